@@ -112,7 +112,6 @@ describe("a model whose provider cannot be reached", () => {
 
 /** Lists its one model when it is told to. */
 class SlowModels implements ModelSource {
-  readonly secrets = [];
   readonly failures = new Map<string, string>();
   readonly #changes = new Announcement();
   readonly #arrived = Promise.withResolvers<void>();

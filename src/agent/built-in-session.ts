@@ -305,7 +305,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files }: Pick<TurnTools, "speaker" | "files">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
-    const { limits, models, actsAs } = this.#parts;
+    const { limits, actsAs } = this.#parts;
     return new ToolRunner({
       turn,
       speaker,
@@ -316,7 +316,6 @@ export class BuiltInSession implements AgentSession {
       sessionId: this.#options.sessionId,
       log: this.#log,
       timeout: limits.toolTimeout,
-      secrets: models.secrets,
       actsAs,
       sandbox: this.#sandbox,
       background: this.#background,

@@ -13,4 +13,15 @@ describe("hostFits()", () => {
     }
     assert.ok(!hostFits("example.com", "a.example.com"));
   });
+
+  it("compares normal forms, and takes no host that has none", () => {
+    assert.ok(hostFits("Example.com.", "EXAMPLE.com"));
+    assert.ok(hostFits("example.com", "example.com."));
+    assert.ok(hostFits("[2001:db8:0::1]", "2001:DB8::1"));
+    for (const host of ["", "x/.example.com", "0x7f000001", "a@example.com", "exa\u00admple.com"]) {
+      for (const pattern of ["*", "*.example.com", "example.com"]) {
+        assert.ok(!hostFits(pattern, host), `${pattern} ${host}`);
+      }
+    }
+  });
 });

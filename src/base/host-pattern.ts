@@ -1,8 +1,12 @@
+import { normalHost } from "./address.ts";
+
 /** Whether a host is one of a pattern: itself, `*.example.com` for all subdomains, `*` for all hosts. */
 export function hostFits(pattern: string, host: string): boolean {
-  const wanted = pattern.toLowerCase();
-  if (wanted === "*" || wanted === host) return true;
-  return wanted.startsWith("*.") && host.endsWith(wanted.slice(1));
+  const found = normalHost(host);
+  if (found === undefined || pattern === "*") return found !== undefined;
+  const wanted = normalHost(pattern.replace(/^\*\./, ""));
+  if (wanted === undefined) return false;
+  return pattern.startsWith("*.") ? found.endsWith(`.${wanted}`) : found === wanted;
 }
 
 export interface Endpoint {

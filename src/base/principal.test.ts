@@ -33,6 +33,7 @@ describe("the limits of a principal", () => {
     );
     assert.equal(mayUseRepository(limited, ["https://example.com/teams/a.git"]), false);
     assert.equal(mayUseRepository(limited, []), false);
+    assert.equal(mayUseRepository(limited, ["https://evil.com/https://example.com/team/x"]), false);
   });
 
   it("compare paths after links are resolved", () => {

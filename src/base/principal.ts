@@ -1,5 +1,6 @@
 import { isInside, realPath } from "./file/path.ts";
 import type { Budget } from "./limit/budget.ts";
+import { remotePattern } from "./remote-url.ts";
 import { glob } from "./text/glob.ts";
 
 /** What a token may let its bearer do. */
@@ -14,7 +15,7 @@ export interface PrincipalLimits {
   readonly tools?: readonly string[];
   /** Folders, with all that is in them. */
   readonly folders?: readonly string[];
-  /** Addresses of git repositories; `*` stands for any text. */
+  /** Addresses of git repositories: see `remotePattern`. */
   readonly repositories?: readonly string[];
   /** What turns may use in a day. */
   readonly budget?: Budget;
@@ -99,7 +100,7 @@ export function mayUseAgent({ limits }: Principal, agent: string): boolean {
   return limits?.agents === undefined || fits(limits, "agents", agent);
 }
 
-/** Whether one of a repository's addresses is among those that a principal may use. */
+/** Whether one of a repository's addresses, in their normal form, is among those that a principal may use. */
 export function mayUseRepository({ limits }: Principal, addresses: readonly string[]): boolean {
   if (limits?.repositories === undefined) return true;
   return addresses.some((address) => fits(limits, "repositories", address));
@@ -115,6 +116,7 @@ export function mayUseFolder({ limits }: Principal, path: string): boolean {
 function fits(limits: PrincipalLimits, kind: Named, text: string): boolean {
   let known = compiled.get(limits);
   if (known === undefined) compiled.set(limits, (known = {}));
-  const patterns = (known[kind] ??= (limits[kind] ?? []).map(glob));
+  const compile = kind === "repositories" ? remotePattern : glob;
+  const patterns = (known[kind] ??= (limits[kind] ?? []).map(compile));
   return patterns.some((isLike) => isLike(text));
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
+import { holdSecret } from "../base/text/held-secrets.ts";
 import { ForgeHttp, type ForgeHttpOptions, ForgeRefusal, webPage } from "./forge-http.ts";
 
 /** A test server in place of a forge. */
@@ -35,6 +36,14 @@ describe("ForgeHttp", () => {
       response.end(JSON.stringify([headers.host?.split(":")[0], url]));
     });
     assert.deepEqual(await forge.http().call("GET", "/user"), ["forge.test", "/api/user"]);
+  });
+
+  it("sends no secret that we hold in a text", async () => {
+    holdSecret('held "forge" value');
+    await using forge = await serve((request, response) => request.pipe(response));
+    const body = { body: 'It is held "forge" value.', draft: true };
+    const sent = await forge.http().call("POST", "/pulls", body);
+    assert.deepEqual(sent, { body: "It is •••.", draft: true });
   });
 
   it("does not connect if the address is refused", async () => {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:
 import type { LookupFunction } from "node:net";
 
 import { hasBrand, TrunklineError } from "../base/errors.ts";
+import { HELD } from "../base/text/held-secrets.ts";
 import { visibleLine } from "../base/text/visible.ts";
 
 export interface ForgeHttpOptions {
@@ -101,7 +102,8 @@ export class ForgeHttp {
     if (next === undefined) return undefined;
     const url = URL.parse(next, from);
     const { origin, pathname } = new URL(this.#options.api);
-    if (url?.origin === origin && url.pathname.startsWith(pathname)) return url;
+    const below = pathname.endsWith("/") ? pathname : `${pathname}/`;
+    if (url?.origin === origin && url.pathname.startsWith(below)) return url;
     const says = `${from.host} names a next page at another address, which is not asked.`;
     throw new TrunklineError("untrusted", says);
   }
@@ -135,7 +137,7 @@ export class ForgeHttp {
     const { headers, timeout = TIMEOUT, signal } = this.#options;
     const limit = AbortSignal.timeout(timeout);
     const addresses = await this.#addresses(url.host);
-    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const sent = body === undefined ? undefined : Buffer.from(HELD.mask(JSON.stringify(body)));
     const options: RequestOptions = {
       method,
       headers: {

@@ -8,7 +8,7 @@ import { GitLabReviews } from "../forge/gitlab-reviews.ts";
 import { ForgeHttp } from "../forge/forge-http.ts";
 import { inert } from "../forge/inert-text.ts";
 import { apiOf, graphqlOf } from "../forge/place.ts";
-import { parseRemoteUrl } from "../git/remote-url.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
 import { hostFit } from "../identity/host.ts";
 import { gitHubStates, readGitHubComments } from "../review/transfer/github-review.ts";
 import { readGitLabDiscussions } from "../review/transfer/gitlab-review.ts";

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { GitConfig } from "./config/git-config.ts";
 import { Git } from "./git.ts";
-import { parseRemoteUrl } from "./remote-url.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
 import { remotesOf } from "./remotes.ts";
 import { openRepository } from "./repository.ts";
 

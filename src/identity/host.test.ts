@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { parseRemoteUrl } from "../git/remote-url.ts";
-import { hostFit, hostText, splitHost } from "./host.ts";
+import { hostText } from "../base/address.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
+import { hostFit, splitHost } from "./host.ts";
 
 describe("hostFit()", () => {
   const CASES: readonly (readonly [string, string, "exact" | "name" | undefined])[] = [

@@ -1,4 +1,5 @@
-import type { RemoteUrl } from "../git/remote-url.ts";
+import { normalHost } from "../base/address.ts";
+import { type RemoteUrl, USUAL_PORTS } from "../base/remote-url.ts";
 
 /** A place that a URL leads to. */
 export type UrlHost = Pick<RemoteUrl, "transport" | "host" | "port">;
@@ -9,11 +10,6 @@ export type UrlHost = Pick<RemoteUrl, "transport" | "host" | "port">;
  */
 export type HostFit = "exact" | "name";
 
-const DEFAULT_PORTS: Readonly<Partial<Record<RemoteUrl["transport"], number>>> = {
-  https: 443,
-  http: 80,
-};
-
 /**
  * Compares the host of an identity, such as `git.corp:8443`, with that of a URL. Its port is that of
  * the web server. ssh listens on another one, so for ssh only the names count.
@@ -22,8 +18,8 @@ export function hostFit(own: string | undefined, url: UrlHost): HostFit | undefi
   if (own === undefined || url.host === undefined) return undefined;
   const { name, port } = splitHost(own);
   if (name !== splitHost(url.host).name) return undefined;
-  const usual = DEFAULT_PORTS[url.transport];
-  if (usual === undefined || (port ?? usual) === (url.port ?? usual)) return "exact";
+  const usual = USUAL_PORTS[url.transport];
+  if (url.transport === "ssh" || (port ?? usual) === (url.port ?? usual)) return "exact";
   return port === undefined ? "name" : undefined;
 }
 
@@ -32,13 +28,7 @@ export function splitHost(text: string): {
   readonly name: string;
   readonly port: number | undefined;
 } {
-  const [, address, plain, port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? [];
-  const name = (address ?? plain ?? text).toLowerCase();
+  const [, given = `[${text}]`, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(text) ?? [];
+  const name = normalHost(given) ?? text.toLowerCase();
   return { name, port: port === undefined ? undefined : Number(port) };
-}
-
-/** The host of a URL as it is written there: with its port, and brackets around an IPv6 address. */
-export function hostText({ host = "", port }: Pick<UrlHost, "host" | "port">): string {
-  const name = host.includes(":") ? `[${host}]` : host;
-  return port === undefined ? name : `${name}:${port}`;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
+import { holdSecret } from "../base/text/held-secrets.ts";
 import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
 describe("errorText()", () => {
@@ -12,6 +13,12 @@ describe("errorText()", () => {
     };
     assert.equal(message, String.raw`No 'a\u202eb'`);
     assert.equal(data, "\u202e", "data is for programs");
+  });
+
+  it("has no secret in its message", () => {
+    holdSecret("held-by-the-gateway");
+    const text = errorText(new RpcError(1, "It said: held-by-the-gateway, DB_PASSWORD=hunter2"));
+    assert.equal(text, '{"code":1,"message":"It said: •••, DB_PASSWORD=•••"}');
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type ErrorCode,
   TrunklineError,
 } from "../base/errors.ts";
+import { maskWhole } from "../base/text/mask.ts";
 import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { FrameFault } from "../wire/channel.ts";
@@ -42,7 +43,7 @@ export class RpcError extends Error {
 export function errorText(error: RpcError): string {
   const { code, data } = error;
   // People read it, and it often repeats what somebody else has sent.
-  const message = visible(error.message);
+  const message = visible(maskWhole(error.message));
   try {
     return JSON.stringify({ code, message, data });
   } catch {

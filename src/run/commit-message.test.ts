@@ -22,6 +22,13 @@ describe("commitMessage()", () => {
     assert.equal(body, `${line}\nmore`);
   });
 
+  it("has no secret, not even half of one where the title is cut", () => {
+    const token = `ghp_${"a1".repeat(18)}`;
+    const { title, body } = messageOf(`${"word ".repeat(12)}${token} and ${"more ".repeat(9)}`);
+    assert.doesNotMatch(title + body, /ghp_/);
+    assert.match(title, /•••/);
+  });
+
   it("has a title without control characters, even for a prompt without text", () => {
     assert.equal(messageOf("one\u001b[31m two").title, "one [31m two");
     assert.equal(commitMessage({ prompt: [{ type: "image" }] }).title, "Changes by an agent");

@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { maskWords } from "../base/text/mask.ts";
+import { maskWhole } from "../base/text/mask.ts";
 import type { Credentials } from "../git/server/credentials.ts";
 import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, scanIndex, type ScanProblem } from "./change/scan.ts";
@@ -188,9 +188,9 @@ export class Deliverer {
       `Trunkline-Session: ${session}`,
       ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
     ];
-    // The prompt may contain a token that the agent should use.
-    const prompt = [title, body].map((text) => String(maskWords(text)));
-    const message = [...prompt, trailers.join("\n")].filter((part) => part !== "").join("\n\n");
+    const message = [maskWhole(title), maskWhole(body), trailers.join("\n")]
+      .filter((part) => part !== "")
+      .join("\n\n");
     const tree = await git.text(["write-tree"], { env });
     const parent = await this.head();
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.

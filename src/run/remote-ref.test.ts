@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../test/support/requirement.ts";
-import { parseRemoteUrl } from "../git/remote-url.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
 import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
 
 const REVISION = "0123456789abcdef0123456789abcdef01234567";
@@ -119,6 +119,14 @@ describe("checkRemoteUrl()", () => {
       assert.throws(() => checkRemoteUrl(url, policy), /cannot be parsed/, url);
     for (const url of ["https://ada@example.com:8443/a%20b", "ssh://git@[2001:500:88::8]:22/a"]) {
       assert.doesNotThrow(() => checkRemoteUrl(url, policy), url);
+    }
+  });
+
+  it("refuses an address whose path could lead to another repository", () => {
+    for (const path of ["acme/../evil/private.git", "acme/%2e%2E/evil", "acme/%252e%252e/evil"]) {
+      for (const url of [`https://example.com/${path}`, `git@example.com:${path}`]) {
+        assert.throws(() => checkRemoteUrl(url, policy), { code: "untrusted" }, url);
+      }
     }
   });
 

@@ -1,7 +1,7 @@
 import { hostFits } from "../base/host-pattern.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
-import { parseRemoteUrl, type RemoteUrl } from "../git/remote-url.ts";
+import { parseRemoteUrl, type RemoteUrl } from "../base/remote-url.ts";
 
 /** Remote run guide, "RemoteGitInfo Fields": the repository, revision and branch of a client's work tree. */
 export interface RemoteRef {
@@ -43,43 +43,31 @@ export function readRemoteRef(meta: unknown): RemoteRef | undefined {
   return { url, branch: short, revision };
 }
 
+/** An address that the policy allows. Git is given its normal form. */
+type CheckedUrl = RemoteUrl & { readonly normal: string };
+
 /** Checks the URL against the policy. Throws "untrusted" with the setting that would allow it. */
-export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
+export function checkRemoteUrl(url: string, policy: RemotePolicy): CheckedUrl {
   const remote = parseRemoteUrl(url);
-  const { transport, host, path, user } = remote;
+  const { transport, host, path, normal, problem } = remote;
   const refuse = (why: string): TrunklineError =>
     new TrunklineError("untrusted", `Cannot work on '${shown(url)}': ${why}`);
   if (!policy.protocols.includes(transport)) {
     const allowed = policy.protocols.join(" and ");
     throw refuse(`only ${allowed} addresses are allowed. \`remote.protocols\` changes that.`);
   }
-  if (/[\p{Cc} ]/u.test(url)) throw refuse("it contains control characters or spaces.");
-  if (url.startsWith("-")) throw refuse("git could mistake it for an option.");
-  if (transport === "file") return remote;
-  if (host === undefined || !isReadable(remote, url)) throw refuse("its host cannot be parsed.");
+  if (normal === undefined) throw refuse(`${problem}.`);
+  if (host === undefined) return { ...remote, normal };
   if (!remote.isScp && /^[a-z+]+:\/\/[^/]*:[^/]*@/i.test(url)) {
     const next = "Remove it, and store it with `trunkline identity token set NAME`";
     throw refuse(`it contains a password, which other users of the server could see. ${next}.`);
   }
-  if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
-    throw refuse("git could mistake a part of it for an option.");
-  }
+  if (path === "") throw refuse("it names no repository.");
   const { allowHosts } = policy;
   if (allowHosts.length > 0 && !allowHosts.some((pattern) => hostFits(pattern, host))) {
     throw refuse(`'${host}' is not in \`remote.allowHosts\`.`);
   }
-  return remote;
-}
-
-/**
- * Whether all programs find the same host in an address. curl ends the host at `?` and `#`, and git
- * decodes `%2F` in it: for them, the host of `https://10.0.0.1?@example.com/` is not example.com.
- */
-function isReadable({ transport, isScp, host = "", user = "" }: RemoteUrl, url: string): boolean {
-  if (!/^[a-z0-9][a-z0-9._:-]*$/.test(host) || !/^[\w.~+-]*$/.test(user)) return false;
-  if (isScp || transport === "ssh") return !/[?#%\\]/.test(url.split("/", 3).join("/"));
-  const found = URL.parse(url)?.hostname.replace(/^\[|\]$/g, "");
-  return found === host && !/[?#\\]/.test(url);
+  return { ...remote, normal };
 }
 
 /** Resolves the host and refuses private addresses. Returns the addresses. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
 import type { ResolveHost } from "../git/server/pin-connection.ts";
 import { type Author } from "./deliver.ts";
@@ -112,9 +113,9 @@ export class Runs implements AsyncDisposable {
   plan(meta: unknown): RunPlan | undefined {
     const ref = readRemoteRef(meta);
     if (ref === undefined) return undefined;
-    checkRemoteUrl(ref.url, this.#options.policy);
+    const { normal: url } = checkRemoteUrl(ref.url, this.#options.policy);
     const pullRequest = readRequestMode(meta, this.#options.pullRequest?.mode ?? "off");
-    return newPlan(ref, { pullRequest, retrySetup: readRetrySetup(meta) });
+    return newPlan({ ...ref, url }, { pullRequest, retrySetup: readRetrySetup(meta) });
   }
 
   /** Addresses of the repositories that runs of this process work on, which are in the cache. */
@@ -127,15 +128,16 @@ export class Runs implements AsyncDisposable {
     return join(this.#options.folder, "work", workspace, "tree");
   }
 
-  /** Opens a run. `plan` is what was stored for it. */
-  async open(plan: unknown, session: string): Promise<Run> {
-    if (!isPlan(plan)) {
+  /** Opens a run. `stored` is what was stored for it. */
+  async open(stored: unknown, session: string): Promise<Run> {
+    if (!isPlan(stored)) {
       throw new TrunklineError(
         "usage",
         `Cannot open session '${session}' as a remote run: no plan is stored for it.`,
       );
     }
-    checkRemoteUrl(plan.url, this.#options.policy);
+    const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
+    const plan = { ...stored, url };
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
     this.#urls.delete(plan.url);
@@ -157,8 +159,9 @@ export class Runs implements AsyncDisposable {
   /** Removes everything that is stored about a run. */
   async remove(plan: unknown): Promise<void> {
     if (!isPlan(plan)) return;
-    const { credentials } = await this.#options.identify(plan.url);
-    await this.#workspaces.remove(plan.workspace, this.#cache.at(plan.url, credentials));
+    const { normal: url = plan.url } = parseRemoteUrl(plan.url);
+    const { credentials } = await this.#options.identify(url);
+    await this.#workspaces.remove(plan.workspace, this.#cache.at(url, credentials));
     await this.#options.carried?.remove(plan.workspace);
   }
 }

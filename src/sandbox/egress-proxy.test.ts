@@ -96,6 +96,7 @@ describe("EgressProxy", () => {
       services: {
         model: {
           origin: `http://127.0.0.1:${port}/v1/`,
+          allows: ["GET /chat"],
           headers: async () => ({ authorization: "Bearer real" }),
         },
       },
@@ -105,16 +106,54 @@ describe("EgressProxy", () => {
     assert.equal(body, "/v1/chat?stream=1 Bearer real -");
     const own = `http://127.0.0.1:${rig.port}`;
     assert.equal((await rig.get(`${own}/service/model/chat`)).body, "/v1/chat Bearer real -");
+    assert.equal((await rig.get("/service/model/v1/chat")).body, "/v1/chat Bearer real -");
   });
 
-  it("refuses unknown services, and paths that lead elsewhere", async () => {
+  it("refuses unknown services, and calls that a service does not allow", async () => {
     using rig = await open((port) => ({
-      services: { model: { origin: `http://127.0.0.1:${port}/v1`, headers: async () => ({}) } },
+      services: {
+        model: {
+          origin: `http://127.0.0.1:${port}/api/v1`,
+          allows: ["POST /messages", "GET /models", "GET /models/*"],
+          headers: async () => ({ authorization: "Bearer real" }),
+        },
+      },
     }));
     assert.equal((await rig.get("/service/other/x")).status, 403);
     assert.equal((await rig.get("/service/__proto__/x")).status, 403);
-    const { body } = await rig.get("/service/model//evil.example/x");
-    assert.match(body, /^\/v1\//);
+    const paths = [
+      ...["", "/", "/files", "/messages", "/models/../files", "/../../other/files", "/models/.."],
+      ...["/models/%2e%2e/files", "/models/%252e%252e/files", "/models%2f..%2ffiles", "//models"],
+      ...[
+        "/models/..%5cfiles",
+        "/models\\..\\files",
+        "/models/..;/files",
+        "/models#",
+        "//evil/models",
+      ],
+      ...["@evil.example/models", ":1/models", "/v1/v1/models", "/models//", "/v1/../models"],
+    ];
+    for (const path of paths) {
+      const { status, body } = await rig.get(`/service/model${path}`);
+      assert.deepEqual([status, body.includes("Bearer")], [403, false], path);
+    }
+    const { body } = await rig.get("/service/model/models/%67pt-4?a=/../b");
+    assert.equal(body, "/api/v1/models/gpt-4?a=/../b Bearer real -");
+  });
+
+  it("judges a host in its normal form, and connects to that", async () => {
+    using rig = await open(() => ({ allowHosts: ["git.example"], allowPrivate: true }));
+    for (const host of ["GIT.example.", "Git.Example"]) {
+      assert.equal((await rig.get(`http://${host}:${rig.outside}/`)).status, 200, host);
+      const { socket, head } = await rig.tunnel(`${host}:${rig.outside}`);
+      assert.match(head, /^HTTP\/1\.1 200/, host);
+      socket.destroy();
+    }
+    for (const host of ["git.example@evil.example", "evil.example/git.example", "git.example%00"]) {
+      const { socket, head } = await rig.tunnel(`${host}:${rig.outside}`);
+      assert.match(head, /^HTTP\/1\.1 403/, host);
+      socket.destroy();
+    }
   });
 
   it("reports a host that does not answer", async () => {

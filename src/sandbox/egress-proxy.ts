@@ -11,8 +11,10 @@ import { request as httpsRequest } from "node:https";
 import { connect, isIP, type Server as Listener, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
+import { hostText, normalHost, normalPath } from "../base/address.ts";
 import { endpointFits } from "../base/host-pattern.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
+import { glob } from "../base/text/glob.ts";
 
 export interface EgressOptions {
   /** Hosts that may be reached: `*.example.com` for all subdomains, `*` for all, `HOST:PORT` for one port. */
@@ -35,6 +37,8 @@ export interface EgressOptions {
 /** A server whose key programs in a sandbox must not have. */
 export interface EgressService {
   readonly origin: string;
+  /** What may be called below it: `POST /messages`; `*` stands for any text. */
+  readonly allows: readonly string[];
   /** Headers with the key, fetched for each request; they replace the program's own. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -109,10 +113,12 @@ export class EgressProxy implements Disposable {
   }
 
   async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const target = URL.parse(`tcp://${request.url ?? ""}`);
-    if (target === null || target.port === "") throw new Refusal("CONNECT needs HOST:PORT");
-    const host = bare(target.hostname);
-    const port = Number(target.port);
+    const [, name = "", digits] = /^(.+):(\d{1,5})$/.exec(request.url ?? "") ?? [];
+    const host = normalHost(name);
+    const port = Number(digits);
+    if (host === undefined || !(port > 0 && port < 65_536)) {
+      throw new Refusal("CONNECT needs HOST:PORT");
+    }
     const address = await this.#addressOf(host, port);
     const outside = connect({ host: address, port, timeout: CONNECT_TIMEOUT });
     this.#own(outside);
@@ -132,7 +138,7 @@ export class EgressProxy implements Disposable {
     const { method } = request;
     const url = pathOnly(request);
     const headers = withoutHop(request);
-    const service = this.#serviceOf(url);
+    const service = this.#serviceOf(url, method);
     if (service !== undefined) {
       for (const name of KEYS) delete headers[name];
       Object.assign(headers, await service.headers(), { host: service.target.host });
@@ -141,27 +147,39 @@ export class EgressProxy implements Disposable {
       return pass(request, response, ask(service.target, { method, headers }));
     }
     const target = URL.parse(url);
-    if (target?.protocol !== "http:") {
+    const name = normalHost(target?.hostname ?? "");
+    if (target?.protocol !== "http:" || name === undefined) {
       throw new Refusal("This is a proxy: it supports CONNECT, and http:// URLs");
     }
     const port = target.port === "" ? 80 : Number(target.port);
-    const host = await this.#addressOf(bare(target.hostname), port);
+    const host = await this.#addressOf(name, port);
     const path = `${target.pathname}${target.search}`;
-    headers.host = target.host;
+    headers.host = hostText({ host: name, port: port === 80 ? undefined : port });
     return pass(request, response, httpRequest({ host, port, path, method, headers }));
   }
 
-  /** The target of a service path. It cannot lead to another server. */
-  #serviceOf(url: string): { target: URL; headers: EgressService["headers"] } | undefined {
+  /** The target of a service path: one of those that the service allows, below its origin. */
+  #serviceOf(
+    url: string,
+    method: string | undefined,
+  ): { target: URL; headers: EgressService["headers"] } | undefined {
     if (!url.startsWith(SERVICE_PATH)) return undefined;
-    const [name = "", ...rest] = url.slice(SERVICE_PATH.length).split("/");
+    const [, name = "", given = "", query = ""] =
+      /^([^/?#]*)([^?]*)(.*)$/s.exec(url.slice(SERVICE_PATH.length)) ?? [];
     const { services = {}, setting } = this.#options;
     const service = Object.hasOwn(services, name) ? services[name] : undefined;
     if (service === undefined) throw new Refusal(`There is no service '${name}': see ${setting}`);
-    const target = new URL(service.origin.replace(/\/+$/, ""));
-    const [path = "", query] = rest.join("/").split("?");
-    target.pathname = `${target.pathname.replace(/\/+$/, "")}/${path}`;
-    if (query !== undefined) target.search = query;
+    const target = new URL(service.origin);
+    const base = target.pathname.replace(/\/+$/, "");
+    // Some programs expect the version in the address that they are given, others add it.
+    const path = normalPath(base.endsWith("/v1") ? given.replace(/^\/v1(?=\/)/, "") : given);
+    const call = `${method} ${path}`;
+    if (path === undefined || !service.allows.some((pattern) => glob(pattern)(call))) {
+      const what = `'${method} ${given}' is not among the calls of the service '${name}'`;
+      throw this.#refuse(name, `${what}: ${service.allows.join(", ")}`);
+    }
+    target.pathname = base + path;
+    target.search = query;
     return { target, headers: service.headers };
   }
 
@@ -245,14 +263,6 @@ function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
 function pathOnly({ url = "", socket }: IncomingMessage): string {
   const own = `http://127.0.0.1:${socket.localPort}/`;
   return url.startsWith(own) ? url.slice(own.length - 1) : url;
-}
-
-/** Without the brackets of IPv6, and without the dot at the end of a fully qualified name. */
-function bare(hostname: string): string {
-  return hostname
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "");
 }
 
 async function addressesOf(host: string): Promise<string[]> {

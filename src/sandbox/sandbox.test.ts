@@ -171,7 +171,7 @@ describe("Sandbox", { skip }, () => {
     using egress = new EgressProxy({
       allowHosts: [],
       setting: "x",
-      services: { model: { origin: `http://127.0.0.1:${port}`, headers } },
+      services: { model: { origin: `http://127.0.0.1:${port}`, allows: ["GET /"], headers } },
     });
     await using rig = await open({ egress });
     const script = `fetch(process.env.TRUNKLINE_SERVICES + "/model/").then((it) => it.text()).then(console.log)`;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { describe, it } from "node:test";
 
+import { HELD } from "../base/text/held-secrets.ts";
 import { type References, secretNames, withReferences } from "./references.ts";
 
 const KNOWN: References = {
@@ -30,6 +31,17 @@ describe("withReferences()", () => {
       url: "https://a.example/mcp",
       headers: { authorization: "Bearer t" },
     });
+  });
+
+  it("has what it has found masked from then on", async () => {
+    const known = { ...KNOWN, secret: async () => "from-the-keychain", env: { X: "from-the-env" } };
+    const settings = {
+      url: "https://a.example",
+      headers: { "X-Other": "${keychain:mine}", "X-Api-Key": "a ${X}" },
+    };
+    await withReferences(settings, known);
+    assert.ok(HELD.isIn("from-the-keychain"));
+    assert.equal(HELD.mask("a from-the-env"), "•••");
   });
 
   it("puts the token of an identity where an address is known that it goes to", async () => {

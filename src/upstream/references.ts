@@ -1,6 +1,8 @@
 import { homedir } from "node:os";
 
 import { TrunklineError } from "../base/errors.ts";
+import { holdSecret } from "../base/text/held-secrets.ts";
+import { holdSecrets } from "../base/text/mask.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
 /** Where the values come from that settings refer to. */
@@ -102,10 +104,15 @@ async function resolve(
         ? await tokenOf(key, name, references, to)
         : ((await valueOf(kind, name, references)) ?? fallback);
     if (value === undefined) throw missing(key, whole, kind, name);
+    if (kind === undefined || kind === "env") holdSecrets({ [name]: value });
+    else holdSecret(value);
     resolved += text.slice(end, match.index) + value;
     end = match.index + whole.length;
   }
-  return resolved + text.slice(end);
+  resolved += text.slice(end);
+  const [field = "", ...names] = key.split(".");
+  holdSecrets({ [field]: { [names.join(".")]: resolved } });
+  return resolved;
 }
 
 async function tokenOf(

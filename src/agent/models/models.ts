@@ -54,8 +54,6 @@ export interface ModelSource {
   onChange(listener: () => void): () => void;
   /** Why providers did not list their models, by provider. */
   readonly failures: ReadonlyMap<string, string>;
-  /** API keys, which must never be shown. */
-  readonly secrets: readonly string[];
 }
 
 export const OFFLINE: ModelEntry = {
@@ -98,10 +96,6 @@ export class Models implements ModelSource {
   constructor(options: ModelsOptions) {
     this.#options = options;
     this.#providers = providersOf(options.find, options.settings, options.ports);
-  }
-
-  get secrets(): readonly string[] {
-    return this.#providers.flatMap(({ key }) => (key === undefined ? [] : [key]));
   }
 
   list(): readonly ModelEntry[] {

@@ -1,5 +1,8 @@
 import type { LanguageModel } from "ai";
 
+import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecrets } from "../../base/text/mask.ts";
+
 /** The API of a provider. */
 export type ProviderType = "anthropic" | "openai" | "google" | "openai-compatible";
 
@@ -99,6 +102,10 @@ export function providersOf(
       if (found.has(id) || isKnown) continue;
       found.set(id, { id, name, type: "openai-compatible", baseUrl, isLocal: true });
     }
+  }
+  for (const { key, headers = {} } of found.values()) {
+    holdSecret(key);
+    holdSecrets(headers);
   }
   return [...found.values()];
 }

@@ -1,6 +1,6 @@
 import type { Log } from "../../base/log.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
-import { maskWords } from "../../base/text/mask.ts";
+import { maskWhole, maskWords } from "../../base/text/mask.ts";
 import { Stopper } from "../../base/stop.ts";
 import { carrierOf } from "../../base/trace.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -14,7 +14,6 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
-import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import type { Speaker } from "../turn/speaker.ts";
@@ -45,8 +44,6 @@ export interface ToolRunnerOptions {
   readonly log: Log;
   /** Milliseconds for tools that have no timeout of their own. */
   readonly timeout: number;
-  /** Our own secrets, which are hidden from models. */
-  readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
@@ -152,7 +149,7 @@ export class ToolRunner {
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
-    const text = hideSecrets(answer.text, this.#options.secrets);
+    const text = maskWhole(answer.text);
     await this.#finished(call, { ...answer, text }, code);
     return { ...answer, text };
   }
@@ -266,7 +263,7 @@ export class ToolRunner {
   #hide(shown: ShownContent): ShownContent {
     const block = shown.content as { readonly type?: string; readonly text?: string } | undefined;
     if (block?.type !== "text" || block.text === undefined) return shown;
-    const text = hideSecrets(block.text, this.#options.secrets);
+    const text = maskWhole(block.text);
     return { ...shown, content: { ...block, text } };
   }
 

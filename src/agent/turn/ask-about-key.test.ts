@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { maskWhole } from "../../base/text/mask.ts";
 import { Log } from "../../base/log.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
@@ -68,6 +69,6 @@ describe("a key that a provider refuses", () => {
     };
     const { turn } = await rig.turn({ prompt: "go", decide });
     assert.equal(turn.text, "Hi.");
-    assert.deepEqual(models.secrets, ["new-key-0123456789"]);
+    assert.equal(maskWhole("with new-key-0123456789"), "with •••");
   });
 });

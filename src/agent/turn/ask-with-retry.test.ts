@@ -84,7 +84,6 @@ describe("askWithRetry()", () => {
       first: () => entry,
       refresh: async () => {},
       onChange: () => () => {},
-      secrets: [],
       failures: new Map<string, string>(),
     };
     const retry = { ...QUICK, attempts: 2, silence: 30 };

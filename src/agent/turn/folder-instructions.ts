@@ -1,6 +1,6 @@
+import { maskWhole } from "../../base/text/mask.ts";
 import { dirname, join } from "node:path";
 
-import { hideSecrets } from "../hide-secrets.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { isInside } from "../files/workspace.ts";
 
@@ -52,7 +52,7 @@ async function instructionsIn(folder: string, files: TurnFiles): Promise<string>
       const target = await files.workspace.find(join(folder, name));
       const text = await files.readFromDisk(target);
       if (text !== undefined)
-        return `\n\nThe ${target.name}, for files below:\n\n${hideSecrets(text)}`;
+        return `\n\nThe ${target.name}, for files below:\n\n${maskWhole(text)}`;
     } catch {
       // Not readable, or a link out of the workspace.
     }

@@ -1,6 +1,6 @@
+import { maskWhole } from "../../base/text/mask.ts";
 import { platform } from "node:os";
 
-import { hideSecrets } from "../hide-secrets.ts";
 import type { Workspace } from "../files/workspace.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
@@ -37,7 +37,7 @@ export async function projectInstructions(files: TurnFiles): Promise<string> {
       const target = await files.workspace.find(name);
       const text = await files.readFromDisk(target);
       if (text === undefined) continue;
-      return `\n\nThe project's ${name}:\n\n${hideSecrets(text.slice(0, MOST_CHARACTERS))}`;
+      return `\n\nThe project's ${name}:\n\n${maskWhole(text).slice(0, MOST_CHARACTERS)}`;
     } catch {
       // Not readable, or a link out of the workspace.
     }

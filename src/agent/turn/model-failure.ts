@@ -77,7 +77,7 @@ function saidBy({ message, responseBody, cause }: ProviderError): string {
   const inner = cause instanceof Error && cause.message !== message ? ` (${cause.message})` : "";
   const own = `${message ?? ""}${inner}`.trim();
   const text = own === "" ? (responseBody ?? "") : own;
-  return maskText(text.slice(0, LONGEST).replaceAll(/\s+/g, " "));
+  return maskText(text.replaceAll(/\s+/g, " ")).slice(0, LONGEST);
 }
 
 function codeOf(error: ProviderError): string | undefined {

@@ -1,7 +1,7 @@
+import { maskWhole } from "../../base/text/mask.ts";
 import type { UserContent, UserModelMessage } from "ai";
 
 import type { ContentBlock } from "../../session/agent.ts";
-import { hideSecrets } from "../hide-secrets.ts";
 
 type Part = Exclude<UserContent, string>[number];
 
@@ -49,7 +49,7 @@ function embedded(resource: unknown): string {
   const { uri, text } = (resource ?? {}) as Record<string, unknown>;
   const where = pathOf(uri);
   if (typeof text !== "string") return `(The person attached ${where}, which is not text.)`;
-  return `The person attached ${where}:\n\n${hideSecrets(text)}`;
+  return `The person attached ${where}:\n\n${maskWhole(text)}`;
 }
 
 function pathOf(uri: unknown): string {

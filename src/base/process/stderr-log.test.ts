@@ -2,13 +2,26 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 
-import { LastWords } from "./stderr-log.ts";
+import { Log } from "../log.ts";
+import { holdSecret } from "../text/held-secrets.ts";
+import { LastWords, StderrLog } from "./stderr-log.ts";
 
 function lastOf(text: string): string | undefined {
   const words = new LastWords();
   for (const line of text.trimEnd().split("\n")) words.add(line);
   return words.line;
 }
+
+describe("StderrLog", () => {
+  it("shows no half of a secret where it cuts a long line", () => {
+    const secret = `said-${"0123456789".repeat(30)}`;
+    holdSecret(secret);
+    const logged: string[] = [];
+    const log = new StderrLog(new Log("info", (line) => void logged.push(line)), "child");
+    log.add(`${"x".repeat(900)}${secret}`);
+    assert.doesNotMatch([...logged, ...log.tail, log.last].join(), /said-0/);
+  });
+});
 
 describe("LastWords", () => {
   it("is the last line", () => {

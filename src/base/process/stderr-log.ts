@@ -1,5 +1,6 @@
 import { Throttle } from "../limit/throttle.ts";
 import type { Log } from "../log.ts";
+import { HELD } from "../text/held-secrets.ts";
 import { maskText } from "../text/mask.ts";
 
 /** Lines that are kept to be shown, and characters of each. */
@@ -24,23 +25,28 @@ export class StderrLog {
   }
 
   get tail(): readonly string[] {
-    return this.#tail.map(maskText);
+    return this.#tail.map(shown);
   }
 
   /** The one line to tell when it has ended. */
   get last(): string | undefined {
     const { line } = this.#words;
-    return line === undefined ? undefined : maskText(line);
+    return line === undefined ? undefined : shown(line);
   }
 
   /** Masks secrets only where a line is shown: most of what a talkative child says never is. */
   add(line: string): void {
-    const kept = line.slice(0, LONGEST);
+    // More than is shown, so that no half of a secret is at its end.
+    const kept = line.slice(0, LONGEST + HELD.longest);
     this.#words.add(kept);
     this.#tail.push(kept);
     if (this.#tail.length > KEPT) this.#tail.shift();
-    if (this.#throttle.take()) this.#log.info(`${this.#kind}.said`, { line: maskText(kept) });
+    if (this.#throttle.take()) this.#log.info(`${this.#kind}.said`, { line: shown(kept) });
   }
+}
+
+function shown(line: string): string {
+  return maskText(line).slice(0, LONGEST);
 }
 
 /** What Node and npm end with when an error ends them. */

@@ -1,19 +1,13 @@
-/** What stands in the place of a secret. */
-export const MASK = "•••";
+import { HELD, holdSecret, MASK } from "./held-secrets.ts";
+import { SECRET_FIELD, SECRET_MARK, SECRET_TEXT } from "./secret-patterns.ts";
+
+/** Characters of the shortest text in which a secret is known by its form: `-u a:b`. */
+const SHORTEST = 6;
 const MAX_DEPTH = 12;
 const MAX_ITEMS = 10_000;
 const MAX_TEXT = 4096;
-/**
- * Characters of the shortest secret that its shape gives away: `Basic` and what follows it. A password
- * or token in a URL may be shorter.
- */
-const SHORTEST = 14;
 /** How far back a text may be cut so as not to leave the first half of a secret. */
 const LONGEST_WORD = 256;
-
-/** A field whose name says that its value is a secret. */
-const SECRET_NAME =
-  /token|secret|passw(?:or)?d|passphrase|api[-_]?key|private[-_]?key|credential|cookie|authorization$|^(?:pin|bearer|auth)$/i;
 
 /** A name that only sounds like a secret. */
 const HARMLESS_NAME =
@@ -21,41 +15,6 @@ const HARMLESS_NAME =
 
 /** How many tokens a model took; a list of tokens has the same name. */
 const COUNT_NAME = /tokens$/i;
-
-/** Text that has the shape of a secret, wherever it stands. */
-const SHAPES = [
-  String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
-  String.raw`\bgh[pousr]_[A-Za-z0-9]{20,}`,
-  String.raw`\bgithub_pat_[A-Za-z0-9_]{20,}`,
-  String.raw`\btlk_[A-Za-z0-9_-]{20,}`,
-  String.raw`\bglpat-[A-Za-z0-9_-]{16,}`,
-  String.raw`\bATBB[A-Za-z0-9]{20,}`,
-  String.raw`\bsk-[A-Za-z0-9_-]{16,}`,
-  String.raw`\bxox[abpros]-[A-Za-z0-9-]{10,}`,
-  String.raw`\bAKIA[A-Z0-9]{16}\b`,
-  String.raw`\bAIza[A-Za-z0-9_-]{30,}`,
-  String.raw`\bnpm_[A-Za-z0-9]{30,}`,
-  // Only from the start of a word: else each `ey` in a long word would be a start.
-  String.raw`(?<![\w-])ey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`,
-];
-/** Text that is a secret because of what stands before it. The search tries this at each character. */
-const FOLLOWING = [
-  String.raw`(?<=\b(?:[Bb]earer|BEARER|[Bb]asic|BASIC) )[A-Za-z0-9._~+/=-]{8,}`,
-  // A password may hold an @ of its own; the last one before the path is the host's.
-  String.raw`(?<=://[^/\s:@]{0,256}:)[^/\s]+(?=@)`,
-  // Also `exaApiKey` and `X-Api-Key`.
-  String.raw`(?<=[?&][\w-]{0,32}(?:[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]pi[_-]?[Kk]ey|API_?KEY|TOKEN)=)[^&#\s"']+`,
-];
-const SHAPE = new RegExp(SHAPES.join("|"), "g");
-const SECRET_SHAPE = new RegExp([...SHAPES, ...FOLLOWING].join("|"), "g");
-
-/**
- * A text without any of these has no such secret in it. To look for them takes a microsecond, and to
- * search a text of a kilobyte for all shapes takes thirty.
- */
-const SHAPE_MARKS = ["_", "-", ".ey", "ATBB", "AKIA", "AIza"];
-const URL_MARKS = ["://", "oken=", "ecret=", "assword=", "ey="];
-const FOLLOWING_MARKS = ["earer ", "EARER ", "asic ", "ASIC ", ...URL_MARKS];
 
 /**
  * A copy that is safe to show: secrets are masked by the name of their field and by their shape,
@@ -110,18 +69,24 @@ function hasUnmasked(object: object, depth: number): boolean {
   return true;
 }
 
-/** Masks what has the shape of a secret inside a text. */
+/** Masks secrets inside a text: those that we hold, and what looks like one. The end of a long one is cut. */
 export function maskText(text: string): string {
   // Most texts are short, and no secret is: this spares them the search.
-  if (text.length < SHORTEST && !text.includes("@") && !text.includes("=")) return text;
-  const shown = text.length > MAX_TEXT ? `${cut(text)}… (${text.length})` : text;
-  if (hasOneOf(FOLLOWING_MARKS, shown)) return shown.replace(SECRET_SHAPE, MASK);
-  return hasOneOf(SHAPE_MARKS, shown) ? shown.replace(SHAPE, MASK) : shown;
+  if (text.length < SHORTEST) return text;
+  if (text.length <= MAX_TEXT) return masked(text);
+  // Where it is cut there is no half of a secret that we hold.
+  const start = HELD.mask(text.slice(0, MAX_TEXT + HELD.longest));
+  return masked(`${cut(start)}… (${text.length})`);
 }
 
-function hasOneOf(marks: readonly string[], text: string): boolean {
-  for (const mark of marks) if (text.includes(mark)) return true;
-  return false;
+/** Masks secrets inside a text of any length, and leaves the rest unchanged. */
+export function maskWhole(text: string): string {
+  return text.length < SHORTEST ? text : masked(text);
+}
+
+function masked(text: string): string {
+  const shown = HELD.mask(text);
+  return SECRET_MARK.test(shown) ? shown.replace(SECRET_TEXT, MASK) : shown;
 }
 
 interface Walk {
@@ -201,10 +166,25 @@ function soundsSecret(key: string): boolean {
   const known = names.get(key);
   if (known !== undefined) return known;
   const name = key.slice(0, LONGEST_WORD);
-  const sounds = SECRET_NAME.test(name) && !HARMLESS_NAME.test(name);
+  const sounds = SECRET_FIELD.test(name) && !HARMLESS_NAME.test(name);
   if (names.size < MOST_NAMES && key.length <= LONGEST_WORD) names.set(key, sounds);
   return sounds;
 }
+
+/** Has the secrets among some settings masked from now on wherever text leaves. */
+export function holdSecrets(settings: unknown, isAll = false): void {
+  if (typeof settings !== "object" || settings === null) return;
+  const isPair = isSecretPair(settings);
+  for (const [key, value] of Object.entries(settings)) {
+    const isNamed = isAll || isSecretName(key, value) || (isPair && key === "value");
+    if (typeof value !== "string") holdSecrets(value, isNamed);
+    else if (isNamed && !PLACE_NAME.test(key) && !PLACE.test(value)) holdSecret(value);
+  }
+}
+
+/** Where a secret is, and not the secret: a path, a reference. */
+const PLACE_NAME = /(?:file|path|dir(?:ectory)?|sock(?:et)?|home|ur[il]|name|type|variable)$/i;
+const PLACE = /^~?(?:\/[\w.-]+){2,}\/?$|\$\{/;
 
 /** An empty or boolean field gives nothing away, and helps the reader. */
 function isSet(value: unknown): boolean {
@@ -228,21 +208,36 @@ const KEY = /^-----BEGIN [A-Z ]*-----[\w+/=\s:,-]*-----END [A-Z ]*-----$/;
  * What hides behind a mask elsewhere could be a command here: `?token=$(…)` is shown.
  */
 export function maskWords(value: unknown): unknown {
-  if (typeof value === "string") return maskWordsIn(value);
-  if (Array.isArray(value)) return value.map(maskWords);
+  return copyOf(value, maskWordsIn, (text) => WORD.test(text));
+}
+
+function copyOf(
+  value: unknown,
+  maskIn: (text: string) => string,
+  isMasked: (text: string) => boolean,
+): unknown {
+  if (typeof value === "string") return maskIn(value);
+  if (Array.isArray(value)) return value.map((item) => copyOf(item, maskIn, isMasked));
   if (typeof value !== "object" || value === null) return value;
   const isPair = isSecretPair(value);
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       const isNamed = isSecretName(key, item) || (isPair && key === "value");
-      const isSecret = isNamed && typeof item === "string" && WORD.test(item);
-      return [key, isSecret ? MASK : maskWords(item)];
+      const isSecret = isNamed && typeof item === "string" && item !== "" && isMasked(item);
+      return [key, isSecret ? MASK : copyOf(item, maskIn, isMasked)];
     }),
   );
 }
 
 function maskWordsIn(text: string): string {
-  return text.replace(SECRET_SHAPE, (secret) => {
+  const shown = HELD.mask(text);
+  if (!SECRET_MARK.test(shown)) return shown;
+  return shown.replace(SECRET_TEXT, (secret) => {
     return WORD.test(secret) || KEY.test(secret) ? MASK : secret;
   });
+}
+
+/** A copy that leaves the machine: whole, whatever its size, but for all secrets. */
+export function maskAll(value: unknown): unknown {
+  return copyOf(value, maskWhole, () => true);
 }

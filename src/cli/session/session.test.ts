@@ -132,6 +132,32 @@ describe("trunkline session", () => {
     assert.equal(out, "# Do it\n\n> Do it\n\n\n> Soon\n\n");
   });
 
+  it("exports no secret, in no format", async () => {
+    await using line = await SampleCommandLine.create({
+      mcpServers: { a: { command: "a", env: { A_TOKEN: "configured-value" } } },
+    });
+    const secret = `ghp_${"a1".repeat(18)}`;
+    await using log = await SessionLog.open(line.home.data);
+    const record = {
+      id: "aaaa3",
+      cwd: line.home.path,
+      agent: "a",
+      title: `Use ${secret}`,
+      notes: {},
+    };
+    const { key } = await log.create(record);
+    const prompt = [{ type: "text", text: `Use ${secret} and configured-value` }];
+    const event = { kind: "prompt", turnId: "t1", prompt, by: "zed" };
+    log.append(key, "client", JSON.stringify(event));
+    await log.flush();
+    await log.release(key);
+    for (const format of ["json", "markdown"]) {
+      const { out } = await line.run("session", "export", "aaaa3", "--format", format);
+      assert.match(out, /Use ••• and •••/, format);
+      assert.doesNotMatch(out, /ghp_|configured-value/, format);
+    }
+  });
+
   it("deletes the sessions it finds, and stops at the first unknown one", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("session", "delete", "aaaa1", "nope", "aaaa2");

@@ -4,9 +4,11 @@ import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
+import { exportedEvents } from "../../session/exported-events.ts";
 import { SessionWorktrees } from "../../gateway/session/session-worktrees.ts";
 import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
 import type { Invocation } from "../shell/command.ts";
+import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { sessionTable, SessionText } from "./session-text.ts";
@@ -120,12 +122,12 @@ export async function exportSession(
     data(await commands.patch(session));
     return 0;
   }
-  const events: SessionEntry[] = await Array.fromAsync(commands.events(session.id));
+  const events: SessionEntry[] = await Array.fromAsync(exportedEvents(commands.events(session.id)));
   if (values.format !== "markdown") {
-    out(`${JSON.stringify({ session, events }, null, 2)}\n`);
+    out(`${JSON.stringify({ session: maskAll(session), events }, null, 2)}\n`);
     return 0;
   }
-  out(`# ${visibleLine(session.title ?? session.id)}\n`);
+  out(`# ${visibleLine(maskWhole(session.title ?? session.id))}\n`);
   const text = new SessionText(false);
   for (const entry of events) {
     const said = text.event(entry);

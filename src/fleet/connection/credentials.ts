@@ -8,6 +8,7 @@ import {
 } from "@nats-io/transport-node";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;
@@ -45,6 +46,7 @@ function authenticator(path: string): Authenticator {
       cause: error,
     });
   }
+  for (const line of text.split("\n")) holdSecret(PASSWORD.exec(line.trim())?.[2] ?? line.trim());
   if (isOpenToOthers) {
     const next = `Run \`chmod o= ${path}\``;
     const says = `Cannot use the credentials for NATS in ${path}: every user of this machine can read them`;

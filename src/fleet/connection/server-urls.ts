@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 
 /** The servers of NATS, of which any will do. */
 export interface ServerUrls {
@@ -25,12 +26,14 @@ export function readServerUrls(text: string, isTyped = false): ServerUrls {
         `machine can read it. Put them into a file, and name it in \`fleet.credentials\` of the configuration.`,
     );
   }
+  const password = decodeURIComponent(secret?.password ?? "");
+  holdSecret(password);
   return {
     servers: urls.map(({ host, port }) => (port === "" ? `${host}:4222` : host)),
     isTls: urls.some(({ protocol }) => protocol === "tls:"),
     ...(secret !== undefined && {
       user: decodeURIComponent(secret.username),
-      password: decodeURIComponent(secret.password),
+      password,
     }),
   };
 }

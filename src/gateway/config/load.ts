@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecrets } from "../../base/text/mask.ts";
 import {
   type Config,
   type ConfigInput,
@@ -59,6 +60,8 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   };
   const values = await checkedValues(layers, input.isStrict === true ? undefined : leaveOut);
   const config = mergeValues(defaultConfig(data) as unknown as Values, values) as unknown as Config;
+  holdSecrets(env);
+  holdSecrets(config);
   return {
     config,
     warnings,

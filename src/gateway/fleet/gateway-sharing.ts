@@ -1,3 +1,4 @@
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { HomeParams } from "../../protocol/acp/door.ts";
 import { ours } from "../../protocol/acp/methods.ts";
 import type { PlacementRequest } from "../../fleet/members/placement.ts";
@@ -88,9 +89,10 @@ function requestOf(
 ): PlacementRequest {
   const { remote } = (_meta ?? {}) as { readonly remote?: { readonly url?: unknown } | null };
   const { url } = (run ?? remote ?? {}) as { readonly url?: unknown };
+  const repository = typeof url === "string" ? parseRemoteUrl(url).normal : undefined;
   const labels = ours(_meta).labels ?? noted;
   return {
-    ...(typeof url === "string" ? { repository: url } : {}),
+    ...(repository === undefined ? {} : { repository }),
     ...(isLabels(labels) ? { labels } : {}),
   };
 }

@@ -1,3 +1,4 @@
+import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { PermissionKind, PermissionOption } from "../../session/permission/permission.ts";
 import type { SessionNotice } from "../../session/notice.ts";
@@ -121,11 +122,11 @@ export function messageOf({ id, at, content, detail, gateway, tokens }: MessageO
             url: answerAddress(gateway, tokens[index] ?? "", kind),
           })),
         }),
-    ...(detail ? { detail: { title: about, folder, words } } : {}),
+    ...(detail ? { detail: maskAll({ title: about, folder, words }) as MessageDetail } : {}),
   };
 }
 
 function cut(text: string, longest = LONGEST_WORDS): string {
-  const line = visibleLine(text);
+  const line = visibleLine(maskWhole(text));
   return line.length <= longest ? line : `${line.slice(0, longest - 1).toWellFormed()}…`;
 }

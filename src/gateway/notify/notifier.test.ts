@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "node:test";
 
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { ASKED, ENDED, messageIn, NotifierRig, until } from "../../../test/support/notifier-rig.ts";
 import { PushBrowser } from "../../../test/support/push-browser.ts";
 import { Devices } from "../../store/access/devices.ts";
@@ -71,6 +72,19 @@ describe("a webhook", { timeout: 30_000 }, () => {
     assert.equal(message.answers, undefined);
     assert.equal(message.link, undefined, "no gateway is running");
     assert.equal(rig.receiver.received.length, 1);
+  });
+
+  it("gets no secret with the words, not even half of one where they are cut", async () => {
+    await using rig = await NotifierRig.open();
+    const secret = `notified-${"0123456789".repeat(5)}`;
+    holdSecret(secret);
+    const notifier = rig.notifier({ ...rig.webhook(), detail: true, on: ["failed"] });
+    const error = `${"x".repeat(280)} ${secret}`;
+    const { cwd, sessionId } = ENDED;
+    notifier.noticed({ reason: "failed", cwd, sessionId, title: `Use ${secret}`, error });
+    const { detail } = messageIn(await rig.receiver.find(() => true));
+    assert.equal(detail?.title, "Use •••");
+    assert.match(detail?.words ?? "", /^x{280} •••$/);
   });
 
   it("is tried again while it fails, with every attempt recorded, and is not delivered before it is", async () => {

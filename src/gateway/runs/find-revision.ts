@@ -23,13 +23,23 @@ export async function findRevision(
   cwd: string,
 ): Promise<RemoteRevision> {
   return await resolveRemoteRevision(repository, wanted, cwd, async (url, refs) => {
-    const args = ["ls-remote", "--symref", "--", url, ...refs];
+    const listing = (address: string): string[] => [
+      "ls-remote",
+      "--symref",
+      "--",
+      address,
+      ...refs,
+    ];
     const { credentials } = await identifyFor(house)(url);
     if (credentials.scope === "") {
       const git = new Git(cwd);
-      return await git.text(args, { mode: "write", protocols: PROTOCOLS, timeout: TIMEOUT });
+      return await git.text(listing(url), {
+        mode: "write",
+        protocols: PROTOCOLS,
+        timeout: TIMEOUT,
+      });
     }
-    checkRemoteUrl(url, house.config.remote);
+    const { normal } = checkRemoteUrl(url, house.config.remote);
     openData(house.config.data);
     const gitDir = join(house.config.data, "run");
     const git = new ServerGit({
@@ -37,6 +47,7 @@ export async function findRevision(
       askpass: await writeAskpass(gitDir),
       resolve: (host) => pinAddresses({ host }, house.config.remote),
     });
-    return await git.text(args, { remote: { url, credentials }, timeout: TIMEOUT });
+    const remote = { url: normal, credentials };
+    return await git.text(listing(normal), { remote, timeout: TIMEOUT });
   });
 }

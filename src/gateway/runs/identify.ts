@@ -1,9 +1,10 @@
 import type { Credentials } from "../../git/server/credentials.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
 import { authorOf, type Identity } from "../../identity/identity.ts";
-import { hostFit, hostText } from "../../identity/host.ts";
+import { hostText } from "../../base/address.ts";
+import { hostFit } from "../../identity/host.ts";
 import { webHost } from "../../forge/place.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";

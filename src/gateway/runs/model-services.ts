@@ -12,6 +12,8 @@ interface Known {
   readonly key: string;
   readonly address: string;
   readonly usual: string;
+  /** What agents call: with a key, more could be done, such as reading the files of others. */
+  readonly allows: readonly string[];
   readonly header: (key: string) => Readonly<Record<string, string>>;
 }
 
@@ -21,6 +23,7 @@ const KNOWN: readonly Known[] = [
     key: "ANTHROPIC_API_KEY",
     address: "ANTHROPIC_BASE_URL",
     usual: "https://api.anthropic.com/v1",
+    allows: ["POST /messages", "POST /messages/count_tokens", "GET /models", "GET /models/*"],
     header: (key) => ({ "x-api-key": key }),
   },
   {
@@ -28,6 +31,10 @@ const KNOWN: readonly Known[] = [
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
     usual: "https://api.openai.com/v1",
+    allows: [
+      ...["POST /chat/completions", "POST /responses", "POST /responses/compact"],
+      ...["POST /completions", "POST /embeddings", "GET /models", "GET /models/*"],
+    ],
     header: (key) => ({ authorization: `Bearer ${key}` }),
   },
 ];
@@ -41,10 +48,11 @@ const NO_KEY = "added-by-the-proxy";
 export function modelServices(env: NodeJS.ProcessEnv): ModelServices {
   const services: Record<string, EgressService> = {};
   const variables: Record<string, string> = {};
-  for (const { name, key, address, usual, header } of KNOWN) {
+  for (const { name, key, address, usual, allows, header } of KNOWN) {
     const secret = env[key];
     if (secret === undefined || secret === "") continue;
-    services[name] = { origin: env[address] ?? usual, headers: async () => header(secret) };
+    const origin = env[address] ?? usual;
+    services[name] = { origin, allows, headers: async () => header(secret) };
     variables[key] = NO_KEY;
     variables[address] = `PROXY${SERVICE_PATH}${name}`;
   }

@@ -12,7 +12,9 @@ import {
   webHost,
 } from "../../forge/place.ts";
 import { propose } from "../../forge/propose.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { hostText } from "../../base/address.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import { splitHost } from "../../identity/host.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { Proposal, ProposalResult, Propose } from "../../run/pull-request.ts";
 import { pinAddresses, type RemotePolicy } from "../../run/remote-ref.ts";
@@ -65,12 +67,12 @@ function addressOf(url: string, identity: Identity | undefined): RepositoryAddre
   }
   const place = { owner, repository, scheme: transport === "http" ? "http" : "https" } as const;
   if (transport === "https" || transport === "http") {
-    return { ...place, host: port === undefined ? host : `${host}:${port}` };
+    return { ...place, host: hostText({ host, port }) };
   }
   // The identity's host is used only for its SSH alias and its port: its token may go nowhere
   // else, and the same path on another forge is somebody else's repository.
   const { host: its = "", sshHost } = identity ?? {};
-  const isIts = its !== "" && (host === sshHost || host === its.split(":")[0]);
+  const isIts = its !== "" && (host === sshHost || host === splitHost(its).name);
   return { ...place, host: isIts ? its : webHost(host) };
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
+import { holdSecrets } from "../../base/text/mask.ts";
 import { LoginStates } from "../../store/login-states.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
@@ -100,11 +101,13 @@ class StoredLogin implements LoginStore {
     if (issuer === undefined || ended !== undefined) return undefined;
     const text = await (await this.#secrets.get()).get(this.#name);
     const login = parsed(text);
+    holdSecrets(login);
     return login?.server === this.#server && login.issuer === issuer ? login : undefined;
   }
 
   async write(login: Login): Promise<void> {
     const { issuer, scopes, expiresAt, refreshToken } = login;
+    holdSecrets(login);
     await (await this.#secrets.get()).set(this.#name, JSON.stringify(login));
     await this.#states.change(this.#key, (known) => ({
       issuer,

@@ -20,11 +20,13 @@ describe("repositoryOf()", () => {
 });
 
 describe("repositoryAddresses()", () => {
-  it("returns the URLs as the repository itself writes them", async () => {
+  it("returns where the repository itself says that it leads, in its normal form", async () => {
     using sample = new SampleRepository();
-    sample.run("config", "remote.origin.url", "gh:acme/app.git");
-    sample.run("config", "url.https://github.com/.insteadOf", "gh:");
-    assert.deepEqual(await repositoryAddresses(sample.path), ["gh:acme/app.git"]);
+    sample.run("config", "remote.origin.url", "https://allowed.example/acme/app.git");
+    sample.run("config", "url.https://Evil.example:443/.insteadOf", "https://allowed.example/");
+    sample.run("config", "remote.other.url", "https://allowed.example/acme/../evil/x.git");
+    const addresses = await repositoryAddresses(sample.path);
+    assert.deepEqual(addresses, ["https://evil.example/acme/app.git"]);
   });
 
   it("returns none if none can be determined", async () => {

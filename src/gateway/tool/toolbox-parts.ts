@@ -1,5 +1,6 @@
 import type { House } from "../house.ts";
 import type { ConfigScope } from "../../git/config/config-list.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 
 /** The record of calls of a house. */
@@ -14,7 +15,7 @@ export function openAudit({ config, log }: House): AuditLog {
 /** The scopes of git configuration that belong to a repository, not to its user. */
 const OWN: ReadonlySet<ConfigScope> = new Set(["local", "worktree"]);
 
-/** The addresses of the repository that a folder is in, as they are written there. */
+/** The addresses of the repository that a folder is in, in their normal form, as it says itself. */
 export async function repositoryAddresses(folder: string): Promise<readonly string[]> {
   // Loaded where somebody is limited to repositories, and for nobody else.
   const [{ Git }, { GitConfig }, { remotesOf }] = await Promise.all([
@@ -25,7 +26,8 @@ export async function repositoryAddresses(folder: string): Promise<readonly stri
   try {
     const { entries } = await GitConfig.read(new Git(folder));
     const own = new GitConfig(entries.filter(({ scope }) => OWN.has(scope)));
-    return remotesOf(own).flatMap(({ fetch }) => fetch.map(({ raw }) => raw));
+    const fetched = remotesOf(own).flatMap(({ fetch }) => fetch);
+    return fetched.flatMap(({ effective }) => parseRemoteUrl(effective).normal ?? []);
   } catch {
     // An unreadable repository has no address that a token could allow.
     return [];

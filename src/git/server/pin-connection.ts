@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
-import { parseRemoteUrl } from "../remote-url.ts";
+import { parseRemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
 import { runProgram } from "../run-program.ts";
 import { type Credentials, SSH } from "./credentials.ts";
 
@@ -22,8 +22,6 @@ export interface Pinned {
   readonly env: NodeJS.ProcessEnv;
 }
 
-const WEB_PORTS: Readonly<Record<string, number>> = { https: 443, http: 80 };
-const SSH_PORT = 22;
 const SSH_TIMEOUT = 10_000;
 const PROBE_TIMEOUT = 5_000;
 
@@ -32,14 +30,19 @@ const PROBE_TIMEOUT = 5_000;
  * the name could say a public address to us, and one of our own network to git.
  */
 export async function pinConnection(request: ConnectionRequest): Promise<Pinned> {
-  const { transport, host, port, user } = parseRemoteUrl(request.url);
+  const { transport, host, port, user, normal, problem } = parseRemoteUrl(request.url);
+  // Another form could mean something else to git than to whoever judged it.
+  if (transport in USUAL_PORTS && normal !== request.url) {
+    const why = problem ?? "it is not in its normal form";
+    throw new TrunklineError("untrusted", `Cannot connect to a repository: ${why}.`);
+  }
   if (host === undefined) return { settings: [], env: {} };
   if (transport === "ssh") return await pinSsh(request, { host, port, user });
   const addresses = await addressesOf(request, host);
   if (isAddress(host)) return { settings: [], env: {} };
   // CURLOPT_RESOLVE(3): addresses of IPv6 are in brackets.
   const listed = addresses.map((each) => (each.includes(":") ? `[${each}]` : each)).join(",");
-  const setting = `http.curloptResolve=${host}:${port ?? WEB_PORTS[transport]}:${listed}`;
+  const setting = `http.curloptResolve=${host}:${port ?? USUAL_PORTS[transport]}:${listed}`;
   return { settings: [setting], env: {} };
 }
 
@@ -54,12 +57,12 @@ async function pinSsh(request: ConnectionRequest, asked: SshHost): Promise<Pinne
   const { sshCommand = SSH } = request.credentials;
   const configured = await sshConfiguration(sshCommand, asked, request.env);
   const host = configured.get("hostname") ?? asked.host;
-  const port = Number(configured.get("port") ?? asked.port ?? SSH_PORT);
+  const port = Number(configured.get("port") ?? asked.port ?? USUAL_PORTS.ssh);
   const isDirect = !configured.has("proxycommand") && !configured.has("proxyjump");
   const addresses = await addressesOf(request, host);
   const address = isDirect ? await answering(addresses, port) : addresses[0];
   // known_hosts has the name, and the port where it is not the usual one (sshd(8)).
-  const known = port === SSH_PORT ? host : `[${host}]:${port}`;
+  const known = port === USUAL_PORTS.ssh ? host : `[${host}]:${port}`;
   const alias = configured.get("hostkeyalias") ?? known;
   const pinned = `${sshCommand} -o HostName=${address} -o HostKeyAlias=${shellQuote(alias)}`;
   return { settings: [], env: { GIT_SSH_COMMAND: pinned } };

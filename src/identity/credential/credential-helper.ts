@@ -1,6 +1,6 @@
 import type { GitConfig } from "../../git/config/git-config.ts";
 import type { GitContext } from "../detect/git-context.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import { rightIdentity, withOnlyRemote } from "../detect/right-identity.ts";

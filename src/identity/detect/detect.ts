@@ -2,10 +2,10 @@ import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { maskText } from "../../base/text/mask.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { Remote, RemoteAddress } from "../../git/remotes.ts";
 import { superproject } from "../../git/repository.ts";
-import { hostText } from "../host.ts";
+import { hostText } from "../../base/address.ts";
 import type { Identity } from "../identity.ts";
 import {
   type Candidate,

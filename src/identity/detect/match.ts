@@ -1,9 +1,15 @@
 import { realpathSync } from "node:fs";
 
-import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
+import {
+  parseRemoteUrl,
+  remotePattern,
+  type RemoteUrl,
+  USUAL_PORTS,
+} from "../../base/remote-url.ts";
 import type { RemoteAddress } from "../../git/remotes.ts";
 import { glob } from "../../base/text/glob.ts";
-import { hostFit, hostText } from "../host.ts";
+import { hostText } from "../../base/address.ts";
+import { hostFit } from "../host.ts";
 import type { Identity, MatchRule } from "../identity.ts";
 
 export type Confidence = "high" | "medium" | "low";
@@ -74,14 +80,16 @@ function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): bool
     return false;
   }
   // A rule may name a port; one without it is for all ports.
-  const full = url?.port === undefined ? undefined : hostText(url);
+  const port = url?.port ?? USUAL_PORTS[url?.transport ?? ""];
+  const full = url?.host === undefined ? undefined : hostText({ host: url.host, port });
   const hosts = [url?.host, full, target.resolved?.host].filter((each) => each !== undefined);
   if (host !== undefined && !hosts.some(glob(host.toLowerCase()))) return false;
   if (owner !== undefined && !isOwner(owner, url?.owner)) return false;
   if (path !== undefined && !target.folders.some((folder) => isInside(path, folder))) return false;
   if (remote === undefined) return true;
   const { raw = "", effective = "" } = target.address ?? {};
-  return raw !== "" && [raw, effective].some(glob(remote));
+  const normal = [raw, effective].map((text) => parseRemoteUrl(text).normal);
+  return normal.filter((text) => text !== undefined).some(remotePattern(remote));
 }
 
 function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate | undefined {

@@ -39,7 +39,7 @@ describe("checkAccount()", () => {
     using sample = new SampleIdentities();
     const env = { GIT_SSH_COMMAND: "touch pwned; ssh" };
     const [says = ""] = await problems(sample, "ssh://-oProxyCommand=x/a/b", env);
-    assert.match(says, /is not a host name/);
+    assert.match(says, /its host cannot be parsed/);
   });
 
   it("compares the user of a URL, and the account of the credential helper", async () => {

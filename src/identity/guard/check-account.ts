@@ -1,9 +1,9 @@
-import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
+import { parseRemoteUrl, type RemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
 import type { ProgramEnd } from "../../git/program.ts";
 import { runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
-import { hostText } from "../host.ts";
+import { hostText } from "../../base/address.ts";
 import type { Identity } from "../identity.ts";
 import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
@@ -19,6 +19,9 @@ export async function checkAccount(
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const remote = parseRemoteUrl(url);
+  if (remote.problem !== undefined && remote.transport in USUAL_PORTS) {
+    return [account(`Cannot tell where the remote's URL leads: ${remote.problem}.`)];
+  }
   if (remote.transport === "ssh") return await checkKey(identity, remote, context, env);
   if (remote.transport === "https" || remote.transport === "http") {
     return await checkCredential(identity, remote, context, env);
@@ -38,7 +41,6 @@ async function checkKey(
   const command = env.GIT_SSH_COMMAND ?? config.get("core.sshCommand") ?? env.GIT_SSH ?? "ssh";
   if (command === sshCommand(sshKey)) return [];
   const where = user === undefined ? host : `${user}@${host}`;
-  if (where.startsWith("-")) return [account(`'${where}' is not a host name.`)];
   const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
   let end: ProgramEnd;
   try {

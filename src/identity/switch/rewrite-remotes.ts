@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigEdit } from "../../git/config/edit-config.ts";
-import { parseRemoteUrl, throughSshHost } from "../../git/remote-url.ts";
+import { parseRemoteUrl, throughSshHost } from "../../base/remote-url.ts";
 import { remotesOf } from "../../git/remotes.ts";
 import type { Repository } from "../../git/repository.ts";
 import { isFrom } from "./config-target.ts";

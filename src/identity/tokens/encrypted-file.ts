@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 import { fileKey, givenWords, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
@@ -65,7 +66,9 @@ export class EncryptedFile implements SecretStore {
     const file = await this.#read();
     const found = file?.secrets.find((each) => isSame(each, name));
     if (file === undefined || found === undefined) return undefined;
-    return open(await this.#keyOf(file), name, found, this.path);
+    const secret = open(await this.#keyOf(file), name, found, this.path);
+    holdSecret(secret);
+    return secret;
   }
 
   /** Whether it has a secret, which is decrypted unless a person would be asked for the passphrase. */
@@ -78,6 +81,7 @@ export class EncryptedFile implements SecretStore {
   }
 
   async set(name: SecretName, secret: string): Promise<void> {
+    holdSecret(secret);
     await this.#change(async (file) => {
       const { now, bytes } = file === undefined ? await this.#begin() : await this.#goOn(file);
       const others = now.secrets.filter((each) => !isSame(each, name));

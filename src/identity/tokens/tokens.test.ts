@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { HELD } from "../../base/text/held-secrets.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
@@ -88,6 +89,7 @@ describe("Tokens", () => {
     const tokens = tokensIn(folder.path, undefined, { WORK_TOKEN: TOKEN });
     const named = identity({ tokenSource: { kind: "environment", variable: "WORK_TOKEN" } });
     assert.equal((await tokens.find(named))?.token, TOKEN);
+    assert.ok(HELD.isIn(TOKEN), "it is masked from now on");
     assert.equal(await tokens.find(identity()), undefined);
     assert.equal(await tokens.find(identity({ tokenSource: { kind: "none" } })), undefined);
     await assert.rejects(tokens.save(named, TOKEN), { code: "usage", message: /WORK_TOKEN/ });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import type { Identity } from "../identity.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
 import { forgeProgram, tokenOfProgram } from "./forge-program.ts";
@@ -52,6 +53,12 @@ export class Tokens {
 
   /** The token of an identity, if it has one. Throws "unavailable" if a store cannot be opened. */
   async find(identity: Identity): Promise<FoundToken | undefined> {
+    const found = await this.#find(identity);
+    holdSecret(found?.token);
+    return found;
+  }
+
+  async #find(identity: Identity): Promise<FoundToken | undefined> {
     const { env } = this.#options;
     const { kind, variable } = identity.tokenSource;
     const record = await this.#records.get(nameOf(identity));

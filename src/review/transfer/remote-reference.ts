@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { hostText } from "../../base/address.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 
 export type RemoteKind = "github" | "gitlab";
 
@@ -67,7 +68,7 @@ export function parseReference(
 
 /** The port of ssh is not that of the web. */
 function webHostOf({ transport, host = "", port }: ReturnType<typeof parseRemoteUrl>): string {
-  return transport === "https" && port !== undefined ? `${host}:${port}` : host;
+  return hostText({ host, port: transport === "https" ? port : undefined });
 }
 
 function referenceOf(

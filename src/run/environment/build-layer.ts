@@ -73,11 +73,7 @@ export async function buildLayer(
     throw error;
   });
   const home = join(workspace.folder, "home");
-  await using output = new SetupOutput({
-    path: layers.logOf(repository, name),
-    mask: (text) => search.mask(text),
-    tell,
-  });
+  await using output = new SetupOutput({ path: layers.logOf(repository, name), tell });
   try {
     await mkdir(home, { mode: 0o700 });
     if (user !== undefined) await lchown(home, user.uid, user.gid);

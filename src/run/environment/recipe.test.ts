@@ -70,6 +70,28 @@ describe("setupOf()", () => {
   });
 });
 
+describe("the settings of a repository", () => {
+  it("are for nobody else's, however the address is written", () => {
+    const repositories = { "*.corp/acme/*": {}, "git.corp:2222/acme/*": {}, "/srv/acme/*": {} };
+    const others = [
+      ...["https://git.corp/acme/../evil/private.git", "https://git.corp/acme/%2e%2e/evil"],
+      ...[
+        "git@git.corp:acme/../evil",
+        "https://evil.com/git.corp/acme/x",
+        "https://git.corp//acme/x",
+      ],
+      ...["https://git.corp:8443/acme/x", "ssh://git@git.corp:2223/acme/x", "eve@git.corp:acme/x"],
+      ...["https://git.corp@evil.com/acme/x", "/srv/acme/../evil", "https://srv/acme/x"],
+    ];
+    for (const url of others) assert.equal(setupOf(url, repositories), undefined, url);
+    const own = [
+      ...["https://git.corp./acme/x", "git@git.corp:acme/x", "ssh://eve@git.corp/acme/x"],
+      ...["ssh://git@git.corp:2222/acme/x", "/srv/acme/x", "https://GIT.corp:443/acme/x.git"],
+    ];
+    for (const url of own) assert.ok(setupOf(url, repositories), url);
+  });
+});
+
 describe("workspaceFolder()", () => {
   it("is named after the repository, and never leaves /workspaces", () => {
     assert.equal(workspaceFolder("https://github.com/acme/my.app.git"), "/workspaces/my.app");

@@ -1,6 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { hostText } from "../../base/address.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { glob } from "../../base/text/glob.ts";
-import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { readDevcontainer } from "./devcontainer.ts";
 import { type SetupStep, shell, short } from "./setup-step.ts";
 
@@ -21,7 +23,7 @@ export interface RepositorySetup {
 }
 
 export interface SetupSettings {
-  /** By `HOST/PATH` of repositories; `*` matches any text. The first match applies. */
+  /** By `HOST/PATH` or `HOST:PORT/PATH` of repositories; `*` matches any text. The first match applies. */
   readonly repositories: Readonly<Record<string, RepositorySetup>>;
   /** Which files of a repository may define its set-up. */
   readonly from: readonly ("script" | "devcontainer")[];
@@ -72,20 +74,28 @@ export function setupOf(
   url: string,
   repositories: SetupSettings["repositories"],
 ): RepositorySetup | undefined {
-  const address = shortAddress(url);
-  return Object.entries(repositories).find(([pattern]) => glob(pattern)(address))?.[1];
-}
-
-/** `HOST/PATH`, the same for all protocols. */
-function shortAddress(url: string): string {
-  const { host, path } = parseRemoteUrl(url);
-  const plain = path.replace(/^\/+/, "").replace(/(?:\.git)?\/*$/, "");
-  return host === undefined ? `/${plain}` : `${host}/${plain}`;
+  const { isScp, user, path, normal, ...place } = parseRemoteUrl(url);
+  if (normal === undefined) return undefined;
+  // A path that begins in the home folder of a user is another one for each of them.
+  const isHome = isScp && !path.startsWith("/") && user !== undefined && user !== "git";
+  const [login, host] = [isHome ? user : "", hostText(place)];
+  const plain = path.replace(/^\//, "").replace(/\.git$/, "");
+  const isIts = ([pattern]: readonly [string, unknown]): boolean => {
+    if (pattern === "*") return true;
+    const [, logins = "", hosts = "", paths = ""] =
+      /^(?:([^/]*)@)?([^/]*)(?:\/(.*))?$/s.exec(pattern) ?? [];
+    return glob(logins)(login) && glob(hosts.toLowerCase())(host) && glob(paths)(plain);
+  };
+  return Object.entries(repositories).find(isIts)?.[1];
 }
 
 /** The folder in which both set-up and agents see a repository, so that paths stay valid. */
 export function workspaceFolder(url: string): string {
-  const name = shortAddress(url).split("/").at(-1) ?? "";
+  const name =
+    parseRemoteUrl(url)
+      .path.split("/")
+      .at(-1)
+      ?.replace(/\.git$/, "") ?? "";
   return `/workspaces/${/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name) ? name : "repository"}`;
 }
 
@@ -129,6 +139,7 @@ export async function secretsFor(
       const next = `Set it as an environment variable of the server, or store it with \`trunkline models key set ${name}\``;
       throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
     }
+    holdSecret(value);
     found[name] = value;
   }
   return found;

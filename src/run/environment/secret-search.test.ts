@@ -63,14 +63,6 @@ describe("SecretSearch", () => {
     assert.equal((await search.findIn(home.path)).length, 1);
   });
 
-  it("masks every form of a secret in a text", () => {
-    const text = `token=${VALUE} basic ${Buffer.from(`u:${VALUE}`).toString("base64")}`;
-    const masked = search.mask(text);
-    assert.equal(masked.includes(VALUE), false);
-    assert.equal(masked.includes(Buffer.from(`u:${VALUE}`).toString("base64")), false);
-    assert.match(masked, /^token=••• basic /);
-  });
-
   it("refuses a value that is too short", () => {
     assert.throws(() => new SecretSearch({ PIN: "1234" }), /Cannot use the secret 'PIN'/);
   });

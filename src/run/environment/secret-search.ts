@@ -3,10 +3,8 @@ import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { MASK } from "../../base/text/mask.ts";
+import { secretForms, SHORTEST_SECRET } from "../../base/text/held-secrets.ts";
 
-/** Shorter values would match by chance. */
-const SHORTEST = 8;
 const CHUNK = 1024 * 1024;
 
 interface Form {
@@ -35,20 +33,13 @@ export class SecretSearch {
   /** Throws "usage" for a value that is too short to be found reliably. */
   constructor(secrets: Readonly<Record<string, string>>) {
     this.#forms = Object.entries(secrets).flatMap(([secret, value]) => {
-      if (value.length < SHORTEST) {
-        const why = `it has fewer than ${SHORTEST} characters, too few to be found reliably in files`;
+      if (value.length < SHORTEST_SECRET) {
+        const why = `it has fewer than ${SHORTEST_SECRET} characters, too few to be found reliably in files`;
         throw new TrunklineError("usage", `Cannot use the secret '${secret}': ${why}.`);
       }
-      return formsOf(value).map((form) => ({ secret, bytes: Buffer.from(form) }));
+      return secretForms(value).map((form) => ({ secret, bytes: Buffer.from(form) }));
     });
-    // Longer forms are masked first, because a shorter one may be a part of them.
-    this.#forms = this.#forms.toSorted((one, other) => other.bytes.length - one.bytes.length);
     this.#longest = Math.max(0, ...this.#forms.map(({ bytes }) => bytes.length));
-  }
-
-  /** The text with each secret masked. */
-  mask(text: string): string {
-    return this.#forms.reduce((masked, { bytes }) => masked.replaceAll(String(bytes), MASK), text);
   }
 
   /** Searches all files below a folder, their names, and the targets of links. */
@@ -113,26 +104,4 @@ async function fill(file: FileHandle, buffer: Buffer, from: number): Promise<num
     at += bytesRead;
   }
   return at - from;
-}
-
-function formsOf(value: string): string[] {
-  const lines = value.split(/\r?\n/).filter((line) => line.length >= SHORTEST);
-  const forms = new Set([value, ...lines]);
-  for (const text of [value, ...lines]) {
-    forms.add(encodeURIComponent(text));
-    forms.add(JSON.stringify(text).slice(1, -1));
-    forms.add(Buffer.from(text).toString("hex"));
-    for (const form of base64Of(text)) forms.add(form);
-  }
-  return [...forms];
-}
-
-/** The base64 forms of a text that may be part of a longer one, such as `user:TOKEN` in a header. */
-function base64Of(text: string): string[] {
-  return [0, 1, 2].flatMap((before) => {
-    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
-    // The characters at both ends depend on the neighbouring text.
-    const [first, last] = [Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6)];
-    return (["base64", "base64url"] as const).map((as) => bytes.toString(as).slice(first, last));
-  });
 }

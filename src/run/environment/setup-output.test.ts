@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { SetupOutput, type SetupOutputOptions } from "./setup-output.ts";
 
 /** The log and messages for an output that comes in these pieces. */
@@ -12,8 +13,8 @@ async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOpti
   using home = mkdtempDisposableSync(join(tmpdir(), "output-"));
   const path = join(home.path, "log");
   const told: string[] = [];
-  const mask = (text: string): string => text.replaceAll("secret-0123", "•••");
-  const options = { path, mask, tell: (line: string) => told.push(line), ...more };
+  holdSecret("secret-0123");
+  const options = { path, tell: (line: string) => told.push(line), ...more };
   const output = new SetupOutput(options);
   await output.take(Readable.from(pieces.map((piece) => Buffer.from(piece))));
   await output[Symbol.asyncDispose]();
@@ -54,7 +55,7 @@ describe("SetupOutput", () => {
 
   it("continues if the file cannot be written", async () => {
     const told: string[] = [];
-    const options = { path: "/nowhere/log", mask: String, tell: (line: string) => told.push(line) };
+    const options = { path: "/nowhere/log", tell: (line: string) => told.push(line) };
     await using output = new SetupOutput(options);
     output.line("one");
     await new Promise((resolve) => setTimeout(resolve, 20));

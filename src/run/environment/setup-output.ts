@@ -4,13 +4,12 @@ import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 
 import { Throttle } from "../../base/limit/throttle.ts";
+import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 export interface SetupOutputOptions {
   /** The path of the log. */
   readonly path: string;
-  /** Masks secrets. */
-  readonly mask: (text: string) => string;
   /** Called with some of the lines as they come. */
   readonly tell: (line: string) => void;
   /** Milliseconds between two calls of `tell`. */
@@ -59,7 +58,7 @@ export class SetupOutput implements AsyncDisposable {
       for (const line of lines) this.line(line);
       if (rest.length < LONGEST_REST) return;
       // A secret may be cut at the end. That part stays buffered until the rest has come.
-      const masked = this.#options.mask(rest);
+      const masked = maskWhole(rest);
       this.line(masked.slice(0, -KEPT));
       rest = masked.slice(-KEPT);
     });
@@ -78,8 +77,8 @@ export class SetupOutput implements AsyncDisposable {
   }
 
   line(text: string): void {
-    const { mask, tell, most = MOST } = this.#options;
-    const line = mask(text);
+    const { tell, most = MOST } = this.#options;
+    const line = maskWhole(text);
     const shown = visibleLine(stripVTControlCharacters(line).trim()).slice(0, LONGEST_LINE);
     if (shown !== "") {
       this.#tail.push(shown);

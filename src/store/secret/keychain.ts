@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import type { SecretName, SecretStore } from "./secret-store.ts";
 
 /** The part of `@napi-rs/keyring` that is used. */
@@ -58,10 +59,13 @@ export class Keychain implements SecretStore {
   }
 
   async get(name: SecretName): Promise<string | undefined> {
-    return (await this.#do("read", name, (entry) => entry.getPassword())) ?? undefined;
+    const secret = (await this.#do("read", name, (entry) => entry.getPassword())) ?? undefined;
+    holdSecret(secret);
+    return secret;
   }
 
   async set(name: SecretName, secret: string): Promise<void> {
+    holdSecret(secret);
     await this.#do("write", name, (entry) => entry.setPassword(secret));
   }
 

@@ -62,11 +62,10 @@ function urlOf(base: string, path: string): URL {
   const unnamed = /\{[^{}/]*\}/.exec(path);
   if (unnamed !== null)
     throw new BadArguments(`the document does not describe ${unnamed[0]} of the path`);
-  for (const segment of path.split("/")) {
-    if (/^(?:\.|%2e){1,2}$/i.test(segment)) {
-      throw new BadArguments(`a part of the path may not be '${segment}'`);
-    }
-  }
+  // An encoded slash is common in names of projects, and some servers decode it before they look at the path.
+  const [dots] =
+    /(?<![^/\\])\.\.?(?![^/\\;])/.exec(path.replaceAll(/%2e|%2f|%5c/gi, decodeURIComponent)) ?? [];
+  if (dots !== undefined) throw new BadArguments(`a part of the path may not be '${dots}'`);
   return new URL(base + path);
 }
 

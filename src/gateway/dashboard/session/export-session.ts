@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 
-import { maskText, maskWords } from "../../../base/text/mask.ts";
+import { maskText } from "../../../base/text/mask.ts";
 import type { SessionEvent } from "../../../session/event.ts";
+import { exportedEvents } from "../../../session/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 
@@ -31,22 +32,34 @@ export async function exportSession(
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
   });
   if (isHtml) response.write(headOf(session));
-  let from = 1;
-  while (!response.destroyed) {
-    const events = await reader.events(session.id, from, BATCH);
-    const last = events.at(-1);
-    if (last === undefined) break;
-    from = last.seq + 1;
-    const text = isHtml ? pageOf(events) : events.map(lineOf).join("");
+  const page = new Page();
+  for await (const entry of exportedEvents(eventsOf(reader, session.id))) {
+    if (response.destroyed) return;
+    const text = isHtml ? page.add(entry) : `${JSON.stringify(entry)}\n`;
     if (!response.write(text))
       await Promise.race([once(response, "drain"), once(response, "close")]);
   }
-  response.end(isHtml ? "</html>\n" : "");
+  response.end(isHtml ? `${page.end()}</html>\n` : "");
 }
 
-function lineOf({ seq, at, direction, message }: LoggedEvent): string {
-  const event = maskWords(message);
-  return `${JSON.stringify({ seq, at: new Date(at).toISOString(), direction, event })}\n`;
+interface Entry {
+  readonly seq: number;
+  readonly at: string;
+  readonly direction: LoggedEvent["direction"];
+  readonly event: SessionEvent;
+}
+
+async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<Entry> {
+  for (let from = 1; ;) {
+    const events = await reader.events(id, from, BATCH);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    from = last.seq + 1;
+    for (const { seq, at, direction, message } of events) {
+      const event = message as SessionEvent;
+      yield { seq, at: new Date(at).toISOString(), direction, event };
+    }
+  }
 }
 
 function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
@@ -63,23 +76,25 @@ function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
 }
 
 /** Neighbouring pieces of one answer become one paragraph. */
-function pageOf(events: readonly LoggedEvent[]): string {
-  const parts: { kind: string; at: number; text: string }[] = [];
-  for (const { at, message } of events) {
-    const part = partOf(maskWords(message) as SessionEvent);
-    if (part === undefined) continue;
-    const before = parts.at(-1);
-    if (before?.kind === part.kind && part.kind === "answer") before.text += part.text;
-    else parts.push({ ...part, at });
+class Page {
+  #isAnswer = false;
+
+  add({ at, event }: Entry): string {
+    const part = partOf(event);
+    if (part === undefined) return "";
+    const { kind, text } = part;
+    if (kind === "answer" && this.#isAnswer) return escaped(text);
+    const end = this.end();
+    this.#isAnswer = kind === "answer";
+    const begin = `${end}<article class="${kind}"><time>${at}</time>\n${escaped(text)}`;
+    return this.#isAnswer ? begin : `${begin}</article>\n`;
   }
-  return parts
-    .map(({ kind, at, text }) => {
-      const time = new Date(at).toISOString();
-      // Masked once more: a secret may have come in several pieces.
-      const shown = escaped(String(maskWords(text)));
-      return `<article class="${kind}"><time>${time}</time>\n${shown}</article>\n`;
-    })
-    .join("");
+
+  end(): string {
+    const isOpen = this.#isAnswer;
+    this.#isAnswer = false;
+    return isOpen ? "</article>\n" : "";
+  }
 }
 
 function partOf(event: SessionEvent): { kind: string; text: string } | undefined {

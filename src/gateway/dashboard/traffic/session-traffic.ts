@@ -1,4 +1,5 @@
-import { maskText, maskWords } from "../../../base/text/mask.ts";
+import { HELD } from "../../../base/text/held-secrets.ts";
+import { maskAll, maskText } from "../../../base/text/mask.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import type { Traffic, TrafficRow } from "../session-api.ts";
 import type { Passed, TappedConnection, TrafficRing } from "./traffic-ring.ts";
@@ -48,9 +49,13 @@ export function rawText(ring: TrafficRing, ids: readonly string[], n: number): s
   const read = readAll(ring.all, ids).find(({ passed }) => passed.n === n);
   if (read?.isOfSession !== true) return undefined;
   const { text, size } = read.passed;
-  if (text.length < size) return `${maskText(text)}… (${size} characters in all)`;
+  if (text.length < size) {
+    // A secret may have been cut at the end.
+    const most = Math.max(0, text.length - HELD.longest);
+    return `${maskText(text).slice(0, most)}… (${size} characters in all)`;
+  }
   try {
-    return JSON.stringify(maskWords(JSON.parse(text)));
+    return JSON.stringify(maskAll(JSON.parse(text)));
   } catch {
     return maskText(text);
   }

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../../base/errors.ts";
+import { hostFits } from "../../../base/host-pattern.ts";
 import { isLoopbackAddress } from "../../http/loopback.ts";
 import type { NotifyEntry } from "../entries.ts";
 
@@ -24,7 +25,7 @@ export function readEndpoint(
   }
   const allowed = [...KNOWN, ...entries.flatMap(({ allowHosts }) => allowHosts)];
   const { hostname: host, protocol } = url;
-  if (!allowed.some((pattern) => fits(pattern, host))) {
+  if (!allowed.some((pattern) => hostFits(pattern, host))) {
     const next = `Add it to \`allowHosts\` of the notification if you trust it`;
     throw new TrunklineError("untrusted", `'${host}' is not a known push service. ${next}.`);
   }
@@ -33,8 +34,4 @@ export function readEndpoint(
     return url;
   }
   throw new TrunklineError("untrusted", "The endpoint of a push service must begin with https.");
-}
-
-function fits(pattern: string, host: string): boolean {
-  return pattern === host || (pattern.startsWith("*.") && host.endsWith(pattern.slice(1)));
 }
