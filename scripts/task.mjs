@@ -133,6 +133,9 @@ async function test(args, { tests, isFull }) {
   // See test/support/full-run.ts.
   env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
   const folder = testFolder(env);
+  if (env.TMPDIR && folder !== env.TMPDIR) {
+    say(`Temporary files are in ${folder}, since other users may not enter ${env.TMPDIR}.`);
+  }
   if (folder !== undefined) env.TMPDIR = folder;
   const isGrouped = options.length === 0;
   const starts = isGrouped ? groupTests(ROOT, files) : files;
