@@ -8,6 +8,7 @@ import { Failure } from "./failure.mjs";
 import { withLock } from "./lock.mjs";
 import { installPrograms, missingPrograms } from "./programs.mjs";
 import { withProgress } from "./progress.mjs";
+import { runTests } from "./run-tests.mjs";
 import { capture, run } from "./run.mjs";
 import { testFiles } from "./test-files.mjs";
 import { testFolder } from "./test-folder.mjs";
@@ -27,6 +28,8 @@ const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
 /** Saves time where files are grouped; without it the runner names the test of any error. */
 const UNTRACKED = "--import=./test/support/untracked-promises.ts";
 const REPORT = "--test-reporter=spec";
+/** Seconds in which no test of a file begins or ends, of one that hangs: ten times what the slowest takes. */
+const HANGING = { plain: 600, full: 10_800 };
 /** Most of a small test file's time is type stripping, so its results are cached between files. */
 const COMPILE_CACHE = ".cache/compile";
 
@@ -72,7 +75,10 @@ async function main([name, ...args]) {
     );
   }
   process.chdir(ROOT);
-  await setUp({ tests: name.startsWith("test") });
+  const tests = name.startsWith("test");
+  // Whoever keeps new files private has a Node that the other users of tests may not run.
+  if (tests) process.umask(0o022);
+  await setUp({ tests });
   return task(args);
 }
 
@@ -133,13 +139,16 @@ async function test(args, { tests, isFull }) {
   // See test/support/full-run.ts.
   env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
   const folder = testFolder(env);
+  if (env.TMPDIR && folder !== env.TMPDIR) {
+    say(`Temporary files are in ${folder}, since other users may not enter ${env.TMPDIR}.`);
+  }
   if (folder !== undefined) env.TMPDIR = folder;
   const isGrouped = options.length === 0;
   const starts = isGrouped ? groupTests(ROOT, files) : files;
   const preloads = isGrouped ? [UNTRACKED] : [];
-  return node(["--test", ...preloads, NOTHING_LEFT, REPORT, concurrency, ...options, ...starts], {
-    env,
-  });
+  const patience = isFull ? HANGING.full : HANGING.plain;
+  const all = [...preloads, NOTHING_LEFT, REPORT, concurrency, ...options, ...starts];
+  return runTests(all, env, patience);
 }
 
 /** Runs every step, even after a failure, so that one run shows all problems. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -8,7 +8,7 @@ import { after, describe, it } from "node:test";
 const { testFolder } = (await import(new URL("test-folder.mjs", import.meta.url).href)) as {
   readonly testFolder: (
     env: NodeJS.ProcessEnv,
-    options?: { readonly folder?: string; readonly mounts?: string },
+    options?: { readonly folder?: string; readonly mounts?: string; readonly isRoot?: boolean },
   ) => string | undefined;
 };
 
@@ -52,5 +52,17 @@ describe("the folder for the temporary files of tests", () => {
 
   it("is the one that somebody has chosen", () => {
     assert.equal(testFolder({ TMPDIR: "/somewhere" }), "/somewhere");
+  });
+
+  it("is another if root has chosen one that other users cannot enter", () => {
+    const options = { folder: "/proc", mounts: mounted("/proc", "rw") };
+    const folder = mkdtempSync(join(place, "private-"));
+    const inside = join(folder, "open");
+    mkdirSync(inside);
+    for (const TMPDIR of [folder, inside]) {
+      assert.equal(testFolder({ TMPDIR }, { ...options, isRoot: true }), "/tmp");
+      assert.equal(testFolder({ TMPDIR }, { ...options, isRoot: false }), TMPDIR);
+    }
+    assert.equal(testFolder({ TMPDIR: "/var/tmp" }, { ...options, isRoot: true }), "/var/tmp");
   });
 });

@@ -21,9 +21,14 @@ interface Share {
  * costs as much as a small piece of work, so that is left out for who asks one by one.
  */
 export class FairTurns {
+  readonly #now: () => number;
   readonly #shares = new WeakMap<object, Share>();
   #listed: Share[] = [];
   #isScheduled = false;
+
+  constructor(clock: () => number = now) {
+    this.#now = clock;
+  }
 
   /** Begins the work at once, or in a later turn where the guest has had its share of this one. */
   begin(guest: object, work: () => void): void {
@@ -33,7 +38,7 @@ export class FairTurns {
       this.#shares.set(guest, share);
     }
     if (share.waiting.length > 0 || isUsedUp(share)) share.waiting.push(work);
-    else run(share, work);
+    else this.#run(share, work);
     if (share.isListed || (share.work < FEW && share.waiting.length === 0)) return;
     share.isListed = true;
     this.#listed.push(share);
@@ -55,7 +60,7 @@ export class FairTurns {
       let begun = 0;
       while (begun < share.waiting.length && !isUsedUp(share)) {
         const work = share.waiting[begun++];
-        if (work !== undefined) run(share, work);
+        if (work !== undefined) this.#run(share, work);
       }
       share.waiting.splice(0, begun);
       share.isListed = begun > 0;
@@ -64,15 +69,15 @@ export class FairTurns {
     this.#isScheduled = false;
     if (this.#listed.length > 0) this.#schedule();
   };
+
+  #run(share: Share, work: () => void): void {
+    const began = this.#now();
+    work();
+    share.work++;
+    share.time += this.#now() - began;
+  }
 }
 
 function isUsedUp({ work, time }: Share): boolean {
   return work >= MOST_WORK || time >= MOST_TIME;
-}
-
-function run(share: Share, work: () => void): void {
-  const began = now();
-  work();
-  share.work++;
-  share.time += now() - began;
 }

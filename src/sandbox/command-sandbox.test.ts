@@ -20,6 +20,7 @@ import { CommandSandbox, type FileRules } from "./command-sandbox.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import { systemProgram } from "./system-program.ts";
 import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
+import { until } from "../../test/support/until.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "command-sandbox-"));
 const work = join(folder, "work");
@@ -126,13 +127,12 @@ describe("CommandSandbox", { skip }, () => {
   );
 
   it("removes the folders of killed processes, and not those of running ones", async () => {
-    const { pid } = spawn("/bin/true");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const abandoned = join(data, `commands-${pid}-x`);
+    // Of a process that had our number before.
+    const abandoned = join(data, `commands-${process.pid}-1-x`);
     mkdirSync(join(abandoned, "tmp"), { recursive: true });
     await using second = await CommandSandbox.open(options);
     assert.ok(second !== undefined);
-    while (existsSync(abandoned)) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => !existsSync(abandoned));
     assert.equal(readdirSync(data).length, 2);
   });
 

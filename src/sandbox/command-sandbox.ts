@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { ENTER, enterCode, type Program } from "./sandbox.ts";
@@ -181,7 +182,7 @@ export async function makeSandboxFolder(
   mkdirSync(data, { recursive: true, mode: 0o700 });
   background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
   const [filter, code] = [seccompFilter(), await enterCode()];
-  const folder = await mkdtemp(join(data, `${kind}-${process.pid}-`));
+  const folder = await mkdtemp(join(data, `${kind}-${ownMark()}-`));
   try {
     await writeFile(join(folder, FILTER), filter);
     await writeFile(join(folder, ENTER), code);
@@ -209,16 +210,7 @@ const FOLDERS = { recursive: true, withFileTypes: true } as const;
 /** Removes the folders of processes that have ended. */
 async function removeAbandoned(data: string): Promise<void> {
   for (const name of await readdir(data)) {
-    const [, pid] = /^(?:commands|plugin)-(\d+)-/.exec(name) ?? [];
-    if (pid === undefined || isAlive(Number(pid))) continue;
-    await removeSandboxFolder(join(data, name));
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    const [, mark = ""] = /^(?:commands|plugin)-(\d+-\w+)-/.exec(name) ?? [];
+    if (isMarkOfEnded(mark)) await removeSandboxFolder(join(data, name));
   }
 }

@@ -184,15 +184,25 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
     const headers = { ...bearer(token), ...session, accept: "text/event-stream" };
     const stream = await fetch(`http://${gateway.authority}/mcp`, { headers });
     assert.equal(stream.status, 200);
-    const socket = new WebSocket(gateway.acp, { headers: bearer(token) });
-    const kept = new WebSocket(gateway.acp, { headers: other });
-    await Promise.all([once(socket, "open"), once(kept, "open")]);
-    const ends = Promise.all([once(socket, "close"), assert.rejects(stream.text())]);
+    using sockets = new DisposableStack();
+    const connectWith = async (headers: Record<string, string>): Promise<WebSocket> => {
+      const socket = sockets.adopt(new WebSocket(gateway.acp, { headers }), (it) => it.terminate());
+      await once(socket, "open");
+      return socket;
+    };
+    const [socket, kept] = [await connectWith(bearer(token)), await connectWith(other)];
+    // Neither rejects: this test may fail before it waits for them.
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const streamed = stream.text().then(
+      () => "whole",
+      () => "cut off",
+    );
     await home.runInProcess("token", "revoke", "laptop");
     const refused = await gateway.post(PING, { ...bearer(token), ...session });
     assert.equal(refused.status, 401);
     assert.match(refused.headers["www-authenticate"] ?? "", /error="invalid_token"/);
-    await ends;
+    await closed;
+    assert.equal(await streamed, "cut off");
     assert.equal(kept.readyState, WebSocket.OPEN);
     kept.close();
     await once(kept, "close");

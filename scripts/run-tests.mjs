@@ -1,0 +1,25 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { NODE, ROOT } from "./dependencies.mjs";
+import { run } from "./run.mjs";
+
+/**
+ * Runs Node's test runner. A file of which no test begins or ends for so many seconds is ended, with what
+ * it started. Resolves to the exit code.
+ */
+export async function runTests(args, env, patience) {
+  mkdirSync(join(ROOT, ".cache"), { recursive: true });
+  const notes = mkdtempSync(join(ROOT, ".cache/test-notes-"));
+  const watch = spawn(NODE, ["scripts/end-hanging-tests.ts", notes, String(patience)], {
+    cwd: ROOT,
+    stdio: ["pipe", "inherit", "inherit"],
+  });
+  const ended = once(watch, "close");
+  const tests = { cwd: ROOT, env: { ...env, TRUNKLINE_TEST_NOTES: notes } };
+  const code = await run(NODE, ["--test", ...args], tests);
+  watch.stdin.end();
+  await ended;
+  return code;
+}
