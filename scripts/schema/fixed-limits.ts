@@ -281,7 +281,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       32 * MIB,
       "the rest is left out, and the log says so",
       "protocol/mcp/connect: lists.ts",
-      "LARGEST",
+      "LARGEST_LIST",
     ],
   ],
   review: [

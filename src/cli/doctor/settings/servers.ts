@@ -39,9 +39,14 @@ export async function checkServers(
   ];
 }
 
-function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: number): Finding {
+function findingOf(status: UpstreamStatus, wait: number): Finding {
+  const { name, state, listError, noTools, said } = status;
   const what = `MCP server '${visibleLine(name)}'`;
-  if (state === "up") return { state: "ok", what, says: state };
+  if (state === "up" && listError === undefined) {
+    const none = noTools === undefined ? "" : `, without tools: ${visibleLine(noTools)}`;
+    return { state: "ok", what, says: state + none };
+  }
+  const lastError = listError ?? status.lastError;
   if (state === "starting") {
     const last = said.at(-1);
     const words = last === undefined ? "" : `; its last output: ${visibleLine(last)}`;
@@ -53,5 +58,6 @@ function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: numbe
   const isSaid = lastError?.includes("`trunkline ") === true;
   const next = `See more with \`trunkline server test ${shellWord(name)}\`, or remove it from \`mcpServers\`.`;
   const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
-  return { state: "fail", what, says: `${state}${why}`, ...(isSaid ? {} : { next }) };
+  const says = listError === undefined ? state : "could not list its tools";
+  return { state: "fail", what, says: says + why, ...(isSaid ? {} : { next }) };
 }
