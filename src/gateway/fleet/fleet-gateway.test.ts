@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
+import { until } from "../../../test/support/until.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 
 describe("A gateway of a fleet without a free slot", { skip: noNats, timeout: 120_000 }, () => {
@@ -24,5 +25,23 @@ describe("A gateway of a fleet without a free slot", { skip: noNats, timeout: 12
       messages.find((each) => each.id === id),
     );
     assert.equal(typeof result.sessionId, "string");
+  });
+});
+
+describe("A gateway of a fleet", { skip: noNats, timeout: 120_000 }, () => {
+  it("runs but is not ready while NATS is dead, and is again afterwards", async () => {
+    await using fleet = await FleetInProcess.start();
+    const url = (await fleet.gateway("g")).replace("ws", "http").replace("/acp", "");
+    const ask = async (path: string): Promise<readonly [number, string]> => {
+      const response = await fetch(url + path);
+      return [response.status, await response.text()];
+    };
+    assert.deepEqual(await ask("/readyz"), [200, '{"status":"ready"}']);
+    await fleet.nats.kill();
+    await until(async () => (await ask("/readyz"))[0] === 503);
+    assert.match((await ask("/readyz"))[1], /the connection to NATS is lost/);
+    assert.equal((await ask("/healthz"))[0], 200);
+    await fleet.nats.restart();
+    await until(async () => (await ask("/readyz"))[0] === 200);
   });
 });
