@@ -47,7 +47,7 @@ export class FleetInProcess implements AsyncDisposable {
     const { offer } = tools;
     const fleet = opened.use(await FleetGateway.open(house, { offer, isTyped: true }));
     const { sharing } = fleet;
-    const input = { cwd: this.folder, env: {} };
+    const input = { cwd: this.folder, env: {}, flags: {} };
     const sources = { tools, bus: { opened: async () => undefined }, fleet: fleet.view, input };
     const server = await HttpServer.open(house, { offer, noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));

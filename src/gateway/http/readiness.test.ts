@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
@@ -24,7 +23,7 @@ describe("Readiness", () => {
     const before = readdirSync(data);
     assert.deepEqual(await problemsOf({ data, checkStore }), []);
     assert.deepEqual(readdirSync(data), before);
-    rmSync(join(data, "sessions.db"));
+    rmSync(store.database.path);
     assert.deepEqual(await problemsOf({ data, checkStore }), [
       "the session store cannot be written",
     ]);
