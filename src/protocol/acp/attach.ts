@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { ACP, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
 import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
@@ -150,7 +151,8 @@ export async function answerAt(
 }
 
 /** The names of the codes that nearly every failure has on the wire. They tell a person nothing. */
-const CODE_NAME = /^(?:Internal error|Invalid params): /;
+const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeout });
+const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 
 /** What was answered as an error, for a person to read. */
 function inWords(error: unknown): never {

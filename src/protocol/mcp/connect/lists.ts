@@ -1,4 +1,4 @@
-import { STANDARD } from "../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 
@@ -25,7 +25,7 @@ export async function allPages(
     const result = await ask(params);
     const list: unknown = result[member];
     if (!Array.isArray(list)) {
-      throw RpcError.of(STANDARD.internal, `the server's list has no array '${member}'`);
+      throw RpcError.of(TRUNKLINE.badAnswer, `the server's list has no array '${member}'`);
     }
     for (const item of list) if (isObject(item)) items.push(item);
     // MCP 2025-11-25, server/utilities/pagination § Response Format: no cursor on the last page.
