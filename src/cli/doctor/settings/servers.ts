@@ -16,13 +16,13 @@ const SHARE = 0.75;
 export async function checkServers(
   config: Config,
   { patience, signal, endsLater }: Allowance,
+  wait = patience * SHARE,
 ): Promise<Finding[]> {
   if (Object.keys(config.mcpServers).length === 0) {
     return [{ state: "ok", what: "MCP servers", says: "none configured" }];
   }
   const opened = await openTools(silentHouse(config));
   const enough = new AbortController();
-  const wait = patience * SHARE;
   const until = { signal: AbortSignal.any([signal, enough.signal]) };
   const late = sleep(wait, undefined, until).catch(() => {});
   await Promise.race([opened.started(), late]);
