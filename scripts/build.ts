@@ -100,12 +100,13 @@ const SCRIPT = {
   footer: { js: "})" },
 } as const satisfies BuildOptions;
 
-/** Programs that run in a process of their own: the process that starts one has its code in memory. */
+/** Programs that run in a process or thread of their own: the process that starts one has its code in memory. */
 const PROGRAMS: Readonly<Record<string, readonly [entry: string, format: Format]>> = {
   __TRUNKLINE_QUIC_ENGINE__: ["src/wire/quic/engine-main.ts", "cjs"],
   __TRUNKLINE_SANDBOX_ENTER__: ["src/sandbox/enter-main.ts", "esm"],
   __TRUNKLINE_PLUGIN_HOST__: ["src/plugin/host/host-main.ts", "cjs"],
   __TRUNKLINE_MOUNT__: ["src/run/workspace/mount-main.ts", "esm"],
+  __TRUNKLINE_PARSER__: ["src/rpc/message/parse-main.ts", "cjs"],
 };
 
 async function buildProgram(entry: string, format: Format): Promise<string> {

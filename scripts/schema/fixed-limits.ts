@@ -253,7 +253,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "tasks at once",
       "count",
       10_000,
-      "a further one is refused with -32603",
+      "a further one is refused with -32028",
       "protocol/mcp/serve: running-tasks.ts",
       "MOST",
     ],
@@ -281,7 +281,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       32 * MIB,
       "the rest is left out, and the log says so",
       "protocol/mcp/connect: lists.ts",
-      "LARGEST",
+      "LARGEST_LIST",
     ],
   ],
   review: [

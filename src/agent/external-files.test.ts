@@ -28,7 +28,7 @@ describe("files that an external agent uses", { timeout: 30_000 }, () => {
     const said = await driven.say(`write ${path}|a longer text`);
     assert.match(
       said,
-      /error -32603.*Cannot use '.*file': no space left.*Free some space on its disk/,
+      /error -32032.*Cannot use '.*file': no space left.*Free some space on its disk/,
     );
     assert.equal(readFileSync(path, "utf8"), "old");
   });

@@ -50,7 +50,7 @@ export function originalError(error: unknown): unknown {
 }
 
 /** System errors whose cause is the disk or its permissions, not a bug of ours. */
-const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|[MN]FILE)$/;
+const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|[MN]FILE|NAMETOOLONG|NOTDIR|LOOP)$/;
 
 /**
  * The message of a disk error, in words that a person can act on; undefined for any other error.

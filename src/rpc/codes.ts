@@ -95,6 +95,17 @@ export const TRUNKLINE = {
     "Too many calls; `data.retryAfterMs` says when to try again",
   ),
   busy: code(-32028, "Too many requests in flight", "Wait for an answer before sending more"),
+  config: code(-32030, "Configuration error", "A setting is wrong or missing; the message names it"),
+  refused: code(-32031, "Not allowed", "A rule or a missing consent forbids it; the message says which"),
+  unavailable: code(
+    -32032,
+    "Unavailable",
+    "A server, a process or a forge does not answer or cannot do it now; try again later",
+  ),
+  closed: code(-32033, "Closed", "What was asked is ending or has ended"),
+  storage: code(-32034, "Storage failure", "The disk is full, broken or not writable"),
+  interrupted: code(-32035, "Interrupted", "The process that worked on it has ended; ask again"),
+  badAnswer: code(-32036, "Bad answer", "The answer of another program breaks its protocol"),
 } as const;
 
 export const ALL_CODES = { STANDARD, ACP, MCP, JUGGLER, TRUNKLINE } as const;

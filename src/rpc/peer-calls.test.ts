@@ -187,7 +187,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     await tap.peer.close(10);
     assert.match(
       tap.messages[1] ?? "",
-      /"id":1,"error":{"code":-32603,"message":"Internal error: shutting down/,
+      /"id":1,"error":{"code":-32033,"message":"Closed: shutting down/,
     );
     assert.equal(slow.calls[0]?.call.signal.aborted, true);
   });

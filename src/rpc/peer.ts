@@ -108,7 +108,7 @@ export class Peer<S = undefined> implements Sink<string> {
     await this.#inFlight.drain(grace);
     const error = new TrunklineError("closed", "The connection is closing");
     for (const call of this.#inFlight.all) {
-      this.#endCall(call, error, RpcError.of(STANDARD.internal, "shutting down"));
+      this.#endCall(call, error, RpcError.of(TRUNKLINE.closed, "shutting down"));
     }
     this.requests.failAll(error);
     this.deadlines.clear();
@@ -288,7 +288,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (route === undefined) {
       throw new RpcError(STANDARD.methodNotFound.code, this.#dialect.methodNotFound(shorten(name)));
     }
-    if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
+    if (this.#closing) throw RpcError.of(TRUNKLINE.closed, "shutting down");
     if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
     if (this.#inFlight.has(id)) {
       const why = `id ${shorten(String(id))} belongs to a request in flight`;

@@ -4,7 +4,7 @@ import { hasBrand, TrunklineError } from "../base/errors.ts";
 import { parsed } from "../base/text/unparsed-json.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
-import { STANDARD } from "./codes.ts";
+import { TRUNKLINE } from "./codes.ts";
 import { RENEW_AFTER } from "./in-flight.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
@@ -236,7 +236,7 @@ function findProblem(method: Method<unknown, unknown>, result: unknown): Problem
 }
 
 function malformed({ method }: Pending, what: string): RpcError {
-  return RpcError.of(STANDARD.internal, `the response to '${method.name}' is malformed: ${what}`);
+  return RpcError.of(TRUNKLINE.badAnswer, `the response to '${method.name}' is malformed: ${what}`);
 }
 
 function toError(error: unknown): RpcError | undefined {

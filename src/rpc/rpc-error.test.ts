@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { TrunklineError } from "../base/errors.ts";
+import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { holdSecret } from "../base/text/held-secrets.ts";
 import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
@@ -34,5 +34,29 @@ describe("toRpcError()", () => {
   it("has the code's words before those of other failures", () => {
     const { code, message } = toRpcError(new TrunklineError("usage", "'x' is missing"), fail);
     assert.deepEqual([code, message], [-32602, "Invalid params: 'x' is missing"]);
+  });
+
+  it("has -32603 for no failure that has words", () => {
+    const codes: Record<ErrorCode, number> = {
+      usage: -32602,
+      config: -32030,
+      untrusted: -32031,
+      "not-found": -32602,
+      unavailable: -32032,
+      timeout: -32001,
+      cancelled: -32800,
+      limit: -32028,
+      closed: -32033,
+      conflict: -32602,
+    };
+    for (const [name, code] of Object.entries(codes)) {
+      const error = toRpcError(new TrunklineError(name as ErrorCode, "Words"), fail);
+      assert.equal(error.code, code, name);
+      assert.match(error.message, /Words$/);
+    }
+    const full = Object.assign(new Error("ENOSPC: no space left on device, write"), {
+      code: "ENOSPC",
+    });
+    assert.equal(toRpcError(full, fail).code, -32034);
   });
 });

@@ -52,16 +52,17 @@ export function errorText(error: RpcError): string {
   }
 }
 
+/** -32603 is for faults of the program only. */
 const CODE_OF: Record<ErrorCode, Code> = {
   usage: STANDARD.invalidParams,
-  config: STANDARD.internal,
-  untrusted: STANDARD.internal,
+  config: TRUNKLINE.config,
+  untrusted: TRUNKLINE.refused,
   "not-found": STANDARD.invalidParams,
-  unavailable: STANDARD.internal,
+  unavailable: TRUNKLINE.unavailable,
   timeout: ACP.timeout,
   cancelled: ACP.cancelled,
   limit: TRUNKLINE.busy,
-  closed: STANDARD.internal,
+  closed: TRUNKLINE.closed,
   conflict: STANDARD.invalidParams,
 };
 
@@ -77,7 +78,7 @@ export function toRpcError(
   if (error instanceof RpcError) return error;
   if (error instanceof TrunklineError) return fromOurs(error);
   const words = diskWords(error);
-  if (words !== undefined) return RpcError.of(STANDARD.internal, words);
+  if (words !== undefined) return RpcError.of(TRUNKLINE.storage, words);
   const correlationId = crypto.randomUUID();
   report(correlationId, failure);
   return RpcError.of(STANDARD.internal, undefined, { correlationId });

@@ -46,8 +46,9 @@ const KEPT = 60 * 60_000;
 /** Milliseconds for which a task can be taken over whose client did not say how long to keep it. */
 const ADOPTABLE = 24 * 60 * 60_000;
 
+/** The code is that of `rpc/codes.ts`. */
 const INTERRUPTED = {
-  code: -32603,
+  code: -32035,
   message: "Trunkline was restarted while the task was working. Call the tool again.",
 };
 

@@ -205,11 +205,13 @@ export class ToolFault extends Error {
   }
 }
 
+/** The code of what was interrupted, as `rpc/codes.ts` has it. */
+const INTERRUPTED = -32035;
+
 /** The fault of a task whose server is not there any more after a restart. */
 export function lostTask({ tool, server }: RemoteTask): ToolFault {
   const why = `MCP server '${server}' does not offer '${tool}' any more`;
-  // JSON-RPC 2.0 § 5.1: internal error.
-  return new ToolFault(-32603, `Trunkline was restarted while the task was working, and ${why}.`);
+  return new ToolFault(INTERRUPTED, `Trunkline was restarted while the task was working, and ${why}.`);
 }
 
 /** An answer of one text. */

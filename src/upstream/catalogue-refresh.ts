@@ -168,13 +168,16 @@ async function ask(
   kind: CatalogueKind,
 ): Promise<{ readonly [K in keyof Catalogue]?: Catalogue[K] | undefined }> {
   switch (kind) {
-    case "tools":
+    case "tools": {
+      const tools = await client.listTools();
       return {
-        tools: await client.listTools(),
+        tools,
+        noTools: tools.length === 0 ? client.whyNoTools : undefined,
         hasTasks: client.hasTasks,
         // Named also where there are none, so that those of before are forgotten.
         instructions: client.instructions?.slice(0, LONGEST_INSTRUCTIONS),
       };
+    }
     case "prompts":
       return { prompts: await client.listPrompts().catch(noneIfUnknown) };
     case "resources": {

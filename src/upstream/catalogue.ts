@@ -10,6 +10,8 @@ type Entries = readonly Readonly<Record<string, unknown>>[];
 /** What an upstream offers. */
 export interface Catalogue {
   readonly tools: Entries;
+  /** Why it has none, in words that complete "it has no tools: …". */
+  readonly noTools?: string;
   /** Any call may be answered with a task, without a mark on the tool: since 2026-07-28 (SEP-2663). */
   readonly hasTasks?: boolean;
   /** What it says about itself to a model; a very long text is cut. */

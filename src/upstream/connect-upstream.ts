@@ -1,8 +1,9 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
+import { LARGEST_LIST } from "../protocol/mcp/connect/lists.ts";
 import { McpClient, type McpClientOptions } from "../protocol/mcp/connect/connect.ts";
 import { LostRequest } from "../rpc/pending-requests.ts";
-import type { ChannelLimits } from "../wire/channel.ts";
+import { type ChannelLimits, resolveChannelLimits } from "../wire/channel.ts";
 import type { Link, OpenLink } from "./link.ts";
 import type { StderrLog } from "../base/process/stderr-log.ts";
 import type { UpstreamSettings } from "./settings.ts";
@@ -37,7 +38,10 @@ export async function connectUpstream(options: ConnectOptions): Promise<Connecte
 async function connectAs(era: Era, options: ConnectOptions): Promise<ConnectedUpstream> {
   const { settings, open, stderrLog, channelLimits, signal } = options;
   const said = (line: string): void => stderrLog.add(line);
-  const link = await open(settings, { said }, channelLimits, options.client.name ?? "");
+  // One answer may be a whole list.
+  const maxMessage = Math.max(resolveChannelLimits(channelLimits).maxMessage, LARGEST_LIST);
+  const limits = { ...channelLimits, maxMessage };
+  const link = await open(settings, { said }, limits, options.client.name ?? "");
   try {
     const { originOf, canCall } = link;
     const client = await McpClient.connect(link.channel, {

@@ -36,7 +36,7 @@ describe("a tool whose call another server goes on with", () => {
       throw new ToolFault(-32602, "no task has the id 'there-1'");
     });
     await assert.rejects(tool.resume?.("there-1", new SampleContext()) ?? Promise.resolve(), {
-      code: -32603,
+      code: -32035,
       message: /'far' does not know its task any more.*restarted\. Call the tool again/,
     });
     const broken = toolOf(HTTP, async () => {

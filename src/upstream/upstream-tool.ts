@@ -7,7 +7,7 @@ import {
   type ToolResult,
 } from "../tool/tool.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
-import { STANDARD } from "../rpc/codes.ts";
+import { STANDARD, TRUNKLINE } from "../rpc/codes.ts";
 import { tracedHop } from "../tool/traced-hop.ts";
 import { timeoutOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
@@ -62,7 +62,7 @@ function resuming(upstream: Upstream): NonNullable<Tool["resume"]> {
       if (!(error instanceof ToolFault) || error.code !== STANDARD.invalidParams.code) throw error;
       const what = `MCP server '${upstream.name}' does not know its task any more`;
       const since = "which was begun before Trunkline was restarted";
-      throw new ToolFault(STANDARD.internal.code, `${what}, ${since}. Call the tool again.`);
+      throw new ToolFault(TRUNKLINE.interrupted.code, `${what}, ${since}. Call the tool again.`);
     }
   };
 }

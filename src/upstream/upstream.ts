@@ -27,6 +27,10 @@ export interface UpstreamStatus {
   /** Of the process that was started for it, while it is up. */
   readonly pid?: number;
   readonly lastError?: string;
+  /** Of one that is up: why its tools could not be listed. It offers those of before, if any. */
+  readonly listError?: string;
+  /** Why it has no tools, in words that complete "it has no tools: …". */
+  readonly noTools?: string;
   /** How often it was started after its first time. */
   readonly restarts: number;
   readonly failuresInARow: number;
@@ -148,6 +152,7 @@ export class Upstream {
       ...(client === undefined ? {} : { revision: client.revision }),
       ...(pid === undefined ? {} : { pid }),
       ...(lastError === undefined ? {} : { lastError }),
+      ...this.#listState(),
       restarts,
       failuresInARow: backoff.failures,
       callsInFlight: client?.callsInFlight ?? 0,
@@ -156,6 +161,14 @@ export class Upstream {
       instances: this.#instances.running + (client === undefined ? 0 : 1),
       said: [...stderrLog.tail],
     };
+  }
+
+  #listState(): Pick<UpstreamStatus, "listError" | "noTools"> {
+    const { problem: listError, listing, catalogue } = this.#refresh;
+    const isListed = this.#life.client !== undefined && listing === undefined;
+    if (isListed && listError !== undefined) return { listError };
+    if (catalogue?.tools.length !== 0) return {};
+    return { noTools: catalogue.noTools ?? "its list is empty" };
   }
 
   /** Reads what is known from the last time. */

@@ -16,9 +16,9 @@ export interface FrameFault {
 export interface Sink<M> {
   /**
    * One whole message. A returned promise asks the channel to hold further input until it settles;
-   * messages already read may still arrive meanwhile.
+   * messages already read may still arrive meanwhile. `parsed` is its value, if that is known.
    */
-  message(message: M): void | Room;
+  message(message: M, parsed?: unknown): void | Room;
   /** A frame that could not be read. */
   fault(fault: FrameFault): void;
   /**

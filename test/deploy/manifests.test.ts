@@ -77,6 +77,12 @@ describe("deploy/", { timeout: 60_000 }, () => {
     assert.match(unit, new RegExp(`^SuccessExitStatus=${DRAINED}$`, "m"));
   });
 
+  it("restarts a gateway by its liveness, and sends it clients by its readiness", () => {
+    const text = readFileSync(join(ROOT, "deploy/kubernetes/trunkline.yaml"), "utf8");
+    assert.match(text, /livenessProbe:\s+httpGet:\s+path: \/healthz/);
+    assert.match(text, /readinessProbe:\s+httpGet:\s+path: \/readyz/);
+  });
+
   it("starts gateways and workers with options that exist", () => {
     const containers = MANIFESTS.flatMap(({ spec }) => spec?.template?.spec?.containers ?? []);
     const commands = containers.flatMap(({ args = [], lifecycle }) => {

@@ -86,11 +86,13 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
     home[Symbol.dispose]();
   });
 
-  it("requires a token for everything except /healthz", async () => {
+  it("requires a token for everything except /healthz and /readyz", async () => {
     const token = await home.createToken("first", ...ALL);
     await gateway.program.says(/tokens travel in clear text/);
     const health = await gateway.get("/healthz");
     assert.deepEqual([health.status, health.body], [200, `{"status":"ok"}`]);
+    const ready = await gateway.get("/readyz");
+    assert.deepEqual([ready.status, ready.body], [200, `{"status":"ready"}`]);
     for (const path of ["/", "/metrics", "/mcp", "/sse", "/messages", "/acp", "/nope", "//mcp"]) {
       for (const method of ["GET", "POST", "DELETE", "PUT", "OPTIONS"]) {
         const refused = await gateway.send(method, path);

@@ -24,6 +24,7 @@ type Headers = [name: string, value: string][];
 
 const OTHERS = [
   "GET /healthz",
+  "GET /readyz",
   "GET /metrics",
   "GET /",
   "HEAD /healthz",

@@ -43,10 +43,13 @@ export class FleetInProcess implements AsyncDisposable {
   /** Gives the address for clients. */
   async gateway(name: string, flags: FleetFlags = {}): Promise<string> {
     const { house, opened } = await this.#open(name, flags);
-    const { offer } = opened.use(await openTools(house, KIND));
+    const tools = opened.use(await openTools(house, KIND));
+    const { offer } = tools;
     const fleet = opened.use(await FleetGateway.open(house, { offer, isTyped: true }));
     const { sharing } = fleet;
-    const server = await HttpServer.open(house, { offer, noAuth: true, sharing });
+    const input = { cwd: this.folder, env: {}, flags: {} };
+    const sources = { tools, bus: { opened: async () => undefined }, fleet: fleet.view, input };
+    const server = await HttpServer.open(house, { offer, noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));
     // As `trunkline serve` does: from the start it notices which sessions move.
     await server.holder();

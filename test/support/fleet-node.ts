@@ -85,6 +85,7 @@ export interface WorkerOptions {
 export interface GatewayOptions {
   readonly most?: number;
   readonly longestWait?: number;
+  readonly takeOverWithin?: number;
   readonly version?: string;
 }
 
@@ -128,11 +129,13 @@ export class WorkerNode extends FleetNode {
 export class GatewayNode extends FleetNode {
   readonly queue: JobQueue;
   readonly placer: Placer;
+  /** What it logs. */
+  readonly lines: string[] = [];
 
   constructor(
     connection: FleetConnection,
     name: string,
-    { most = 100, longestWait, version = STATE.version }: GatewayOptions,
+    { most = 100, longestWait, takeOverWithin, version = STATE.version }: GatewayOptions,
   ) {
     super(connection, name, () => ({
       ...STATE,
@@ -140,12 +143,13 @@ export class GatewayNode extends FleetNode {
       version,
       waiting: this.queue.waiting,
     }));
-    const { members, self } = this;
+    const { members, self, lines } = this;
+    const log = new Log("info", (line) => lines.push(line));
     const changed = (): void => members.tell();
     const options = { connection, self, members, version };
     const queue = new JobQueue({ ...options, most, changed, checkEvery: 100 });
     this.queue = this.ends.use(queue);
-    this.placer = new Placer({ connection, members, queue, version, longestWait });
+    this.placer = new Placer({ ...options, queue, longestWait, takeOverWithin, log });
     members.join();
   }
 

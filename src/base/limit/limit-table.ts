@@ -23,7 +23,7 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
     default: DEFAULT_LIMITS.maxMessage,
     minimum: KIB,
     maximum: 256 * MIB,
-    bounds: "Bytes of one incoming message.",
+    bounds: "Bytes of one incoming message; at least 32 MiB for one of a configured MCP server.",
     beyond:
       "It is answered with -32600, with its id if that can be found, and skipped in " +
       "bounded memory. A WebSocket frame of more than twice as many closes the connection.",
@@ -88,6 +88,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
     bounds: "Estimated work of parsing one message, in units of about 50 ns.",
     beyond:
       "The message is answered with -32600: `[[],[],…` of 10 MiB would block the event loop for a " +
-      "second.",
+      "second. One of a configured MCP server is parsed in another thread instead.",
   },
 };

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 
 import { verifyAudit } from "../../store/audit/verify-audit.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { counted } from "../shell/layout.ts";
@@ -13,7 +14,7 @@ export async function verify(
   const { config } = await quietHouse(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
-  const { problems, sealed, unsealed, older, damaged, cut, writers } = verdict;
+  const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;
   if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
   else {
     const by = counted(writers, "process", "processes");
@@ -23,6 +24,10 @@ export async function verify(
     }
     if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
     if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
+    for (const { time, lines, file, moved } of repairs) {
+      const what = `${lines === 1 ? "1 damaged line was" : `${lines} damaged lines were`} moved`;
+      out(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`) + "\n");
+    }
     if (cut > 0) {
       out(`${cut} of other machines cannot be checked: earlier ones are not here.\n`);
     }

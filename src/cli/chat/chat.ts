@@ -129,6 +129,7 @@ export async function openChat(
   const status = new Status(wanted.agent ?? (isNew ? house.config.agent.name : "session"));
   const session = await attachTo(channel, wanted, {
     permit,
+    queued: (message) => err(`${message}\n`),
     update: (each) => {
       status.update(each);
       update(each);

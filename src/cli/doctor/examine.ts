@@ -4,18 +4,15 @@ import { configFlags } from "../shell/open-house.ts";
 import type { Finding } from "./finding.ts";
 import type { Check, Checks } from "./run-checks.ts";
 import { checkConfig } from "./settings/config.ts";
-import { checkDataFolder } from "./state/data-folder.ts";
+import { canBeUsed, checkDataFolder } from "./state/data-folder.ts";
 
 export interface Examined {
   readonly ok: boolean;
   readonly findings: readonly Finding[];
 }
 
-/** Milliseconds for what all other checks wait for. It only reads small files. */
-const FIRST = 1_500;
-
-/** Milliseconds for the other checks, at the least. */
-const LEAST = 1_000;
+/** Milliseconds in which a server has to be up; with `--deep`, most of the time of the check. */
+const SERVERS_UP = 3_000;
 
 /** A check that needs the data folder is left out if that cannot be used. */
 type HouseCheck = Check & { readonly needsData?: boolean };
@@ -27,7 +24,6 @@ export async function* examine(
   isDeep: boolean,
 ): AsyncGenerator<Finding> {
   const { cwd, env } = invocation;
-  const started = performance.now();
   let loaded: LoadedConfig | undefined;
   const config: Check = {
     what: "Configuration",
@@ -38,7 +34,7 @@ export async function* examine(
     },
   };
   const git = gitCheck(invocation);
-  yield* checks.run([NODE, config], FIRST);
+  yield* checks.run([NODE, config]);
   if (loaded === undefined) {
     yield* checks.run([git]);
     return;
@@ -49,11 +45,11 @@ export async function* examine(
     what: "Data folder",
     examine: async () => {
       const findings = await checkDataFolder(data);
-      isUsable = findings.every(({ state }) => state !== "fail");
+      isUsable = canBeUsed(findings);
       return findings;
     },
   };
-  yield* checks.run([folder], FIRST);
+  yield* checks.run([folder]);
   const house = houseChecks(invocation, loaded, isDeep);
   const skipped = isUsable ? [] : house.filter(({ needsData }) => needsData === true);
   if (skipped.length > 0) {
@@ -62,8 +58,7 @@ export async function* examine(
     yield { state: "warn", what: "Data folder", says: `without it, not checked: ${names}`, next };
   }
   const rest = house.filter((check) => !skipped.includes(check));
-  const spent = isDeep ? 0 : performance.now() - started;
-  yield* checks.run([git, ...rest], Math.round(Math.max(LEAST, checks.patience - spent)));
+  yield* checks.run([git, ...rest]);
 }
 
 const NODE: Check = {
@@ -163,7 +158,7 @@ function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boole
       needsData: true,
       examine: async (allowance) => {
         const { checkServers } = await import("./settings/servers.ts");
-        return checkServers(config, allowance);
+        return checkServers(config, allowance, isDeep ? undefined : SERVERS_UP);
       },
     },
     {

@@ -37,14 +37,9 @@ export class Checks {
     this.#options = options;
   }
 
-  /** Milliseconds for each check. */
-  get patience(): number {
-    return this.#options.patience;
-  }
-
   /** The findings, in the order of the checks. */
-  async *run(checks: readonly Check[], patience = this.#options.patience): AsyncGenerator<Finding> {
-    const results = checks.map((check) => this.#examine(check, patience));
+  async *run(checks: readonly Check[]): AsyncGenerator<Finding> {
+    const results = checks.map((check) => this.#examine(check));
     for (const result of results) yield* await result;
   }
 
@@ -58,7 +53,8 @@ export class Checks {
     return isDone;
   }
 
-  async #examine({ what, examine }: Check, patience: number): Promise<readonly Finding[]> {
+  async #examine({ what, examine }: Check): Promise<readonly Finding[]> {
+    const { patience } = this.#options;
     const giveUp = new AbortController();
     const { signal } = giveUp;
     const endsLater = (work: Promise<unknown>): void => this.#follow(work);

@@ -6,7 +6,7 @@ export const serve: Command = {
   summary: "Run the gateway: MCP, ACP and a dashboard over HTTP",
   description:
     "Serves MCP over HTTP on /mcp and ACP over WebSocket and HTTP on /acp, a dashboard on /, health " +
-    "checks on /healthz and metrics on /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
+    "checks on /healthz and /readyz, and metrics on /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
     "Every request needs a token, also from this machine. Your own is in a file of the data folder " +
     "that only you can read. `trunkline token create` makes more, and `serve.oauth` in the " +
     "configuration accepts those of an authorization server. A browser logs in with a link that " +

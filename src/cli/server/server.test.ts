@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -84,6 +85,25 @@ describe("trunkline server add", () => {
 });
 
 describe("trunkline server remove", () => {
+  it("keeps the comments beside the server, and the file as it first was", async () => {
+    await using line = await SampleCommandLine.create();
+    const server = (name: string): string => `"${name}": { "command": "${name}" }`;
+    const text =
+      `{\n  // all of mine\n  "mcpServers": {\n    // about a\n    ${server("a")}, // first\n` +
+      `    // about b\n    ${server("b")} // second\n    // the end\n  }\n}\n`;
+    await line.home.write(line.home.userFile, text);
+    assert.equal((await line.run("server", "remove", "b")).code, 0);
+    const after = readFileSync(line.home.userFile, "utf8");
+    assert.equal(after, text.replace(`${server("b")} //`, "//").replace("}, // first", "} // first"));
+    for (let count = 0; count < 12; count++) {
+      await line.run("server", "add", `s${count}`, "--", "x");
+    }
+    const folder = join((await line.home.load()).config.data, "config-backups");
+    const kept = readdirSync(folder).toSorted();
+    assert.equal(kept.length, 10);
+    assert.equal(readFileSync(join(folder, kept[0] ?? ""), "utf8"), text);
+  });
+
   it("removes one, and says where one is that it cannot find", async () => {
     await using line = await SampleCommandLine.create({ mcpServers: { a: { command: "a" } } });
     await line.run("server", "add", "b", "--project", "--", "b");

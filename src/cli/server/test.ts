@@ -27,14 +27,14 @@ export async function test(invocation: Invocation<{ readonly json?: boolean }>):
   const { tools } = opened.offer;
   const offered = tools.list().filter(({ source }) => source?.server === name);
   const held = tools.held().filter(({ source }) => source.server === name);
-  const isUp = status?.state === "up";
+  const works = status?.state === "up" && status.listError === undefined;
   if (values.json === true) {
     const names = offered.map(({ definition }) => definition.name);
     const heldNames = held.map(({ tool }) => tool.definition.name);
     out(`${JSON.stringify({ ...status, milliseconds, tools: names, held: heldNames }, null, 2)}\n`);
-    return isUp ? 0 : 1;
+    return works ? 0 : 1;
   }
-  if (!isUp) {
+  if (!works) {
     err(failureText(name, status));
     return 1;
   }
@@ -43,6 +43,7 @@ export async function test(invocation: Invocation<{ readonly json?: boolean }>):
   out(
     `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.\n`,
   );
+  if (count === 0) out(`It has no tools: ${visibleLine(status.noTools ?? "all are hidden")}.\n`);
   const rows = [
     ...offered.map(({ definition }) => toolRow(definition)),
     ...held.map(({ tool }) => toolRow(tool.definition, "(held) ")),
@@ -66,7 +67,8 @@ function alone(config: Config, name: string): Config {
 }
 
 function failureText(name: string, status: UpstreamStatus | undefined): string {
-  const why = status?.lastError ?? "it did not start";
+  const list = status?.listError && `it could not list its tools: ${status.listError}`;
+  const why = list ?? status?.lastError ?? "it did not start";
   // The error may quote its last line, and a server that is tried twice says the same twice.
   const lines = [...new Set(status?.said)].filter((line) => !why.includes(line)).slice(-5);
   const said = lines.map((line) => `  ${visibleLine(line)}\n`);

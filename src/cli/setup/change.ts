@@ -4,7 +4,7 @@ import { diffText } from "./diff-text.ts";
 import { type Edit, edited } from "./format/edit.ts";
 import { type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
 import {
-  backupOf,
+  backupsOf,
   newProgramFile,
   type ProgramFile,
   readProgramFile,
@@ -70,7 +70,8 @@ export async function carryOut(
   if (change.write !== undefined) await change.write();
   else await writeProgramFile(file, { after, isSecret, backup });
   const isTaken = backup === "take" && file.text !== undefined;
-  report(invocation, change, { isChanged, ...(isTaken && { backup: backupOf(file.real) }) });
+  const taken = isTaken ? backupsOf(file.real).at(-1) : undefined;
+  report(invocation, change, { isChanged, ...(taken !== undefined && { backup: taken }) });
   return true;
 }
 
@@ -116,8 +117,16 @@ function withoutEmpty(format: Format, text: string, { edits, file }: Change): st
     const at: KeyPath = [container];
     const present = valueAt(format.read(body), at);
     const isEmpty = typeof present === "object" && Object.keys(present ?? {}).length === 0;
-    return isEmpty && valueAt(before, at) === undefined ? format.set(body, at, undefined) : body;
+    if (!isEmpty || valueAt(before, at) !== undefined) return body;
+    const rest = format.set(body, at, undefined);
+    // A comment of a person is worth more than a tidy file.
+    return commentsIn(rest) === commentsIn(body) ? rest : body;
   }, text);
+}
+
+/** How many comments a text has; more, if there are like marks in its values. */
+function commentsIn(text: string): number {
+  return text.match(/#|\/\/|\/\*/g)?.length ?? 0;
 }
 
 function isSameText(one: string, other: string): boolean {

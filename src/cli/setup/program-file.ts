@@ -1,5 +1,14 @@
-import { accessSync, constants, lstatSync, realpathSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
@@ -21,7 +30,7 @@ export interface ProgramFile {
   /** The byte order mark before the text, which some editors write. */
   readonly mark: "" | "\ufeff";
   readonly mode: number;
-  /** The text before our first change; undefined if there was none. */
+  /** The text before we were set up last; undefined if there was none. */
   readonly backup: string | undefined;
 }
 
@@ -31,7 +40,10 @@ export function readProgramFile(path: string): ProgramFile {
   const all = textOf(real, path);
   const mark = all?.startsWith("\ufeff") === true ? "\ufeff" : "";
   const mode = all === undefined ? 0o600 : statSync(real).mode & 0o777;
-  const backup = textOf(backupOf(real), path)?.replace(/^\ufeff/, "");
+  const last = backupsOf(real).at(-1);
+  // An empty one says that there was no file.
+  const kept = last === undefined ? undefined : textOf(last, path)?.replace(/^\ufeff/, "");
+  const backup = kept === "" ? undefined : kept;
   return { path, real, text: all?.slice(mark.length), mark, mode, backup };
 }
 
@@ -40,8 +52,19 @@ export function newProgramFile(path: string): ProgramFile {
   return { path, real: path, text: undefined, mark: "", mode: 0o600, backup: undefined };
 }
 
-export function backupOf(real: string): string {
-  return `${real}.trunkline-backup`;
+/** How many are kept of one file: the first, and the last ones. */
+const MOST_BACKUPS = 10;
+
+/** The backups of a file, the oldest first. None is ever overwritten. */
+export function backupsOf(real: string): string[] {
+  const name = `${basename(real)}.trunkline-backup`;
+  const numberOf = (each: string): number => Number(each.slice(name.length + 1) || 1);
+  const folder = dirname(real);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((each) => each.startsWith(name) && /^(?:-[1-9]\d*)?$/.test(each.slice(name.length)))
+    .toSorted((one, other) => numberOf(one) - numberOf(other))
+    .map((each) => join(folder, each));
 }
 
 function targetOf(path: string): string {
@@ -98,13 +121,19 @@ export async function writeProgramFile(file: ProgramFile, writing: Writing): Pro
   const id = crypto.randomUUID();
   await prepare(change, id);
   await replace(change, id);
-  if (backup === "drop") rmSync(backupOf(real), { force: true });
+  // The file is again what the last one has.
+  const last = backupsOf(real).at(-1);
+  if (backup === "drop" && last !== undefined) rmSync(last);
 }
 
 /** Keeps the file as it is now, readable for its owner only. */
 export async function takeBackup({ real, text, mark }: ProgramFile): Promise<void> {
-  if (text === undefined) rmSync(backupOf(real), { force: true });
-  else await replaceFile(backupOf(real), mark + text);
+  const all = backupsOf(real);
+  const last = all.at(-1);
+  if (text === undefined && last === undefined) return;
+  const number = last === undefined ? "" : `-${Number(/-(\d+)$/.exec(last)?.[1] ?? 1) + 1}`;
+  await replaceFile(`${real}.trunkline-backup${number}`, text === undefined ? "" : mark + text);
+  for (const old of all.slice(1, Math.max(1, all.length - MOST_BACKUPS + 2))) rmSync(old);
 }
 
 /** Refuses a file that somebody else manages, although its folder would let us replace it. */

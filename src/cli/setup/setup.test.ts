@@ -64,6 +64,27 @@ for (const target of TARGETS) {
       assert.equal(existsSync(`${file}.trunkline-backup`), false);
     });
 
+    it("keeps all comments, and overwrites no backup", async () => {
+      await using line = await commandLine();
+      const file = target.file(placesOf(line.env));
+      const own = ownText(target);
+      await line.home.write(file, own);
+      const mark = own.startsWith("{") ? "//" : "#";
+      for (const round of [1, 2, 3]) {
+        await line.run("setup", name);
+        // Around each line of ours that a comment can stand beside.
+        const lines = readFileSync(file, "utf8").split("\n");
+        const ours = lines.findIndex((each) => /trunkline/i.test(each));
+        lines.splice(ours, 0, `${/^\s*/.exec(lines[ours] ?? "")?.[0] ?? ""}${mark} round ${round}`);
+        await line.home.write(file, lines.join("\n"));
+        await line.run("setup", name, "--remove");
+        const text = readFileSync(file, "utf8");
+        for (let each = 1; each <= round; each++) assert.match(text, new RegExp(`round ${each}`));
+        assert.match(text, /mine/);
+        assert.equal(readFileSync(`${file}.trunkline-backup`, "utf8"), own, "the first one stays");
+      }
+    });
+
     it("creates its file for its owner alone, and removes it again", async () => {
       await using line = await commandLine();
       const file = target.file(placesOf(line.env));

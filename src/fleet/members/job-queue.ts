@@ -89,8 +89,15 @@ export class JobQueue implements Disposable {
     return [...counts.values()];
   }
 
-  /** Waits for a worker with a free slot. Rejects with "limit" if too many wait already. */
-  async wait(labels: Readonly<Record<string, string>>, signal: AbortSignal): Promise<NodeAddress> {
+  /**
+   * Waits for a worker with a free slot. `queued` is told the place in the queue. Rejects with "limit" if
+   * too many wait already.
+   */
+  async wait(
+    labels: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    queued: (place: number) => void = () => {},
+  ): Promise<NodeAddress> {
     const id = randomUUID();
     const offered = Promise.withResolvers<NodeAddress>();
     const { self: gateway, version = VERSION } = this.#options;
@@ -102,6 +109,7 @@ export class JobQueue implements Disposable {
       for (let attempt = 0; ; attempt++) {
         sequence = await this.#enqueue(job, attempt, signal);
         this.#options.changed();
+        if (attempt === 0) background(this.#tellPlace(id, labels, queued), "Telling a place");
         const gone = this.#untilGone(sequence, over.signal);
         const worker = await untilAborted(Promise.race([offered.promise, gone]), signal);
         if (worker !== undefined) return worker;
@@ -146,6 +154,24 @@ export class JobQueue implements Disposable {
         if (nats.isClosed()) throw error;
         await delay(RETRY_AFTER, undefined, { signal });
       }
+    }
+  }
+
+  /** The request was the last to come: so many wait for the same labels. */
+  async #tellPlace(
+    id: string,
+    labels: Readonly<Record<string, string>>,
+    queued: (place: number) => void,
+  ): Promise<void> {
+    const { subjects, nats } = this.#options.connection;
+    const subject = subjects.job(queueName(labels));
+    try {
+      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
+      if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
+    } catch (error) {
+      // NATS is away, which is told elsewhere.
+      if (this.#options.connection.isConnected) throw error;
     }
   }
 

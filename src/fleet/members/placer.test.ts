@@ -212,8 +212,30 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     await assert.rejects(hasty.placer.place({}, never), {
       code: "timeout",
       message:
-        "Cannot open the session: all 3 slots of 1 worker are taken, and none was free within 0.2 seconds.",
+        "Cannot open the session: all 3 slots of 1 worker are taken, and none was free within 0.2 s. " +
+        "It came to the queue as number 1. Try again later, or add workers.",
     });
+  });
+
+  it("says the place of a request that waits, and ends one for a session of a lost worker in words", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    fill(worker);
+    await using gateway = await GatewayNode.start(server.url, "g", { takeOverWithin: 300 });
+    const client = new AbortController();
+    const told = Promise.withResolvers<unknown>();
+    const first = gateway.placer.place({}, client.signal, (...said) => told.resolve(said));
+    first.catch(() => {});
+    assert.deepEqual(await told.promise, [1, "the only slot of 1 worker is taken"]);
+    const second = Promise.withResolvers<unknown>();
+    const request = { session: randomUUID(), lost: "1-gone" };
+    await assert.rejects(
+      gateway.placer.place(request, never, (place) => second.resolve(place)),
+      { code: "timeout", message: /none was free within 0\.3 s\. It came to the queue as number 2/ },
+    );
+    assert.equal(await second.promise, 2);
+    assert.ok(gateway.lines.some((line) => line.includes("fleet.no-slot") && line.includes("0.3 s")));
+    client.abort();
   });
 
   it("keeps requests when NATS is killed and started again", async () => {

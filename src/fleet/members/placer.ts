@@ -1,5 +1,6 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { askNode, type NodeAddress } from "../connection/node-request.ts";
@@ -13,8 +14,13 @@ import { freeSlots, fullWords, type PlacementRequest, placeSession } from "./pla
 const ATTEMPTS = 4;
 /** Milliseconds until the next worker is asked too: one that is paused does not answer at all. */
 const SLOW = 300;
-/** Milliseconds that a request waits for a slot, unless its client goes away before. */
+/** Milliseconds that a request for a new session waits for a slot, unless its client goes away before. */
 const LONGEST_WAIT = 10 * 60_000;
+/**
+ * Milliseconds within which a session of a worker that was lost must be open again: four seconds until
+ * its silence counts as its end, and time for NATS itself to come back.
+ */
+export const TAKE_OVER_WITHIN = 30_000;
 
 export interface PlacerOptions {
   readonly connection: FleetConnection;
@@ -22,9 +28,15 @@ export interface PlacerOptions {
   readonly queue: JobQueue;
   /** Of this gateway. */
   readonly version?: string | undefined;
-  /** Milliseconds that a request waits for a slot. */
+  /** Milliseconds that a request for a new session waits for a slot. */
   readonly longestWait?: number | undefined;
+  /** Milliseconds that one for a session that was open waits for a slot. */
+  readonly takeOverWithin?: number | undefined;
+  readonly log: Log;
 }
+
+/** Called with the place in the queue of a request that has to wait, and why it has to. */
+export type Queued = (place: number, why: string) => void;
 
 /** Finds workers for sessions. */
 export class Placer {
@@ -38,14 +50,18 @@ export class Placer {
    * A worker that keeps a slot for the session for a short time. If no slot is free, waits for one.
    * Rejects in words if no worker fits, or too many requests wait.
    */
-  async place(request: PlacementRequest, signal: AbortSignal): Promise<NodeAddress> {
+  async place(
+    request: PlacementRequest,
+    signal: AbortSignal,
+    queued: Queued = () => {},
+  ): Promise<NodeAddress> {
     const workers = await this.#workers(request, signal);
     // One that seems full may keep a slot for this very session.
     const isKnown = request.session !== undefined;
     const free = workers.filter((worker) => isKnown || freeSlots(worker) > 0);
     const worker = await this.#takeFrom(free.slice(0, ATTEMPTS), request);
     signal.throwIfAborted();
-    return worker ?? (await this.#wait(workers, request, signal));
+    return worker ?? (await this.#wait(workers, request, signal, queued));
   }
 
   /**
@@ -110,24 +126,31 @@ export class Placer {
 
   async #wait(
     workers: readonly Member[],
-    { labels = {} }: PlacementRequest,
+    { labels = {}, session }: PlacementRequest,
     signal: AbortSignal,
+    queued: Queued,
   ): Promise<NodeAddress> {
-    const { queue, longestWait = LONGEST_WAIT } = this.#options;
-    const deadline = AbortSignal.timeout(longestWait);
+    const { queue, log, longestWait = LONGEST_WAIT, takeOverWithin = TAKE_OVER_WITHIN } = this.#options;
+    const patience = session === undefined ? longestWait : takeOverWithin;
+    const deadline = AbortSignal.timeout(patience);
+    const full = fullWords(workers);
+    let last = 0;
     try {
-      return await queue.wait(labels, AbortSignal.any([signal, deadline]));
+      return await queue.wait(labels, AbortSignal.any([signal, deadline]), (place) => {
+        last = place;
+        log.info("fleet.queued", { session, place, why: full });
+        queued(place, full);
+      });
     } catch (error) {
-      const full = fullWords(workers);
-      if (error instanceof TrunklineError && error.code === "limit") {
-        throw cannotPlace(
-          `${full}, and ${error.message}. Try again later, or add workers`,
-          "limit",
-        );
-      }
-      if (!deadline.aborted || signal.aborted) throw error;
-      const seconds = longestWait / 1000;
-      throw cannotPlace(`${full}, and none was free within ${seconds} seconds`, "timeout");
+      const next = "Try again later, or add workers";
+      const isFull = error instanceof TrunklineError && error.code === "limit";
+      if (!isFull && (!deadline.aborted || signal.aborted)) throw error;
+      const place = last === 0 ? "" : ` It came to the queue as number ${last}.`;
+      const refusal = isFull
+        ? cannotPlace(`${full}, and ${error.message}. ${next}`, "limit")
+        : cannotPlace(`${full}, and none was free within ${patience / 1000} s.${place} ${next}`, "timeout");
+      log.warn("fleet.no-slot", { session, why: refusal.message });
+      throw refusal;
     }
   }
 }

@@ -3,6 +3,7 @@ import type { Log } from "../../base/log.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
+import type { Queued } from "../members/placer.ts";
 import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 import { FleetReader } from "./fleet-reader.ts";
 import { readEvents } from "./read-events.ts";
@@ -20,6 +21,7 @@ export interface GatewayStoreOptions extends SessionStreamsOptions {
     record: SessionRecord,
     lost: string | undefined,
     signal?: AbortSignal,
+    queued?: Queued,
   ) => Promise<string>;
   readonly log: Log;
 }
@@ -74,10 +76,10 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
   }
 
   /** The process that holds the session, or that is to take it; undefined if it does not exist. */
-  async homeOf(id: string, signal: AbortSignal): Promise<string | undefined> {
+  async homeOf(id: string, signal: AbortSignal, queued?: Queued): Promise<string | undefined> {
     const entry = await this.#streams.find(id);
     if (entry === undefined || entry.deleted !== undefined) return undefined;
-    return liveHolder(entry, this.#options.isAlive) ?? (await this.#place(entry, signal));
+    return liveHolder(entry, this.#options.isAlive) ?? (await this.#place(entry, signal, queued));
   }
 
   async release(): Promise<void> {}
@@ -121,9 +123,9 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     throw workersOnly("delete sessions");
   }
 
-  #place(entry: SessionEntry, signal?: AbortSignal): Promise<string> {
+  #place(entry: SessionEntry, signal?: AbortSignal, queued?: Queued): Promise<string> {
     const { isAlive, place } = this.#options;
-    return place(recordOf(entry, isAlive), entry.holder, signal);
+    return place(recordOf(entry, isAlive), entry.holder, signal, queued);
   }
 
   async #need(id: string): Promise<SessionEntry> {

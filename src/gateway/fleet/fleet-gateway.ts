@@ -1,3 +1,4 @@
+import { limitsFor } from "../../base/limit/limits.ts";
 import type { Log } from "../../base/log.ts";
 import { JobQueue } from "../../fleet/members/job-queue.ts";
 import { Placer } from "../../fleet/members/placer.ts";
@@ -8,6 +9,9 @@ import { Fleet } from "./fleet.ts";
 import { FleetView } from "./fleet-view.ts";
 import { GatewaySharing } from "./gateway-sharing.ts";
 import { type SharedParts, shareNode } from "./share-node.ts";
+
+/** Milliseconds. */
+const ANSWERING = 1_000;
 
 /** `trunkline serve --bus`: takes clients in, and lets the workers of its pool hold their sessions. */
 export class FleetGateway implements AsyncDisposable {
@@ -27,10 +31,13 @@ export class FleetGateway implements AsyncDisposable {
     const queue = ends.use(new JobQueue({ connection, self, members, most, changed }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     this.view = ends.use(new FleetView(fleet));
-    const placer = new Placer({ connection, members, queue });
+    // The words of a refusal come before the time of the request is over.
+    const { timeout } = limitsFor("session/new", house.config.limits.messages);
+    const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
+    const placer = new Placer({ connection, members, queue, longestWait, log: house.log });
     this.sharing = new GatewaySharing(house, fleet, {
-      place: async (request, signal) => {
-        const { id } = await placer.place(request, signal);
+      place: async (request, signal, queued) => {
+        const { id } = await placer.place(request, signal, queued);
         return id;
       },
       opened: ({ mirror }) => this.view.follow(mirror),

@@ -17,12 +17,6 @@ import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { House } from "../house.ts";
 
-/**
- * Milliseconds within which a session of a worker that was lost must be open again: four seconds until
- * its silence counts as its end, and time for NATS itself to come back.
- */
-export const TAKE_OVER_WITHIN = 30_000;
-
 /** Milliseconds until a data folder counts as that of another node. */
 const LONGEST_WAIT = 2_000;
 

@@ -2,15 +2,20 @@ import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { HomeParams } from "../../protocol/acp/door.ts";
 import { ours } from "../../protocol/acp/methods.ts";
 import type { PlacementRequest } from "../../fleet/members/placement.ts";
+import { type Queued, TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
 import { GatewayStore } from "../../fleet/store/gateway-store.ts";
 import { isLabels } from "../../session/session-setup.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
 import type { House } from "../house.ts";
-import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
+import type { Fleet } from "./fleet.ts";
 
 /** Chooses the worker for a session, and resolves to its id. */
-export type Place = (request: PlacementRequest, signal: AbortSignal) => Promise<string>;
+export type Place = (
+  request: PlacementRequest,
+  signal: AbortSignal,
+  queued?: Queued,
+) => Promise<string>;
 
 export interface GatewaySharingOptions {
   readonly place: Place;
@@ -36,7 +41,7 @@ export class GatewaySharing implements SessionSharing {
   get holders(): SessionSharing["holders"] {
     return {
       reach: this.#fleet.reach,
-      home: (params, signal) => this.#home(params, signal),
+      home: (params, signal, queued) => this.#home(params, signal, queued),
       takeOverWithin: TAKE_OVER_WITHIN,
     };
   }
@@ -50,8 +55,8 @@ export class GatewaySharing implements SessionSharing {
         subjects: connection.subjects,
         replicas: connection.replicas,
         isAlive,
-        place: ({ id, notes }, lost, signal = AbortSignal.timeout(TAKE_OVER_WITHIN)) =>
-          this.#place({ ...requestOf(notes), session: id, lost }, signal),
+        place: ({ id, notes }, lost, signal = NEVER, queued) =>
+          this.#place({ ...requestOf(notes), session: id, lost }, signal, queued),
         log,
       }),
     );
@@ -76,11 +81,17 @@ export class GatewaySharing implements SessionSharing {
   }
 
   /** The worker that has the session open, or one that is to open it. */
-  async #home({ sessionId, _meta }: HomeParams, signal: AbortSignal): Promise<string | undefined> {
-    if (sessionId === undefined) return await this.#place(requestOf({}, _meta), signal);
-    return await this.#store?.homeOf(sessionId, signal);
+  async #home(
+    { sessionId, _meta }: HomeParams,
+    signal: AbortSignal,
+    queued: Queued,
+  ): Promise<string | undefined> {
+    if (sessionId === undefined) return await this.#place(requestOf({}, _meta), signal, queued);
+    return await this.#store?.homeOf(sessionId, signal, queued);
   }
 }
+
+const NEVER = new AbortController().signal;
 
 /** What a session asks of its worker: in the request that begins it, or in its notes. */
 function requestOf(

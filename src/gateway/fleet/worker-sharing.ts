@@ -12,7 +12,8 @@ import type {
   SharedSessions,
   SharingOptions,
 } from "../session/session-sharing.ts";
-import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
+import { TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
+import type { Fleet } from "./fleet.ts";
 
 export interface WorkerSharingOptions {
   readonly slots: WorkerSlots;

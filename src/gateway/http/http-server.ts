@@ -25,6 +25,7 @@ import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
 import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "./paths.ts";
+import { Readiness } from "./readiness.ts";
 import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
@@ -90,6 +91,7 @@ export class HttpServer {
   readonly #dashboard: LazyDashboard;
   readonly #traffic = new TrafficRing();
   readonly #fleet: DashboardSources["fleet"];
+  readonly #readiness: Readiness;
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
@@ -130,6 +132,12 @@ export class HttpServer {
       runs: this.#runs,
       traffic: this.#traffic,
       ...(options.sharing === undefined ? {} : { sharing: options.sharing }),
+    });
+    this.#readiness = new Readiness({
+      data: house.config.data,
+      checkStore: this.#sessions.check,
+      isConnected: () => this.#fleet?.state.isConnected,
+      log: house.log,
     });
     this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
     this.#acp = new AcpDoor({
@@ -312,12 +320,21 @@ export class HttpServer {
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
+      case "GET /readyz":
+        background(this.#sendReadiness(response), "Sending the readiness");
+        return undefined;
       case "GET /metrics":
         background(this.#sendMetrics(response), "Sending the metrics");
         return undefined;
       default:
         return this.#unknown(path, response);
     }
+  }
+
+  async #sendReadiness(response: ServerResponse): Promise<void> {
+    const problems = await this.#readiness.problems();
+    const state = problems.length === 0 ? { status: "ready" } : { status: "not ready", problems };
+    send(response, problems.length === 0 ? 200 : 503, "application/json", JSON.stringify(state));
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {

@@ -66,7 +66,8 @@ export function statusPage(
   const rows = [
     ["MCP", `${origin}/mcp`, "for assistants: Claude Code, Cursor, Codex"],
     ["ACP", `${socket}/acp`, "for editors: Zed, JetBrains"],
-    ["Health", `${origin}/healthz`, "for scripts"],
+    ["Health", `${origin}/healthz`, "for scripts: it runs"],
+    ["Readiness", `${origin}/readyz`, "for scripts: it can do its work"],
     ["Metrics", `${origin}/metrics`, "for Prometheus"],
   ];
   const table = rows

@@ -5,7 +5,7 @@ import type { Entry } from "../access/admission.ts";
 /** The paths that are counted each by itself. */
 export const PATHS = new Set([
   ...["/mcp", "/sse", "/messages", "/acp"],
-  ...["/healthz", "/metrics", "/", "/login", "/logout"],
+  ...["/healthz", "/readyz", "/metrics", "/", "/login", "/logout"],
 ]);
 
 /** Either scope opens /mcp; each tool checks the one that it needs. */
@@ -25,7 +25,7 @@ export function knownPath(path: string): string {
 
 /** Paths that need no token: health, and RFC 9728 metadata. */
 export function isForAll(path: string): boolean {
-  return path === "/healthz" || path.startsWith("/.well-known/");
+  return path === "/healthz" || path === "/readyz" || path.startsWith("/.well-known/");
 }
 
 /** `/acp?agent=NAME` chooses the agent for the sessions of a connection. */

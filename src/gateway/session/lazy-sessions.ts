@@ -28,6 +28,9 @@ export class LazySessions implements AsyncDisposable {
   /** The id under which this process holds sessions, by which others reach it. */
   readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
 
+  /** Rejects if the store of the sessions cannot be opened or written. */
+  readonly check = async (): Promise<void> => await (await this.#sessions.get()).check();
+
   /** Opens the sessions of all processes for a dashboard. */
   readonly openReader: OpenedSessions["openReader"] = async () =>
     await (await this.#sessions.get()).openReader();

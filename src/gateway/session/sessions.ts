@@ -42,6 +42,8 @@ export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
   /** The id under which this process holds them. */
   readonly holder: string;
+  /** Rejects if their store cannot be written. */
+  readonly check: () => Promise<void>;
   /** See `SharedSessions.openReader`. */
   readonly openReader: SharedSessions["openReader"];
   /**
@@ -120,6 +122,7 @@ export async function openSessions(
   return {
     sessions,
     holder,
+    check: () => database.change(() => {}),
     openReader: () => shared.openReader(),
     answer: (answer, by) => answerAnywhere(answer, by, { sharing, sessions, shared }),
     drain: () => drainSessions(sessions, served),

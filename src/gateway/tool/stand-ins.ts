@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { Prompt } from "../../tool/prompt.ts";
-import { STANDARD } from "../../rpc/codes.ts";
+import { TRUNKLINE } from "../../rpc/codes.ts";
 import { type Tool, ToolFault } from "../../tool/tool.ts";
 import type { UpstreamOffer } from "../../upstream/upstreams.ts";
 import { LazyResources } from "./lazy-resources.ts";
@@ -109,7 +109,7 @@ export class StandIns implements UpstreamOffer {
           const late = await real();
           if (late.resume !== undefined) return late.resume(taskId, context);
           const what = `The server of '${name}' has ended with the task that it worked on`;
-          throw new ToolFault(STANDARD.internal.code, `${what}. Call the tool again.`);
+          throw new ToolFault(TRUNKLINE.interrupted.code, `${what}. Call the tool again.`);
         },
       });
       this.#tools.set(name, { text: () => textOf(tool), remove, real: undefined });

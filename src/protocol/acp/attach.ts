@@ -1,4 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { ACP, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
 import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
@@ -40,6 +42,8 @@ interface RemoteRevision {
 }
 
 export interface AttachOptions {
+  /** The session has to wait until a worker has a free slot. */
+  readonly queued?: ((message: string) => void) | undefined;
   readonly update: (update: UpdateParams["update"]) => void;
   /** Chooses an option. `_meta.trunkline.why` says why the answer would not count. Null cancels the request; undefined leaves the answer to other clients. */
   readonly permit: (
@@ -72,13 +76,14 @@ export interface Attached extends AsyncDisposable {
 export async function attachTo(
   channel: Channel<string>,
   wanted: Wanted,
-  { update, permit }: AttachOptions,
+  { update, permit, queued }: AttachOptions,
 ): Promise<Attached> {
   await using opening = new AsyncDisposableStack();
   const peer = new Peer(channel, undefined, {
     dialect: acpDialect,
     routes: routes(
       route(CLIENT_METHODS.update, (params) => update(params.update)),
+      route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(String(message)))),
       route(CLIENT_METHODS.requestPermission, async (params, call) => {
         const optionId = await permit(params, call.signal);
         if (optionId === null) return { outcome: { outcome: "cancelled" } };
@@ -146,7 +151,8 @@ export async function answerAt(
 }
 
 /** The names of the codes that nearly every failure has on the wire. They tell a person nothing. */
-const CODE_NAME = /^(?:Internal error|Invalid params): /;
+const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeout });
+const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 
 /** What was answered as an error, for a person to read. */
 function inWords(error: unknown): never {

@@ -17,7 +17,7 @@ import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
-import { METHODS, ours } from "./methods.ts";
+import { CLIENT_METHODS, METHODS, ours } from "./methods.ts";
 import type { Progress, Reach, RelayObserver } from "./relay/session-links.ts";
 import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { servePrompts } from "./serve-prompts.ts";
@@ -53,7 +53,12 @@ export interface AcpDoorOptions {
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
 
-export type HomeOf = (params: HomeParams, signal: AbortSignal) => Promise<string | undefined>;
+export type HomeOf = (
+  params: HomeParams,
+  signal: AbortSignal,
+  /** Called with its place in the queue if it has to wait for a process that has room. */
+  queued: (place: number, why: string) => void,
+) => Promise<string | undefined>;
 
 /** The params of a request that opens a session, or begins one. */
 export type HomeParams = NewSessionParams & { readonly sessionId?: string };
@@ -190,7 +195,11 @@ export class AcpDoor {
     const { method, state, signal } = call;
     if (!OPENING.has(method) || state.links === undefined) return undefined;
     if (this.#opened?.get(sessionOf(params) ?? "") !== undefined) return undefined;
-    return await this.options.home?.(params as HomeParams, signal);
+    return await this.options.home?.(params as HomeParams, signal, (place, why) => {
+      const message = `The session waits for a free slot, as number ${place} in the queue: ${why}.`;
+      call.notify(CLIENT_METHODS.queued, { place, message });
+      call.progressed();
+    });
   }
 
   async #atHome(

@@ -115,8 +115,16 @@ export const METHODS = {
   cancel: method<SessionParams>("session/cancel", session),
 } as const;
 
+export interface QueuedParams {
+  readonly place: number;
+  /** The same for a person. */
+  readonly message: string;
+}
+
 /** Methods that agents call at clients. */
 export const CLIENT_METHODS = {
+  /** A session that is opened has to wait for a place. Of our own. */
+  queued: method<QueuedParams>("_session/queued"),
   update: method<UpdateParams>("session/update", { check: checkUpdateParams }),
   requestPermission: method<PermissionParams, unknown>("session/request_permission", {
     check: checkPermissionParams,

@@ -1,5 +1,5 @@
 import { visible } from "../../base/text/visible.ts";
-import { ACP, type Code, STANDARD } from "../../rpc/codes.ts";
+import { ACP, type Code, TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";
 
@@ -30,7 +30,7 @@ export function toWire(error: unknown): unknown {
 export function interruptedTurn(): RpcError {
   const why =
     "The process that worked on this prompt has ended. Send the prompt again to continue the session.";
-  return RpcError.of(STANDARD.internal, why, { interrupted: true });
+  return RpcError.of(TRUNKLINE.interrupted, why, { interrupted: true });
 }
 
 /** Makes a wire error of another agent or client a failure of ours. */

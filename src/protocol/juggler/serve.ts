@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
-import { type Code, JUGGLER, STANDARD } from "../../rpc/codes.ts";
+import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
 import { Lanes } from "../../rpc/lanes.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
@@ -124,10 +124,10 @@ async function execute(
   } catch (error) {
     if (error instanceof CannotAsk) return { success: false, output: error.message };
     if (error instanceof ToolFault) throw new RpcError(error.code, error.message, error.data);
+    if (!(error instanceof TrunklineError)) throw error;
     // Not our own code: -32001, a timeout elsewhere, means an unknown identity in this dialect.
-    if (error instanceof TrunklineError && error.code !== "not-found") {
-      throw RpcError.of(STANDARD.internal, error.message);
-    }
+    if (error.code === "timeout") throw RpcError.of(TRUNKLINE.unavailable, error.message);
+    if (error.code === "config") throw RpcError.of(JUGGLER.config, error.message);
     throw error;
   }
   const output = outputText(result);

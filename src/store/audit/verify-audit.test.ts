@@ -46,6 +46,7 @@ describe("verifyAudit()", () => {
       damaged: 0,
       cut: 0,
       writers: 3,
+      repairs: [],
       problems: [],
     });
   });

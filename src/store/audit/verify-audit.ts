@@ -5,6 +5,7 @@ import { join, relative } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
+import { REPAIRED } from "./repair-audit.ts";
 import { firstHash, SEAL, type Seal } from "./audit-seals.ts";
 
 /** Something that does not fit the seals. */
@@ -12,6 +13,14 @@ export interface AuditProblem {
   /** The file and the line of the seal that does not match. */
   readonly where: string;
   readonly says: string;
+}
+
+export interface AuditRepair {
+  readonly time: string;
+  readonly file: string;
+  readonly lines: number;
+  /** The file that has them now. */
+  readonly moved: string;
 }
 
 export interface AuditVerdict {
@@ -26,6 +35,8 @@ export interface AuditVerdict {
   /** Entries of other machines before the first seal that is here: earlier entries are missing here. */
   readonly cut: number;
   readonly writers: number;
+  /** Repairs that the audit records: damaged lines that were moved to another file. */
+  readonly repairs: readonly AuditRepair[];
   readonly problems: readonly AuditProblem[];
 }
 
@@ -55,6 +66,7 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   const writers = new Map<string, Writer>();
   const seals = new Set<string>();
   const problems: AuditProblem[] = [];
+  const repairs: AuditRepair[] = [];
   const counts = { sealed: 0, older: 0, damaged: 0, cut: 0 };
   for (const { path, name, node, isCut } of await allFiles(data)) {
     const begun = new Set<string>();
@@ -75,6 +87,7 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
       begun.add(key);
       writers.set(key, writer);
       if (!line.startsWith(SEAL)) {
+        if (parsed.event === REPAIRED) repairs.push(parsed as unknown as AuditRepair);
         writer.open++;
         writer.hash.update(`${line}\n`);
         continue;
@@ -89,7 +102,8 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   }
   const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);
   const unsealed = writers.values().reduce((sum, { open: count }) => sum + count, 0);
-  return { ...counts, unsealed, writers: writers.size, problems: problems.concat(missing) };
+  const all = problems.concat(missing);
+  return { ...counts, unsealed, writers: writers.size, repairs, problems: all };
 }
 
 /** The oldest first. */

@@ -20,7 +20,10 @@ const M = "io.modelcontextprotocol/";
 
 async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable> {
   const channel = new HttpChannel(server.url, { headers: { authorization: "Bearer t" } });
-  const client = await McpClient.connect(channel, { originOf: (id) => channel.originOf(id) });
+  const client = await McpClient.connect(channel, {
+    originOf: (id) => channel.originOf(id),
+    canCall: (tool) => channel.canCall(tool),
+  });
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
 

@@ -17,13 +17,13 @@ import {
   type HttpFailure,
 } from "./http-exchange.ts";
 import type { HttpAuthorization } from "./http-authorization.ts";
-import { parameterHeaders } from "./http-headers.ts";
 import {
   type HttpMessage,
   type HttpPending,
   messagesOf,
   pendingFor,
   refusal,
+  seenMessages,
   withoutAnswer,
 } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
@@ -118,8 +118,8 @@ export class HttpChannel implements Channel<string> {
   }
 
   /** Whether a tool can be called this way. Only servers of 2026-07-28 speak of headers. */
-  canCall(tool: { readonly inputSchema?: unknown }): boolean {
-    return parameterHeaders(tool.inputSchema) !== undefined;
+  canCall(tool: Readonly<Record<string, unknown>>): boolean {
+    return this.#session.learn(tool);
   }
 
   /** Why it is over, in words that complete "it …". */
@@ -222,7 +222,7 @@ export class HttpChannel implements Channel<string> {
     if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
     // An event without data only carries the id to resume from.
     if (text === "" || this.#isClosed) return undefined;
-    const messages = messagesOf(text);
+    const messages = seenMessages(text, pending);
     for (const message of messages) this.#note(message, pending);
     if (messages.length > 0) return this.#sink?.message(text);
     if (pending !== undefined) pending.garbage ??= text.slice(0, LONGEST_QUOTE);

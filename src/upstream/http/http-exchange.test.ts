@@ -171,7 +171,7 @@ describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
       ({ response }) => {
         response.writeHead(200, { "content-length": 4 * 1024 ** 3 }).write("{");
       },
-      /answered with more than 10485760 bytes/,
+      /answered with more than 33554432 bytes/,
     ],
     "a body without end": [
       ({ response }) => {
@@ -183,7 +183,7 @@ describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
         response.on("drain", more);
         more();
       },
-      /answered with more than 10485760 bytes/,
+      /answered with more than 33554432 bytes/,
     ],
     "half a body": [
       ({ response }) => {

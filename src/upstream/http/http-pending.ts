@@ -1,3 +1,5 @@
+import { CHEAP } from "../../rpc/message/complexity.ts";
+import { recoverUnparsed } from "../../rpc/message/id.ts";
 import type { Exchange } from "./http-exchange.ts";
 import { claimedRevision, type HttpRequestBody } from "./http-headers.ts";
 
@@ -43,6 +45,18 @@ export function pendingFor(message: HttpMessage): HttpPending | undefined {
     attempts: 0,
     garbage: undefined,
   };
+}
+
+/**
+ * What a text of a server is about, and nothing if it is not JSON; `pending` is what it was asked for. A
+ * long text is parsed by the peer only, and seen by its ends.
+ */
+export function seenMessages(text: string, pending: HttpPending | undefined): HttpMessage[] {
+  if (text.length <= CHEAP || pending?.method === "initialize") return messagesOf(text);
+  if (!/^\s*[[{]/.test(text)) return [];
+  const { idText, isResponse } = recoverUnparsed(text);
+  const id = JSON.parse(idText) as unknown;
+  return isResponse ? [{ id: id ?? pending?.id }] : [{ method: "", ...(id === null ? {} : { id }) }];
 }
 
 /** The messages of a text; none when it is not JSON. */

@@ -60,15 +60,14 @@ export class HttpSession {
     if (method === "initialize" && typeof result?.protocolVersion === "string") {
       this.#revision = result.protocolVersion;
     }
-    if (method === "tools/list" && Array.isArray(result?.tools)) this.#learn(result.tools);
   }
 
-  #learn(tools: readonly { name?: unknown; inputSchema?: unknown }[]): void {
-    for (const tool of tools) {
-      if (typeof tool?.name !== "string") continue;
-      const headers = parameterHeaders(tool.inputSchema);
-      if (headers !== undefined && headers.size > 0) this.#parameters.set(tool.name, headers);
-      else this.#parameters.delete(tool.name);
-    }
+  /** Remembers which arguments of a tool are sent as headers. Whether it can be called that way. */
+  learn({ name, inputSchema }: Readonly<Record<string, unknown>>): boolean {
+    const headers = parameterHeaders(inputSchema);
+    if (typeof name !== "string") return headers !== undefined;
+    if (headers !== undefined && headers.size > 0) this.#parameters.set(name, headers);
+    else this.#parameters.delete(name);
+    return headers !== undefined;
   }
 }

@@ -16,7 +16,7 @@ export class OpenApiDocument {
 
   constructor(value: unknown) {
     if (!isObject(value)) throw refused("is not an object");
-    if (isDeeper(value, MOST_LEVELS)) throw refused(`is nested in more than ${MOST_LEVELS} levels`);
+    if (isDeeper(value, MOST_LEVELS)) throw refused(`is nested deeper than ${MOST_LEVELS} levels`);
     const { openapi, swagger, paths } = value;
     if (swagger !== undefined) {
       const next = "Convert it to OpenAPI 3, such as with `npx swagger2openapi FILE`";

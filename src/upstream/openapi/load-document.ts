@@ -1,3 +1,5 @@
+import { parseAnywhere } from "../../rpc/message/parse-apart.ts";
+import { resolvePeerLimits } from "../../rpc/peer-options.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { shownAddress } from "../http/http-redirect.ts";
@@ -99,11 +101,13 @@ async function download(url: URL, headers: Readonly<Record<string, string>>): Pr
 
 async function parse(text: string): Promise<Json> {
   try {
-    if (/^\s*\{/.test(text)) return JSON.parse(text) as Json;
+    if (/^\s*\{/.test(text)) return (await parseAnywhere(text, resolvePeerLimits())) as Json;
     const yaml = await import("yaml");
     return yaml.parse(text, { maxAliasCount: 1_000 }) as Json;
   } catch (error) {
     const [line = ""] = (error as Error).message.split("\n");
+    const [, tooMuch] = /^Invalid Request: message (is .+)/.exec(line) ?? [];
+    if (tooMuch !== undefined) throw refused(tooMuch);
     throw refused(`is neither JSON nor YAML: ${line.replace(/:$/, "")}`);
   }
 }

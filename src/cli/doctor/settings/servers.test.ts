@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
+import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
 import { SampleHome } from "../../../../test/samples/sample-home.ts";
 import type { Finding } from "../finding.ts";
 import { checkServers } from "./servers.ts";
@@ -44,5 +45,15 @@ describe("checkServers()", () => {
     assert.equal(found?.state, "warn");
     assert.match(found?.says ?? "", /still starting after 1\.5 s; its last output: fetching/);
     assert.match(found?.next ?? "", /trunkline doctor --deep/);
+  });
+
+  it("has three seconds for servers, whatever the other checks take", async () => {
+    await using line = await SampleCommandLine.create({
+      mcpServers: { slow: { command: "sleep", args: ["600"] } },
+    });
+    const { out } = await line.run("doctor", "--json");
+    const { findings } = JSON.parse(out) as { findings: readonly Finding[] };
+    const slow = findings.find(({ what }) => what === "MCP server 'slow'");
+    assert.match(slow?.says ?? "", /^still starting after 3 s/);
   });
 });

@@ -16,13 +16,13 @@ const SHARE = 0.75;
 export async function checkServers(
   config: Config,
   { patience, signal, endsLater }: Allowance,
+  wait = patience * SHARE,
 ): Promise<Finding[]> {
   if (Object.keys(config.mcpServers).length === 0) {
     return [{ state: "ok", what: "MCP servers", says: "none configured" }];
   }
   const opened = await openTools(silentHouse(config));
   const enough = new AbortController();
-  const wait = patience * SHARE;
   const until = { signal: AbortSignal.any([signal, enough.signal]) };
   const late = sleep(wait, undefined, until).catch(() => {});
   await Promise.race([opened.started(), late]);
@@ -39,9 +39,14 @@ export async function checkServers(
   ];
 }
 
-function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: number): Finding {
+function findingOf(status: UpstreamStatus, wait: number): Finding {
+  const { name, state, listError, noTools, said } = status;
   const what = `MCP server '${visibleLine(name)}'`;
-  if (state === "up") return { state: "ok", what, says: state };
+  if (state === "up" && listError === undefined) {
+    const none = noTools === undefined ? "" : `, without tools: ${visibleLine(noTools)}`;
+    return { state: "ok", what, says: state + none };
+  }
+  const lastError = listError ?? status.lastError;
   if (state === "starting") {
     const last = said.at(-1);
     const words = last === undefined ? "" : `; its last output: ${visibleLine(last)}`;
@@ -53,5 +58,6 @@ function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: numbe
   const isSaid = lastError?.includes("`trunkline ") === true;
   const next = `See more with \`trunkline server test ${shellWord(name)}\`, or remove it from \`mcpServers\`.`;
   const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
-  return { state: "fail", what, says: `${state}${why}`, ...(isSaid ? {} : { next }) };
+  const says = listError === undefined ? state : "could not list its tools";
+  return { state: "fail", what, says: says + why, ...(isSaid ? {} : { next }) };
 }

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../../test/support/disk-faults.ts";
-import { checkDataFolder } from "./data-folder.ts";
+import { Database } from "../../../store/database.ts";
+import { canBeUsed, checkDataFolder } from "./data-folder.ts";
 
 describe("checkDataFolder()", () => {
   it("passes for a private folder, and leaves nothing in it", async () => {
@@ -21,6 +22,26 @@ describe("checkDataFolder()", () => {
     const [found] = await checkDataFolder(folder.path);
     assert.equal(found?.state, "warn");
     assert.equal(found?.next, `Run: chmod 700 '${folder.path}'`);
+  });
+
+  it("fails for a folder that others can change, which the fix mends, and which works", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    chmodSync(folder.path, 0o777);
+    const findings = await checkDataFolder(folder.path);
+    assert.equal(findings[0]?.state, "fail");
+    assert.equal(canBeUsed(findings), true);
+    await findings[0]?.fix?.apply();
+    assert.equal((await checkDataFolder(folder.path))[0]?.state, "ok");
+  });
+
+  it("says that a path is too long for databases, and does not call them damaged", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const long = join(folder.path, ...Array<string>(10).fill("d".repeat(60)));
+    const findings = await checkDataFolder(long);
+    assert.match(findings[0]?.says ?? "", /its path has \d+ bytes, and databases need/);
+    assert.equal(canBeUsed(findings), false);
+    const opened = Database.open(join(long, "x.sqlite"), []);
+    await assert.rejects(opened, /its path has \d+ bytes, and SQLite takes 500\. Choose a data/);
   });
 
   it("says that a folder will be created, however many levels are missing", async () => {

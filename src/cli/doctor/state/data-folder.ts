@@ -12,11 +12,15 @@ import {
 import { dirname, join } from "node:path";
 
 import { fileWords } from "../../../base/errors.ts";
+import { LONGEST_DATABASE_PATH } from "../../../store/database.ts";
 import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, byFix, type Finding, type Fix } from "../finding.ts";
 
 const what = "Data folder";
 const ELSEWHERE = "Choose another folder with --data or TRUNKLINE_DATA.";
+/** The names of files in it take the rest. */
+const LONGEST_FOLDER = LONGEST_DATABASE_PATH - 64;
+
 /** Bytes of free space below which sessions may soon fail. */
 const SCARCE = 100 * 1024 * 1024;
 /** Folders whose files may belong to the users that remote runs work as. */
@@ -24,6 +28,11 @@ const FOREIGN = new Set(["run", "sandbox", "workspace"]);
 
 /** Whether the data folder can be used, and only by its owner. */
 export async function checkDataFolder(folder: string): Promise<Finding[]> {
+  const length = Buffer.byteLength(folder);
+  if (length > LONGEST_FOLDER) {
+    const says = `its path has ${length} bytes, and databases need one of at most ${LONGEST_FOLDER}`;
+    return [fail(says)];
+  }
   let found: Awaited<ReturnType<typeof stat>>;
   try {
     found = await stat(folder);
@@ -44,7 +53,7 @@ export async function checkDataFolder(folder: string): Promise<Finding[]> {
     await foreignFiles(folder),
     process.platform === "win32" || (found.mode & 0o077) === 0
       ? ({ state: "ok", what, says: folder } as const)
-      : exposed(folder),
+      : exposed(folder, found.mode),
     await scarce(folder),
   ].filter((each) => each !== undefined);
 }
@@ -65,10 +74,18 @@ function unusable(folder: string, owner: number, problem: string): Finding {
   return fail(says, byFix(makePrivate(folder)));
 }
 
-function exposed(folder: string): Finding {
-  const says = `${folder} can be read by others on this machine`;
+function exposed(folder: string, mode: number): Finding {
   const remedy = byCommand(`chmod 700 ${shellQuote(folder)}`);
-  return { state: "warn", what, says, ...remedy, fix: makePrivate(folder) };
+  const fix = makePrivate(folder);
+  if ((mode & 0o022) !== 0) return fail(folder + CHANGEABLE, { ...remedy, fix });
+  return { state: "warn", what, says: `${folder} can be read by others on this machine`, ...remedy, fix };
+}
+
+const CHANGEABLE = " can be changed by others on this machine: they can act as you";
+
+/** Whether the folder works, though others may be able to change it. */
+export function canBeUsed(findings: readonly Finding[]): boolean {
+  return findings.every(({ state, says }) => state !== "fail" || says.endsWith(CHANGEABLE));
 }
 
 function makePrivate(folder: string): Fix {

@@ -6,6 +6,7 @@ import { fileWords } from "../../../base/errors.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
 import { AUDIT_FILE } from "../../../store/audit/audit-names.ts";
+import { repairAudit } from "../../../store/audit/repair-audit.ts";
 import { checkDatabases } from "../../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
 import { Devices } from "../../../store/access/devices.ts";
@@ -22,7 +23,7 @@ import { Journal } from "../../../identity/switch/journal.ts";
 import { journalPath } from "../../../identity/switch/journal-path.ts";
 import { byCommand, byFix, FIX_COMMAND, type Finding, type Fix } from "../finding.ts";
 import type { Allowance } from "../run-checks.ts";
-import { setAside } from "./set-aside.ts";
+import { damagedEnding, setAside } from "./set-aside.ts";
 
 const what = "Data files";
 
@@ -48,6 +49,8 @@ interface KnownFile {
   readonly afterwards: string;
   /** Throws if it cannot be used. */
   readonly check: () => unknown;
+  /** Mends it; where left out, it is renamed. */
+  readonly repair?: Fix;
 }
 
 function knownFiles(data: string): KnownFile[] {
@@ -88,8 +91,9 @@ function knownFiles(data: string): KnownFile[] {
     },
     {
       path: join(data, AUDIT_FILE),
-      afterwards: "The audit goes on in a new file.",
+      afterwards: "",
       check: () => checkLines(join(data, AUDIT_FILE)),
+      repair: repairLines(data),
     },
   ];
 }
@@ -171,7 +175,7 @@ function fail(says: string, remedy: Pick<Finding, "next" | "command" | "fix">): 
 }
 
 async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
-  const { path, afterwards, check } = file;
+  const { path, afterwards, check, repair } = file;
   if (!existsSync(path)) return [];
   const closed = closedFindings(path);
   if (closed.length > 0) return closed;
@@ -181,9 +185,19 @@ async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
   } catch (error) {
     // The messages of the stores end with advice for whoever has no doctor.
     const [says = ""] = (error as Error).message.split(/(?<=\.) (?=[A-Z])/, 1);
+    if (repair !== undefined) return [fail(says, byFix(repair))];
     const next = `Repair it, or run \`${FIX_COMMAND}\`, which renames it after a question. ${afterwards}`;
     return [fail(says, { ...byFix(setAside(data, path)), next })];
   }
+}
+
+function repairLines(data: string): Fix {
+  const ending = damagedEnding();
+  return {
+    does: `Move the damaged lines of the audit to a file named *${ending}; all other entries stay`,
+    asks: true,
+    apply: () => repairAudit(data, ending),
+  };
 }
 
 /** Bytes at the start and at the end of a long file that are looked at. */

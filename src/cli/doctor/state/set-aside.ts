@@ -12,9 +12,7 @@ const COMPANIONS = ["-wal", "-shm"];
 
 /** Renames damaged files, so that the next program that needs them starts new ones. */
 export function setAside(data: string, ...paths: readonly [string, ...string[]]): Fix {
-  // Without a colon: no file on Windows has one in its name.
-  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "");
-  const ending = `.damaged-${time}`;
+  const ending = damagedEnding();
   const [first, ...others] = paths;
   const more = others.length === 0 ? "" : `, and ${others.length} more files alike`;
   return {
@@ -28,6 +26,11 @@ export function setAside(data: string, ...paths: readonly [string, ...string[]])
       }
     },
   };
+}
+
+/** What is added to the name of a file that was put aside. No file on Windows has a colon in its name. */
+export function damagedEnding(): string {
+  return `.damaged-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 }
 
 /** A program that has the file open would go on with the file that was renamed. */

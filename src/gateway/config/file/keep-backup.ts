@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 
 import { replaceFile } from "../../../store/replace-file.ts";
 
-/** How many earlier texts of one file are kept. */
+/** How many earlier texts of one file are kept: the first, and the last ones. */
 const MOST = 10;
 
 /**
@@ -18,7 +18,9 @@ export async function keepBackup(data: string, file: string, text: string): Prom
   const path = join(folder, `${time}-${crypto.randomUUID().slice(0, 4)}${of}`);
   await replaceFile(path, text);
   const all = (await readdir(folder)).filter((name) => name.endsWith(of)).toSorted();
-  await Promise.all(all.slice(0, -MOST).map((name) => rm(join(folder, name), { force: true })));
+  // The first one stays: it is the file as it was before Trunkline changed it.
+  const old = all.slice(1, Math.max(1, all.length - MOST + 1));
+  await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
   return path;
 }
 

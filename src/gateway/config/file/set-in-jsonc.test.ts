@@ -39,9 +39,26 @@ describe("setInJsonc()", () => {
         if (text !== "// nothing\n") assert.ok(result.includes(comment), result);
       }
       assert.equal(set(result), result, "twice is as once");
-      const removed = parseFile("f", without(result)).value as { identities?: object };
-      assert.ok(!Object.hasOwn(removed.identities ?? {}, "work"));
+      const removed = without(result);
+      const { identities: others } = parseFile("f", removed).value as { identities?: object };
+      const { work: _, ...rest } = (before.identities ?? {}) as { work?: unknown };
+      assert.deepEqual(others, rest, removed);
+      for (const comment of result.match(/\/\/.*|\/\*.*?\*\//g) ?? []) {
+        assert.ok(removed.includes(comment), `${comment} is lost in\n${removed}`);
+      }
     }
+  });
+
+  it("removes a value and its comma, and none of the comments beside it", () => {
+    const text =
+      '{\n  "identities": {\n    // about a\n    "a": {}, // first\n    // about work\n    "work": 1, // second\n' +
+      '    // about b\n    "b": {} // last\n    // end\n  }\n}\n';
+    assert.equal(without(text), text.replace('"work": 1, // second', "// second"));
+    const last =
+      '{\n  "identities": {\n    "a": {} /* , */, // first\n    // about\n    "work": 1\n    // end\n  }\n}\n';
+    assert.equal(without(last), last.replace("*/,", "*/").replace('    "work": 1\n', ""));
+    assert.equal(without('{ "identities": { "a": 1, "work": 2 } }'), '{ "identities": { "a": 1 } }');
+    assert.equal(without('{"identities":{"work":2,"b":1}}'), '{"identities":{"b":1}}');
   });
 
   it("keeps comments beside the values that they belong to", () => {

@@ -1,7 +1,5 @@
 import {
-  applyEdits,
   findNodeAtLocation,
-  modify,
   type Node,
   type ParseError,
   parseTree,
@@ -18,12 +16,13 @@ export function isJsoncObject(text: string): boolean {
 
 /**
  * Sets one value in JSON with comments, or removes it if it is undefined. The layout of everything
- * around it is kept; the library's own edit would reformat the neighbours.
+ * around it is kept, and so are all comments; the library's own edit would reformat the neighbours, and
+ * remove the comments beside a value with it.
  */
 export function setInJsonc(text: string, path: KeyPath, value: unknown): string {
   const root = parseTree(text, [], { allowTrailingComma: true });
   if (root?.type !== "object") return setInJsonc("{}\n", path, value);
-  if (value === undefined) return applyEdits(text, modify(text, [...path], undefined, {}));
+  if (value === undefined) return remove(text, findNodeAtLocation(root, [...path])?.parent);
   const [key = "", ...rest] = path;
   return setIn(text, root, String(key), rest.map(String), value);
 }
@@ -70,6 +69,43 @@ function insert(
   const added = `${eol}${property}${comma === null ? "" : ","}${isTight ? eol + outer : ""}`;
   const inserted = splice(text, at, at, added);
   return comma === null ? splice(inserted, end, end, ",") : inserted;
+}
+
+/** Removes a property with its comma. Comments around it stay, whomever they are about. */
+function remove(text: string, property: Node | undefined): string {
+  const siblings = property?.parent?.children ?? [];
+  const at = siblings.findIndex((each) => each === property);
+  if (property === undefined || at < 0) return text;
+  const { offset, length } = property;
+  const end = offset + length;
+  const before = siblings[at - 1];
+  const comma = TO_COMMA.exec(text.slice(end));
+  if (comma !== null) {
+    const after = end + comma[0].length;
+    const between = text.slice(end, after - 1);
+    return cut(text, offset, after, between.trim() === "" ? "" : between);
+  }
+  if (before === undefined) return cut(text, offset, end);
+  // The last one: the comma before it goes.
+  const endBefore = before.offset + before.length;
+  const [separator = ","] = TO_COMMA.exec(text.slice(endBefore)) ?? [];
+  const at2 = endBefore + separator.length - 1;
+  const rest = text.slice(at2 + 1, offset);
+  // On one line the space before it goes, too.
+  if (rest.trim() === "" && !rest.includes("\n")) return splice(text, at2, end, "");
+  return splice(cut(text, offset, end), at2, at2 + 1, "");
+}
+
+/** Cuts a part out, with its lines if nothing else is on them. */
+function cut(text: string, start: number, end: number, kept = ""): string {
+  const from = text.lastIndexOf("\n", start - 1) + 1;
+  const isFirst = text.slice(from, start).trim() === "";
+  const [space = ""] = /^[ \t]*/.exec(text.slice(end)) ?? [];
+  const [eol] = /^\r?\n/.exec(text.slice(end + space.length)) ?? [];
+  if (kept === "" && isFirst && eol !== undefined) {
+    return splice(text, from, end + space.length + eol.length, "");
+  }
+  return splice(text, start, kept === "" ? end + space.length : end, kept.trimStart());
 }
 
 function splice(text: string, start: number, end: number, words: string): string {

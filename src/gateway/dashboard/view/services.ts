@@ -76,11 +76,13 @@ export class Services {
     const counts = Map.groupBy(tools.offer.tools.list(), ({ source }) => source?.server);
     return Object.entries(this.#servers()).map(([name, settings]) => {
       const status = known.get(name);
-      const says = status?.lastError;
+      const { listError, noTools, lastError } = status ?? {};
+      const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
+      const says = status?.state === "up" ? none : lastError;
       return {
         name,
         state: stateOf(status?.state),
-        ...(says === undefined || status?.state === "up" ? {} : { says: maskText(says) }),
+        ...(says === undefined ? {} : { says: maskText(says) }),
         tools: counts.get(name)?.length ?? 0,
         where: maskText(shownSource(settings)),
         log: linesOf(status?.said ?? []),

@@ -179,7 +179,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       sessionUpdate: "state_update",
       state: "idle",
       stopReason: "error",
-      error: { code: -32603, message: "The agent failed" },
+      error: { code: -32035, message: "The agent failed" },
     });
   });
 

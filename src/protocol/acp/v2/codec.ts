@@ -1,4 +1,4 @@
-import { ACP } from "../../../rpc/codes.ts";
+import { ACP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ClientMethod, ShownUpdate } from "../../../session/client/client.ts";
 import type { Codec, Hello, Implementation } from "../codec.ts";
@@ -129,7 +129,7 @@ export class V2Codec implements Codec {
     told.state = "idle";
     if (state !== "interrupted") return stateUpdate("idle", { stopReason: state });
     const message = typeof error === "string" ? error : "The turn was interrupted";
-    return stateUpdate("idle", { stopReason: "error", error: { code: -32603, message } });
+    return stateUpdate("idle", { stopReason: "error", error: { code: TRUNKLINE.interrupted.code, message } });
   }
 
   #tell(told: Told, state: State): string | undefined {

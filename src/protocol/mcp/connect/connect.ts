@@ -1,7 +1,13 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
-import { type PeerLimits, type PeerOptions, TAKEN } from "../../../rpc/peer-options.ts";
+import { parsedApart } from "../../../rpc/message/parse-apart.ts";
+import {
+  type PeerLimits,
+  type PeerOptions,
+  resolvePeerLimits,
+  TAKEN,
+} from "../../../rpc/peer-options.ts";
 import type { PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
@@ -57,13 +63,16 @@ export class McpClient {
   readonly #canCall: (tool: JsonObject) => boolean;
   readonly #report: NonNullable<McpClientOptions["report"]>;
   #server: Introduction | undefined;
+  /** Why tools were left out of its last list. */
+  readonly #unusable = new Set<string>();
 
   private constructor(channel: Channel<string>, options: McpClientOptions) {
     const pages = new ClientPages();
     const events = { ...NO_EVENTS, ...options.events };
     this.#report = options.report ?? (() => {});
     this.#canCall = options.canCall ?? (() => true);
-    this.#peer = new Peer(channel, undefined, {
+    const limits = resolvePeerLimits(options.limits);
+    this.#peer = new Peer(parsedApart(channel, limits), undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
       readUnparsed: this.#read,
@@ -75,7 +84,7 @@ export class McpClient {
         originOf: options.originOf ?? (() => undefined),
         questionLimits: options.questionLimits,
       }),
-      ...(options.limits === undefined ? {} : { limits: options.limits }),
+      limits,
       ...(options.report === undefined ? {} : { report: options.report }),
     });
     this.#requests = new ClientRequests(this.#peer, this.#calls, pages, infoOf(options));
@@ -158,9 +167,19 @@ export class McpClient {
   }
 
   async listTools(): Promise<JsonObject[]> {
+    this.#unusable.clear();
     const all = await this.#list("tools", "tools/list", "tools");
-    const tools = withReadableNames(all, this.#leftOut("tools/list"));
-    return this.codec.has.headerParams ? tools.filter(this.#canCall) : tools;
+    const readable = withReadableNames(all, this.#leftOut("tools/list"));
+    const tools = this.codec.has.headerParams ? readable.filter(this.#canCall) : readable;
+    if (tools.length < readable.length) this.#unusable.add("arguments that cannot be headers");
+    return tools;
+  }
+
+  /** Why its list of tools is empty, in words that complete "It has no tools: …". */
+  get whyNoTools(): string {
+    if (!isObject(this.capabilities.tools)) return "it declares none";
+    const { size } = this.#unusable;
+    return size === 0 ? "its list is empty" : `left out for ${[...this.#unusable].join(", ")}`;
   }
 
   async listPrompts(): Promise<JsonObject[]> {
@@ -259,7 +278,10 @@ export class McpClient {
   }
 
   #leftOut(list: string): LeftOut {
-    return (why, count) => this.#report("mcp.left-out", { list, why, count });
+    return (why, count) => {
+      if (list === "tools/list") this.#unusable.add(why);
+      this.#report("mcp.left-out", { list, why, count });
+    };
   }
 
   /** The part of a filter that the server has declared. */

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../../base/errors.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { LostRequest, type RequestOptions } from "../../../rpc/pending-requests.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
@@ -46,7 +46,7 @@ const OVER: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"])
 export async function followTask(created: JsonObject, link: TaskLink): Promise<JsonObject> {
   const { taskId } = created;
   if (typeof taskId !== "string") {
-    throw RpcError.of(STANDARD.internal, "the server's task has no 'taskId'");
+    throw RpcError.of(TRUNKLINE.badAnswer, "the server's task has no 'taskId'");
   }
   const task = new FollowedTask(taskId, created, link);
   return outcomeOf(await task.untilOver());
@@ -191,7 +191,7 @@ class FollowedTask implements TaskListener, StopListener {
     const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
     for (const [key] of fresh) this.#asked.add(key);
     if (this.#asked.size > MOST_QUESTIONS) {
-      throw RpcError.of(STANDARD.internal, `the server's task asked over ${MOST_QUESTIONS} times`);
+      throw RpcError.of(TRUNKLINE.badAnswer, `the server's task asked over ${MOST_QUESTIONS} times`);
     }
     const { context } = this.#link;
     const answers = fresh.map(async ([key, request]) => {
@@ -235,9 +235,9 @@ function outcomeOf({ status, result, error, statusMessage }: JsonObject): JsonOb
   if (status === "failed" && isObject(error)) {
     const { code, message, data } = error;
     const words = typeof message === "string" ? message : "The server's task failed";
-    throw new RpcError(typeof code === "number" ? code : STANDARD.internal.code, words, data);
+    throw new RpcError(typeof code === "number" ? code : TRUNKLINE.badAnswer.code, words, data);
   }
   const why = typeof statusMessage === "string" ? `: ${statusMessage}` : "";
   const what = status === "cancelled" ? "was cancelled" : `is ${String(status)} without a result`;
-  throw RpcError.of(STANDARD.internal, `the server's task ${what}${why}`);
+  throw RpcError.of(TRUNKLINE.badAnswer, `the server's task ${what}${why}`);
 }

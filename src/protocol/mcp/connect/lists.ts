@@ -1,4 +1,4 @@
-import { STANDARD } from "../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 
@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../json-object.ts";
 const MOST_PAGES = 200;
 const MOST_ITEMS = 20_000;
 /** Characters of the whole list, as it comes. */
-const LARGEST = 32 * 1024 * 1024;
+export const LARGEST_LIST = 32 * 1024 * 1024;
 
 /** Says what was left out of a list. */
 export type LeftOut = (why: string, count?: number) => void;
@@ -25,7 +25,7 @@ export async function allPages(
     const result = await ask(params);
     const list: unknown = result[member];
     if (!Array.isArray(list)) {
-      throw RpcError.of(STANDARD.internal, `the server's list has no array '${member}'`);
+      throw RpcError.of(TRUNKLINE.badAnswer, `the server's list has no array '${member}'`);
     }
     for (const item of list) if (isObject(item)) items.push(item);
     // MCP 2025-11-25, server/utilities/pagination § Response Format: no cursor on the last page.
@@ -35,7 +35,7 @@ export async function allPages(
     cursors.add(nextCursor);
     params = { cursor: nextCursor };
     size += JSON.stringify(list).length;
-    if (items.length >= MOST_ITEMS || page >= MOST_PAGES || size > LARGEST) {
+    if (items.length >= MOST_ITEMS || page >= MOST_PAGES || size > LARGEST_LIST) {
       leftOut("too many pages");
       break;
     }
@@ -51,7 +51,9 @@ export function withReadableNames(
   entries: readonly JsonObject[],
   leftOut: LeftOut = () => {},
 ): JsonObject[] {
-  const readable = entries.filter(({ name }) => typeof name !== "string" || !UNREADABLE.test(name));
+  const readable = entries.filter(({ name }) => {
+    return typeof name === "string" && name !== "" && !UNREADABLE.test(name);
+  });
   const count = entries.length - readable.length;
   if (count > 0) leftOut("unreadable names", count);
   return readable;

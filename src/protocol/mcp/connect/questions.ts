@@ -1,5 +1,5 @@
 import type { Stop } from "../../../base/stop.ts";
-import { MCP, STANDARD } from "../../../rpc/codes.ts";
+import { ACP, MCP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
@@ -29,7 +29,7 @@ export async function withinLimit<T>(
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     const why = `the client has not answered '${method}' within ${limit / 1000} s`;
-    late.reject(RpcError.of(STANDARD.internal, why));
+    late.reject(RpcError.of(ACP.timeout, why));
   }, limit);
   const listener = { stopped: late.reject };
   stop.add(listener);
@@ -74,7 +74,7 @@ function isAskedInRounds({ meta }: ToolContext): boolean {
 export function refusalOf(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   const why = error instanceof Error ? error.message : String(error);
-  return new RpcError(STANDARD.internal.code, why);
+  return new RpcError(TRUNKLINE.unavailable.code, why);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { background } from "../../../base/background.ts";
 import { unparsedText } from "../../../base/text/unparsed-json.ts";
 import type { Stop } from "../../../base/stop.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
@@ -230,7 +230,7 @@ export class ClientRequests {
         return await this.#awaitTask(begun, context, token);
       }
       if (name !== "tools/call") {
-        throw RpcError.of(STANDARD.internal, `the server answered '${name}' with a task`);
+        throw RpcError.of(TRUNKLINE.badAnswer, `the server answered '${name}' with a task`);
       }
       if (typeof begun.taskId === "string") context.remoteTask?.(begun.taskId);
       return await followTask(begun, {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { STANDARD } from "../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
@@ -24,7 +24,7 @@ export async function askInRounds(
   const pages: string[] = [];
   for (let round = 1; result.resultType === "input_required"; round++) {
     if (round > MOST_ROUNDS) {
-      throw RpcError.of(STANDARD.internal, `the server asked for more input ${MOST_ROUNDS} times`);
+      throw RpcError.of(TRUNKLINE.badAnswer, `the server asked for more input ${MOST_ROUNDS} times`);
     }
     const { inputRequests, requestState } = result;
     const state = typeof requestState === "string" ? { requestState } : {};
@@ -57,7 +57,7 @@ async function answers(
 export function questionOf(key: string, request: unknown): Question {
   const { method, params } = isObject(request) ? request : {};
   if (typeof method !== "string") {
-    throw RpcError.of(STANDARD.internal, `the server's input request '${key}' has no method`);
+    throw RpcError.of(TRUNKLINE.badAnswer, `the server's input request '${key}' has no method`);
   }
   return { key, method, ...(isObject(params) ? { params } : {}) };
 }

@@ -1,4 +1,4 @@
-import { STANDARD } from "../../../rpc/codes.ts";
+import { STANDARD, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import { refusalOf } from "./questions.ts";
@@ -27,7 +27,7 @@ export class ClientTasks {
 
   /** Begins one, and describes it. */
   begin(answer: Promise<JsonObject>, ttl: unknown): JsonObject {
-    if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
+    if (this.#tasks.size >= MOST) throw RpcError.of(TRUNKLINE.busy, "too many tasks");
     const now = new Date().toISOString();
     const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
     const task: AskedTask = {

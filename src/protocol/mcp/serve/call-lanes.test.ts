@@ -132,9 +132,9 @@ describe("a call that is passed on as text", () => {
       answering(() => 7),
       {
         error: {
-          code: -32603,
+          code: -32036,
           message:
-            "Internal error: the response to 'tools/call' is malformed: 'result' must be an object",
+            "Bad answer: the response to 'tools/call' is malformed: 'result' must be an object",
         },
       },
     ],

@@ -1,4 +1,4 @@
-import { STANDARD } from "../../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../../rpc/codes.ts";
 import { method } from "../../../../rpc/method.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../../json-object.ts";
@@ -68,7 +68,7 @@ export async function taskResult(
     }
     await task.next(call.signal);
   }
-  if (task.status === "cancelled") throw RpcError.of(STANDARD.internal, "the task was cancelled");
+  if (task.status === "cancelled") throw RpcError.of(TRUNKLINE.closed, "the task was cancelled");
   if (task.error !== undefined) {
     throw new RpcError(task.error.code, task.error.message, task.error.data);
   }

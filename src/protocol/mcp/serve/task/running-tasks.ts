@@ -1,4 +1,4 @@
-import { STANDARD } from "../../../../rpc/codes.ts";
+import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask } from "../../../../tool/tool.ts";
 import { type KnownTask, Task, type TaskRecord } from "./task.ts";
@@ -23,7 +23,7 @@ export class RunningTasks {
 
   /** Creates a task. It is stored before it begins, since the client is promised to find it. */
   async start(work: NewTask): Promise<Task> {
-    if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
+    if (this.#tasks.size >= MOST) throw RpcError.of(TRUNKLINE.busy, "too many tasks");
     const { owner, ttl, remote } = work;
     const now = new Date().toISOString();
     const record: TaskRecord = {

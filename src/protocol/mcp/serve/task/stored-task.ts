@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { STANDARD } from "../../../../rpc/codes.ts";
+import { TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
@@ -72,6 +72,6 @@ export class StoredTask implements KnownTask {
   #mustBeOver(what: string): void {
     if (this.isOver) return;
     const why = `task '${this.id}' cannot be ${what} here: another process of Trunkline works on it`;
-    throw RpcError.of(STANDARD.internal, why);
+    throw RpcError.of(TRUNKLINE.unavailable, why);
   }
 }

@@ -1,4 +1,4 @@
-import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { RpcError, toRpcError } from "../../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../../tool/tool.ts";
 import { missingCapability } from "../client.ts";
 import type { JsonObject } from "../../json-object.ts";
@@ -135,7 +135,8 @@ function errorOf(error: unknown): TaskError {
     const { code, message, data } = error;
     return data === undefined ? { code, message } : { code, message, data };
   }
-  return { code: -32603, message: "Internal error" };
+  const { code, message } = toRpcError(error, () => {});
+  return { code, message };
 }
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";

@@ -1,0 +1,146 @@
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+
+import { background } from "../../base/background.ts";
+import { processWide } from "../../base/process-wide.ts";
+import type { Channel, FrameFault, Room, Sink, Topic } from "../../wire/channel.ts";
+import { STANDARD } from "../codes.ts";
+import { RpcError } from "../rpc-error.ts";
+import { CHEAP, type ComplexityLimits } from "./complexity.ts";
+import { refuse, TOO_MUCH, tryParse } from "./parse-message.ts";
+import { Assembly, type Piece } from "./pieces.ts";
+
+/** Put in by the bundler: the code of the thread. */
+declare const __TRUNKLINE_PARSER__: string | undefined;
+
+export interface ParseJob {
+  readonly text: string;
+  readonly maxDepth: number;
+}
+
+/** What the thread tells. */
+export type ParsedPart =
+  | { readonly piece: Piece }
+  | { readonly isWhole: true }
+  | { readonly refusal: Pick<RpcError, "code" | "message" | "data"> };
+
+/** Megabytes for the values of one message. */
+const MOST_MEMORY = 1_024;
+
+/** One message after the other, of all channels: each may take much memory. */
+const queue = processWide("parse-apart", () => ({ last: Promise.resolve<unknown>(undefined) }));
+
+/**
+ * The same channel, for a peer that a person has configured. A message whose parsing takes more work
+ * than the limit is not refused but parsed in another thread, and given to the peer when that is done.
+ * What comes after it waits.
+ */
+export function parsedApart(channel: Channel<string>, limits: ComplexityLimits): Channel<string> {
+  return {
+    receive: (sink) => channel.receive(new ApartSink(sink, limits)),
+    send: (text: string, topic?: Topic) => channel.send(text, topic),
+    abort: (reason) => channel.abort(reason),
+    [Symbol.asyncDispose]: async () => channel[Symbol.asyncDispose](),
+  };
+}
+
+/** The value of a text, or the error to answer it with, without work on this thread in one piece. */
+export function parseApart(job: ParseJob): Promise<unknown> {
+  const parsed = queue.last.then(() => runThread(job));
+  queue.last = parsed;
+  return parsed;
+}
+
+/** The value of a text, parsed in another thread if that takes much work. Throws why it cannot be. */
+export async function parseAnywhere(text: string, limits: ComplexityLimits): Promise<unknown> {
+  const here = tryParse(text, limits);
+  const value = here === TOO_MUCH ? await parseApart({ text, maxDepth: limits.maxDepth }) : here;
+  if (value instanceof RpcError) throw value;
+  return value;
+}
+
+type Event = () => void | Room;
+
+class ApartSink implements Sink<string> {
+  readonly #sink: Sink<string>;
+  readonly #limits: ComplexityLimits;
+  /** What came after a message that is being parsed. */
+  #waiting: Event[] | undefined;
+  #caughtUp: Room | undefined;
+
+  constructor(sink: Sink<string>, limits: ComplexityLimits) {
+    this.#sink = sink;
+    this.#limits = limits;
+  }
+
+  message(text: string): void | Room {
+    return this.#inOrder(() => this.#read(text));
+  }
+
+  fault(fault: FrameFault): void {
+    background(this.#inOrder(() => this.#sink.fault(fault)), "Passing on a fault");
+  }
+
+  lost(id: string | number, error: Error): void {
+    background(this.#inOrder(() => this.#sink.lost?.(id, error)), "Passing on a lost request");
+  }
+
+  end(error?: Error): void {
+    background(this.#inOrder(() => this.#sink.end(error)), "Passing on the end");
+  }
+
+  #inOrder(event: Event): void | Room {
+    if (this.#waiting === undefined) return event();
+    this.#waiting.push(event);
+    return this.#caughtUp;
+  }
+
+  #read(text: string): void | Room {
+    if (text.length <= CHEAP) return this.#sink.message(text);
+    const parsed = tryParse(text, this.#limits);
+    if (parsed !== TOO_MUCH) return this.#sink.message(text, parsed);
+    const { maxDepth } = this.#limits;
+    const read = parseApart({ text, maxDepth }).then((value) => this.#sink.message(text, value));
+    if (this.#waiting !== undefined) return read;
+    this.#waiting = [() => read];
+    this.#caughtUp = this.#catchUp();
+    return this.#caughtUp;
+  }
+
+  async #catchUp(): Promise<void> {
+    for (let next = this.#waiting?.shift(); next !== undefined; next = this.#waiting?.shift()) {
+      await next();
+    }
+    this.#waiting = undefined;
+    this.#caughtUp = undefined;
+  }
+}
+
+function runThread(workerData: ParseJob): Promise<unknown> {
+  const code = typeof __TRUNKLINE_PARSER__ === "string" ? __TRUNKLINE_PARSER__ : undefined;
+  const worker = new Worker(code ?? join(import.meta.dirname, "parse-main.ts"), {
+    eval: code !== undefined,
+    workerData,
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY },
+  });
+  const assembly = new Assembly();
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  worker.on("message", (part: ParsedPart) => {
+    if ("refusal" in part) {
+      const { code: number, message, data } = part.refusal;
+      resolve(new RpcError(number, message, data));
+    } else if ("isWhole" in part) resolve(assembly.value);
+    else {
+      assembly.take(part.piece);
+      worker.postMessage("next");
+    }
+  });
+  worker.on("error", (error: NodeJS.ErrnoException) => {
+    const isTooLarge = error.code === "ERR_WORKER_OUT_OF_MEMORY";
+    const tooLarge = `too large: its values take more than ${MOST_MEMORY} MB`;
+    resolve(isTooLarge ? refuse(tooLarge) : RpcError.of(STANDARD.internal, error.message));
+  });
+  return promise.finally(() => worker.terminate());
+}

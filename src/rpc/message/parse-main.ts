@@ -1,0 +1,24 @@
+// The thread that parses one message; see parse-apart.ts.
+import { parentPort, workerData } from "node:worker_threads";
+
+import { RpcError } from "../rpc-error.ts";
+import type { ParsedPart, ParseJob } from "./parse-apart.ts";
+import { parseMessage } from "./parse-message.ts";
+import { piecesOf } from "./pieces.ts";
+
+const { text, maxDepth } = workerData as ParseJob;
+const value = parseMessage(text, { maxDepth, maxWork: Infinity });
+const pieces = value instanceof RpcError ? undefined : piecesOf(value);
+
+const next = (): ParsedPart => {
+  if (pieces === undefined) {
+    const { code, message, data } = value as RpcError;
+    return { refusal: { code, message, data } };
+  }
+  const { value: piece, done } = pieces.next();
+  return done === true ? { isWhole: true } : { piece };
+};
+
+// One at a time: the other thread has its own work to do between two.
+parentPort?.on("message", () => parentPort?.postMessage(next()));
+parentPort?.postMessage(next());
