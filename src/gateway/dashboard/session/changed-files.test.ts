@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import { initRepository } from "../../../../test/support/stored-folder.ts";
 import { Journal } from "../../../agent/files/journal.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { changedFiles, diffOfFile } from "./changed-files.ts";
 
@@ -40,21 +42,45 @@ describe("the changed files of a session outside of a repository", () => {
     await writeFile(added ?? "", "new\n");
     await writeFile(same ?? "", "same\n");
 
-    const { against, files } = await changedFiles(data, session(cwd));
+    const { against, files } = await changedFiles(data, session(cwd), OWNER);
     assert.equal(against, "journal");
     assert.deepEqual(files, [
       { path: "a.txt", change: "modified", added: 1, removed: 1 },
       { path: "b.txt", change: "added", added: 1, removed: 0 },
     ]);
-    const { diff } = await diffOfFile(data, session(cwd), "a.txt");
+    const { diff } = await diffOfFile(data, session(cwd), "a.txt", OWNER);
     assert.match(diff, /^-two\n\+2$/m);
-    await assert.rejects(diffOfFile(data, session(cwd), "c.txt"), /has not changed 'c.txt'/);
+    await assert.rejects(diffOfFile(data, session(cwd), "c.txt", OWNER), /has not changed 'c.txt'/);
   });
 
   it("says so where nothing was recorded", async () => {
     await using folder = await SampleFolder.create();
-    const { against, says } = await changedFiles(folder.path, session("/"));
+    const { against, says } = await changedFiles(folder.path, session("/"), OWNER);
     assert.equal(against, "none");
     assert.match(says ?? "", /not in a git repository/);
+  });
+});
+
+describe("the changed files of a session in one folder of a repository", () => {
+  it("are shown to a token for that folder without the rest of the repository", async () => {
+    await using folder = await SampleFolder.create();
+    const root = join(folder.path, "work");
+    const cwd = join(root, "sub");
+    await mkdir(cwd, { recursive: true });
+    initRepository(root);
+    await writeFile(join(root, "outside.txt"), "outside\n");
+    await writeFile(join(cwd, "inside.txt"), "inside\n");
+    await symlink("/etc/passwd", join(cwd, "link.txt"));
+    const token: Principal = { id: "token 1", scopes: ["dashboard"], limits: { folders: [cwd] } };
+    const pathsFor = async (principal: Principal): Promise<string[]> =>
+      (await changedFiles(folder.path, session(cwd), principal)).files.map(({ path }) => path);
+    assert.ok((await pathsFor(OWNER)).includes("outside.txt"));
+    assert.deepEqual(await pathsFor(token), ["sub/inside.txt"]);
+    const diff = (path: string): Promise<unknown> =>
+      diffOfFile(folder.path, session(cwd), path, token);
+    await diff("sub/inside.txt");
+    for (const path of ["outside.txt", "sub/link.txt", "sub/../outside.txt"]) {
+      await assert.rejects(diff(path), /has not changed/, path);
+    }
   });
 });

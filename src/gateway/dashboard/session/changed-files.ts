@@ -3,6 +3,7 @@ import { isAbsolute, join, relative, sep } from "node:path";
 
 import { Journal } from "../../../agent/files/journal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { mayUseFolder, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import { Git } from "../../../git/git.ts";
@@ -25,12 +26,18 @@ interface Before {
  * checked out when the session began, with files that git does not know yet; elsewhere what the
  * built-in agent has recorded for `/undo`.
  */
-export async function changedFiles(data: string, session: ReadSession): Promise<ChangedFiles> {
+export async function changedFiles(
+  data: string,
+  session: ReadSession,
+  principal: Principal,
+): Promise<ChangedFiles> {
   const repository = findRepository(session.cwd);
   if (repository !== undefined && !repository.isBare) {
     const git = new Git(repository.root);
     const base = await baseOf(git, session.created);
-    const files = [...(await tracked(git, base)), ...(await untracked(git))];
+    const all = [...(await tracked(git, base)), ...(await untracked(git))];
+    // A session may work in one folder of its repository, and its token be for that one alone.
+    const files = all.filter(({ path }) => mayUseFolder(principal, join(repository.root, path)));
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
     return {
@@ -40,7 +47,7 @@ export async function changedFiles(data: string, session: ReadSession): Promise<
       ...(says === undefined ? {} : { says }),
     };
   }
-  const recorded = await recordedIn(data, session.id);
+  const recorded = await recordedIn(data, session.id, principal);
   if (recorded.length === 0) {
     const says = "The folder is not in a git repository, and the agent has recorded no changes.";
     return { against: "none", files: [], says };
@@ -54,8 +61,9 @@ export async function diffOfFile(
   data: string,
   session: ReadSession,
   path: string,
+  principal: Principal,
 ): Promise<FileDiff> {
-  const { against, files } = await changedFiles(data, session);
+  const { against, files } = await changedFiles(data, session, principal);
   const file = files.find((each) => each.path === path);
   // Only a file of the list: any other could be one that nobody meant to show.
   if (file === undefined) {
@@ -63,7 +71,7 @@ export async function diffOfFile(
     throw new TrunklineError("not-found", says);
   }
   if (against === "git") return shown(path, await gitDiff(session, file));
-  const recorded = await recordedIn(data, session.id);
+  const recorded = await recordedIn(data, session.id, principal);
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
   const now = await textAt(known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
@@ -149,12 +157,12 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
 }
 
 /** What files were before the first turn that changed them. */
-async function recordedIn(data: string, id: string): Promise<Before[]> {
+async function recordedIn(data: string, id: string, principal: Principal): Promise<Before[]> {
   const first = new Map<string, Before>();
   for (const { changes } of await new Journal(data, id).all()) {
     for (const { path, before } of changes) if (!first.has(path)) first.set(path, { path, before });
   }
-  return [...first.values()];
+  return [...first.values()].filter(({ path }) => mayUseFolder(principal, path));
 }
 
 async function recordedFile(
