@@ -57,6 +57,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #sessions: SessionRoutes;
   readonly #source: SessionSource;
   readonly #watching: Watching;
+  readonly routes: readonly ApiRoute[];
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
   readonly #log: Log;
@@ -100,7 +101,8 @@ export class Dashboard implements AsyncDisposable {
     this.#log = house.log;
     this.#fleet = options.sources?.fleet;
     this.#program = options.sources?.program;
-    this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
+    this.routes = [...this.#ownRoutes(), ...routes];
+    this.#router = new Router(this.routes, house.log);
   }
 
   static async open(options: DashboardOptions): Promise<Dashboard> {

@@ -102,6 +102,8 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
       const { kept } = await tokens.create(`limited${at}`, grant);
       await assert.rejects(tokens.create("x", TOOLS, undefined, kept.id), /is limited/);
     }
+    const admin = { scopes: ["admin"], limits: { tools: ["a"] } } as const;
+    await assert.rejects(tokens.create("x", admin), /Cannot limit .* 'admin'/);
     const { kept } = await tokens.create("plain", TOOLS);
     const more = { scopes: ["tools", "programs"] } as const;
     await assert.rejects(tokens.create("x", more, undefined, kept.id), /lacks .* 'programs'/);

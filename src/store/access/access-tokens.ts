@@ -2,6 +2,7 @@ import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { isLimited } from "../../base/principal.ts";
 import {
   type AccessToken,
   type Grant,
@@ -101,6 +102,10 @@ export class AccessTokens implements AsyncDisposable {
     const problem = name === undefined ? undefined : nameProblem(name);
     if (problem !== undefined) {
       throw new TrunklineError("usage", `Cannot name a token '${shown(name ?? "")}': ${problem}`);
+    }
+    if (grant.scopes.includes("admin") && isLimited(grant)) {
+      const why = "it reaches what belongs to all, and a limited token would not";
+      throw new TrunklineError("usage", `Cannot limit a token with the scope 'admin': ${why}`);
     }
     const token = newToken();
     const kept = await this.#update((tokens) => {
