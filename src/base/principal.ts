@@ -47,16 +47,34 @@ export const ANYONE: Principal = {
   scopes: ["tools", "sessions", "review", "dashboard"],
 };
 
+/** How the id of the bearer of an access token begins. */
+export const BEARER_PREFIX = "token ";
+
 /** How the id of somebody begins for whom an authorization server vouches. */
 export const OAUTH_PREFIX = "oauth ";
+
+/** The id of the access token of a principal; undefined where it has none. */
+export function accessTokenOf({ id }: Pick<Principal, "id">): string | undefined {
+  return id.startsWith(BEARER_PREFIX) ? id.slice(BEARER_PREFIX.length) : undefined;
+}
 
 export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes === undefined || scopes.includes(scope);
 }
 
-/** Whether it may see and use what others began: the owner, and who was given that by name. */
-export function mayUseAll({ id, scopes = [] }: Principal): boolean {
-  return id === OWNER.id || scopes.includes("admin");
+/**
+ * Whether it may see and use what belongs to others, or to all: the owner, and who was given that by
+ * name. Somebody who may not use every tool, agent, folder and repository may not reach those of others.
+ */
+export function mayUseAll(principal: Principal): boolean {
+  const { id, scopes = [] } = principal;
+  return id === OWNER.id || (scopes.includes("admin") && !isLimited(principal));
+}
+
+/** Whether only a part of what its scopes open is for it. */
+export function isLimited({ limits = {}, profile }: Pick<Principal, "limits" | "profile">): boolean {
+  const { agents, tools, folders, repositories } = limits;
+  return [agents, tools, folders, repositories, profile].some((limit) => limit !== undefined);
 }
 
 /** Whether it may do more in sessions than watch them. */

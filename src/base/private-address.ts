@@ -49,14 +49,20 @@ const NETWORKS = [
  * this machine are none, whatever they look like, and neither are link-local and metadata services.
  */
 export function isOtherMachine(address: string): boolean {
-  const { networkInterfaces } = process.getBuiltinModule("node:os");
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  if (own.some((each) => each.address === address)) return false;
+  if (isOwnAddress(address)) return false;
   if (!isPrivateAddress(address)) return true;
   const net = process.getBuiltinModule("node:net");
   const networks = new net.BlockList();
   for (const [network, bits] of NETWORKS) networks.addSubnet(network, bits, "ipv4");
   return net.isIPv4(address) && networks.check(address, "ipv4");
+}
+
+/** Whether an address is one of this machine's. */
+export function isOwnAddress(address: string): boolean {
+  if (address.startsWith("127.") || address === "::1") return true;
+  const { networkInterfaces } = process.getBuiltinModule("node:os");
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return own.some((each) => each.address === address);
 }
 
 /** Whether a URL names this machine. */
@@ -95,7 +101,7 @@ function list(): BlockList {
 }
 
 /** The eight numbers of an address of IPv6. */
-function groupsOf(address: string): number[] {
+export function groupsOf(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
   if (dotted !== null) {
     const [, front = "", a, b, c, d] = dotted;

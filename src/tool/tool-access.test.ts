@@ -5,7 +5,7 @@ import { type Principal, OWNER } from "../base/principal.ts";
 import { Resources } from "./offer/resources.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { textOf, toolbox } from "../../test/samples/sample-toolbox.ts";
-import { textResult } from "./tool.ts";
+import { type Arguments, textResult } from "./tool.ts";
 import { mayHave } from "./tool-access.ts";
 import { Toolbox } from "./toolbox.ts";
 
@@ -43,17 +43,35 @@ describe("the tools that a principal may call", () => {
 
   it("include no tool of another program if it is limited to folders, unless that is named", () => {
     const foreign = { ...sampleTool("write_file", () => textResult("done")) };
+    const placed = { ...sampleTool("placed", () => textResult("done")), project: {} };
     const { box } = toolbox([
       plain,
+      placed,
       { ...foreign, source: { server: "files", name: "write_file" } },
     ]);
     const names = (limits: object) =>
       box.list(token({ limits })).map(({ definition }) => definition.name);
-    assert.deepEqual(names({ folders: ["/srv"] }), ["plain"]);
-    assert.deepEqual(names({ repositories: ["https://git.example.com/*"] }), ["plain"]);
+    assert.deepEqual(names({ folders: ["/srv"] }), ["placed"]);
+    assert.deepEqual(names({ repositories: ["https://git.example.com/*"] }), ["placed"]);
     assert.deepEqual(names({ folders: ["/srv"], tools: ["write_*"] }), ["write_file"]);
-    assert.deepEqual(names({ agents: ["a"] }), ["plain", "write_file"]);
+    assert.deepEqual(names({ agents: ["a"] }), ["plain", "placed", "write_file"]);
     assert.equal(mayHave(token({ limits: { folders: ["/srv"] } })), false);
+  });
+
+  it("are called about no folder by nobody who is limited to folders, unless it is named", async () => {
+    const need = ({ identity }: Arguments) => (identity === undefined ? "needed" : "unused");
+    const { box } = toolbox([
+      { ...sampleTool("either", () => textResult("done")), project: { argument: "at", need } },
+    ]);
+    const call = async (args: object, limits: object) => {
+      const context = new SampleContext({ caller: { principal: token({ limits }) } });
+      return String(textOf(await box.call("either", { ...args }, context)));
+    };
+    const folders = ["/srv"];
+    assert.equal(await call({ at: "/srv/a" }, { folders }), "done");
+    assert.match(await call({ identity: "work" }, { folders }), /what belongs to no folder/);
+    assert.equal(await call({ identity: "work" }, { folders, tools: ["either"] }), "done");
+    assert.equal(await call({ identity: "work" }, {}), "done");
   });
 
   it("are all tools of a toolbox that the caller itself brought", async () => {

@@ -6,12 +6,17 @@ import {
   scopeRefusal,
   mayUseTool,
 } from "../base/principal.ts";
-import type { Tool } from "./tool.ts";
+import { isAbout } from "./project.ts";
+import type { Arguments, Tool } from "./tool.ts";
 
-/** Why a principal may not call a tool, and what to do about it; undefined where it may. */
+/**
+ * Why a principal may not call a tool, and what to do about it; undefined where it may. Without
+ * arguments: whether it may call it with some.
+ */
 export function toolRefusal(
   principal: Principal,
-  tool: Pick<Tool, "definition" | "scope" | "source" | "bringer">,
+  tool: Pick<Tool, "definition" | "scope" | "source" | "bringer" | "project">,
+  args?: Arguments,
 ): string | undefined {
   const { definition, scope = "tools" } = tool;
   const { name } = definition;
@@ -23,9 +28,13 @@ export function toolRefusal(
   if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
   const { limits } = principal;
   // A token that names such a tool allows it to work anywhere.
-  if (limits?.tools !== undefined || !isPlaced(principal) || isOurs(tool)) return undefined;
-  const why = `the tool '${name}' of another program, which may work in any folder`;
-  return limitRefusal(principal, why, option);
+  if (limits?.tools !== undefined || !isPlaced(principal)) return undefined;
+  const isOfPlace = args === undefined ? tool.project !== undefined : isAbout(tool, args);
+  if (isOurs(tool) && isOfPlace) return undefined;
+  const what = isOurs(tool)
+    ? "for what belongs to no folder"
+    : "of another program, which may work in any folder";
+  return limitRefusal(principal, `the tool '${name}' ${what}`, option);
 }
 
 /**

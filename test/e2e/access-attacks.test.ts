@@ -77,6 +77,24 @@ describe("another user of the machine", { timeout: 600_000, skip: noOtherUser },
     // Browsers send it to every port, so a server of another user gets to see it.
     assert.equal((await asOtherUser({ port, path: "/metrics", headers: own })).status, 401);
   });
+
+  it("can use neither by a made-up Host, where other machines may connect", async () => {
+    using home = new GuardedHome();
+    await using gateway = await home.serve("--host", "0.0.0.0");
+    const { port } = gateway;
+    const [, code] = gateway.ready.login.split("#");
+    const hosts = ["192.0.2.7", "0.0.0.0", "8.8.8.8", "127.0.0.1"].map((name) => `${name}:${port}`);
+    for (const host of hosts) {
+      const headers = { ...JSON_TYPE, host };
+      const take = { port, method: "POST", path: "/login", headers, body: { code } };
+      assert.equal((await asOtherUser(take)).status, 403, host);
+    }
+    const cookie = await cookieOf(gateway);
+    for (const host of hosts) {
+      const headers = { cookie, host, "sec-fetch-site": "same-origin" };
+      assert.equal((await asOtherUser({ port, path: "/metrics", headers })).status, 401, host);
+    }
+  });
 });
 
 describe("a stranger behind a bare proxy", { timeout: 600_000, skip: noNginx }, () => {

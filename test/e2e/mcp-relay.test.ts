@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
+import type { ServersNow } from "../../src/gateway/relay/greeting.ts";
+import { SocketName } from "../../src/store/socket-name.ts";
 import { McpWindow, WindowPlace } from "../support/mcp-window.ts";
 import { Program } from "../support/program.ts";
 import { noOtherUser, runAsOtherUser } from "../support/other-user.ts";
@@ -18,6 +22,25 @@ describe("`trunkline mcp` while `trunkline serve` runs", { timeout: 600_000 }, (
     assert.deepEqual(new Set(texts.map((text) => text.split(" ")[1])), new Set(["1", "2", "3"]));
     assert.equal(place.noted("start"), 1);
     assert.equal(gateway.program.stderr.includes("relay.refused"), false);
+  });
+
+  it("serves no process that does not know the secret, and tells an older one to restart", async () => {
+    using place = new WindowPlace();
+    await using _gateway = await place.serve();
+    const folder = join(place.home, ".local/state/trunkline/gateways");
+    const name = readdirSync(folder).find((each) => each.endsWith(".sock")) ?? "";
+    const ask = async (greeting: object): Promise<string> => {
+      using path = new SocketName(join(folder, name));
+      const socket = connect(path.path);
+      socket.write(`${JSON.stringify(greeting)}\n`);
+      return await text(socket);
+    };
+    for (const proof of [undefined, "undefined", "0".repeat(64)]) {
+      const mcp = await ask({ protocol: "mcp", folder: "/", proof });
+      assert.match(mcp, /^\{"refused":"[^"]* Restart it/);
+      const status = JSON.parse(await ask({ protocol: "status", proof })) as ServersNow;
+      assert.deepEqual([status.servers, typeof status.refused], [[], "string"]);
+    }
   });
 
   it("is the owner's alone", { skip: noOtherUser }, async () => {

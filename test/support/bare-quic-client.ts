@@ -5,13 +5,12 @@ import {
   addressOf,
   fixedBuffer,
   fixedText,
-  internals,
   lend,
-  native,
   NULL,
   type Pointer,
   pinnedBuffer,
-} from "../../src/wire/quic/engine/native.ts";
+} from "../../src/base/process/native-memory.ts";
+import { internals, native } from "../../src/wire/quic/engine/native.ts";
 import { TlsContext } from "../../src/wire/quic/engine/tls-context.ts";
 import { connectSocket, withAddress } from "../../src/wire/quic/engine/udp-socket.ts";
 import { BUS_ALPN } from "../../src/wire/quic/connection.ts";

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { call } from "../../../test/agent/call-tools.ts";
+import { initRepository } from "../../../test/support/stored-folder.ts";
 
 describe("git tools", () => {
   it("show and commit, but do not accept options in place of names", async () => {
@@ -37,6 +38,46 @@ describe("git tools", () => {
           assert.match(answers[4] ?? "", /## main\n M b/);
           assert.equal(turn.asked.length, 1);
           assert.equal(rig.git("log", "-1", "--format=%s").trim(), "--amend");
+        },
+      },
+    );
+  });
+
+  it("show nothing of a repository outside of the workspace", async () => {
+    await call(
+      [
+        { name: "git_diff", arguments: {} },
+        { name: "git_diff", arguments: { staged: true } },
+        { name: "git_diff", arguments: { base: "HEAD" } },
+        { name: "git_diff", arguments: { base: "HEAD:outside", paths: ["a"] } },
+        { name: "git_status", arguments: {} },
+        { name: "git_log", arguments: {} },
+      ],
+      {
+        files: { a: "1\n" },
+        prepare: (rig) => {
+          initRepository(rig.folder);
+          const outside = (text: string): void => {
+            writeFileSync(join(rig.folder, "outside"), text);
+          };
+          outside("secret\n");
+          rig.git("add", "../outside", "a");
+          rig.git("commit", "-m", "start");
+          outside("secret 2\n");
+          rig.git("commit", "-am", "secret 3");
+          outside("secret 4\n");
+          rig.git("add", "../outside");
+          outside("secret 5\n");
+          rig.write("a", "2\n");
+        },
+        check: (_rig, { answers }) => {
+          assert.match(answers[0] ?? "", /-1\n\+2/);
+          assert.match(answers[2] ?? "", /-1\n\+2/);
+          assert.match(answers[3] ?? "", /Cannot compare with 'HEAD:outside'/);
+          assert.match(answers[5] ?? "", /T: start/);
+          for (const [at, answer] of answers.entries()) {
+            assert.doesNotMatch(answer.replace("HEAD:outside", ""), /secret|outside/, String(at));
+          }
         },
       },
     );

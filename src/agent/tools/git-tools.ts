@@ -17,7 +17,10 @@ export const gitStatus: AgentTool = {
   kind: "read",
   need: "nothing",
   title: () => "git status",
-  call: async (_, work) => ({ text: await git(work, ["status", "--short", "--branch"]) }),
+  call: async (_, work) => {
+    const names = await shownIn(work);
+    return { text: await git(work, ["status", "--short", "--branch", "--", ...names]) };
+  },
 };
 
 export const gitDiff: AgentTool = {
@@ -36,7 +39,12 @@ export const gitDiff: AgentTool = {
   title: ({ base }) => `git diff${base === undefined ? "" : ` ${base as string}`}`,
   async call(args, work) {
     const { staged, base, paths = [] } = args as Input;
-    const names = await namesOf(work, paths);
+    // `HEAD:path` is a file, also one outside of the workspace.
+    if (base?.includes(":") === true) {
+      const why = "name a commit or a branch, and files as 'paths'";
+      throw new TrunklineError("usage", `Cannot compare with '${base}': ${why}`);
+    }
+    const names = await shownIn(work, paths);
     const options = ["--no-color", ...(staged === true ? ["--cached"] : [])];
     const against = base === undefined ? [] : ["--end-of-options", base];
     const text = await git(work, ["diff", ...options, ...against, "--", ...names]);
@@ -59,7 +67,7 @@ export const gitLog: AgentTool = {
   title: () => "git log",
   async call(args, work) {
     const { limit = 20, paths = [] } = args as Input;
-    const names = await namesOf(work, paths);
+    const names = await shownIn(work, paths);
     const format = "--format=%h %ad %an: %s";
     return {
       text: await git(work, ["log", `-n${limit}`, "--date=short", format, "--", ...names]),
@@ -159,4 +167,11 @@ export async function git(
 async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string[]> {
   const workspace = await Promise.all(paths.map((path) => work.files.workspace.find(path)));
   return workspace.map(({ path }) => path);
+}
+
+/** The same; without any, the workspace where it is only a part of the repository. */
+async function shownIn(work: ToolWork, paths: readonly string[] = []): Promise<string[]> {
+  if (paths.length > 0) return namesOf(work, paths);
+  const isPart = (await git(work, ["rev-parse", "--show-prefix"])) !== "";
+  return isPart ? [work.files.workspace.cwd] : [];
 }

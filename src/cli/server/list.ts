@@ -21,7 +21,8 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   const loaded = await loadConfig(inputOf(invocation));
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
   const approvals = [...(await new ApprovalsFile(loaded.config.data).read()).values()];
-  const running = await serversNow(gatewaySockets(loaded.config.data));
+  const { data } = loaded.config;
+  const running = await serversNow(data, gatewaySockets(data));
   const logins = new ServerLogins({ data: loaded.config.data, env: invocation.env });
   const known = Object.entries(loaded.config.mcpServers).map(async ([name, settings]) => {
     const part = ["openapi", "command", "url"].find((key) => key in settings) ?? "";

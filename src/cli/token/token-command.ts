@@ -35,7 +35,8 @@ export const token: Command = {
         "Scopes: `tools` lists and calls tools over MCP, and is the default; `review` adds the " +
         "review tools; `sessions` talks to agents over ACP and answers their permission requests; " +
         "`programs` may name commands that run as you, such as a session's own MCP servers; " +
-        "`dashboard` reads / and /metrics; `admin` reaches the sessions of other tokens.",
+        "`dashboard` reads / and /metrics; `admin` reaches the sessions of other tokens and, with " +
+        "`dashboard`, what belongs to all (docs/SECURITY.md lists it), and cannot be limited.",
       args: [
         {
           name: "NAME",

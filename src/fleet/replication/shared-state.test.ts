@@ -30,6 +30,23 @@ describe("Shared tokens", { skip: noNats }, () => {
     assert.deepEqual(b.tokens.list(), []);
   });
 
+  it("that were made with another end with it at every node, whoever knew of them", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const maker = await a.tokens.create("maker", GRANT);
+    await until(() => b.tokens.use(maker.token) !== undefined);
+    const known = await b.tokens.create("known", GRANT, undefined, maker.kept.id);
+    await until(() => a.tokens.use(known.token) !== undefined);
+    const unknown = await b.tokens.create("unknown", GRANT, undefined, maker.kept.id);
+    await a.tokens.revoke("maker");
+    for (const { tokens } of [a, b]) {
+      for (const { token } of [maker, known, unknown]) {
+        await until(() => tokens.use(token) === undefined);
+      }
+    }
+  });
+
   it("of a node that joins are added to those that are there, with distinct names", async () => {
     await using fleet = await Fleet.start();
     const early = await fleet.tokens("a").create("ci", GRANT);

@@ -43,6 +43,7 @@ class Setup implements AsyncDisposable {
       devices: new Devices(folder.path),
       own,
       publicOrigin: undefined,
+      proxied: new Set(),
     });
     const verify = async (token: string): Promise<Verdict> => {
       this.verified.push(token);
@@ -197,7 +198,7 @@ describe("Access", () => {
   it("recognises the owner's browser by its cookie, from its own page and until it expires", async () => {
     await using setup = await Setup.create({ serving: sampleServing("127.0.0.1") });
     await setup.owner.ensure();
-    const login = { headers: { host: "127.0.0.1:4180" } } as IncomingMessage;
+    const login = { headers: { host: "127.0.0.1:4180" }, socket: {} } as IncomingMessage;
     const header = await setup.logins.begin(login);
     assert.match(header, /; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
     const cookie = `other=1; ${header.split(";")[0]}; more=2`;

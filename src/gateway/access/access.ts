@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 import type { Log } from "../../base/log.ts";
-import { ANYONE, OAUTH_PREFIX, OWNER, type Principal } from "../../base/principal.ts";
+import { ANYONE, BEARER_PREFIX, OAUTH_PREFIX, OWNER, type Principal } from "../../base/principal.ts";
 import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
 import { TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -103,7 +103,7 @@ export class Access {
     const found = tokens.use(token);
     if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
     const { id, name, scopes, limits, profile } = found;
-    const proof = { key: `token ${id}`, isLive: () => tokens.isLive(id) };
+    const proof = { key: `${BEARER_PREFIX}${id}`, isLive: () => tokens.isLive(id) };
     const limited = limits === undefined ? {} : { limits };
     const shown = profile === undefined ? {} : { profile };
     const principal: Principal = { id: proof.key, name, scopes, ...limited, ...shown };

@@ -52,14 +52,14 @@ export class Admission implements AsyncDisposable {
 
   constructor(house: House, { serving, own, ended }: AdmissionOptions) {
     const { data } = house.config;
-    const { oauth, publicOrigin } = serving;
+    const { oauth, publicOrigin, proxied } = serving;
     this.#owner = new OwnerToken(data);
     this.tokenFile = this.#owner.path;
     this.#tokens = new AccessTokens(data, { report: house.report });
     this.codes = new LoginCodes(data);
     this.#devices = new Devices(data, { report: house.report });
     const devices = this.#devices;
-    this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin });
+    this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin, proxied });
     this.#ended = ended;
     const load = async () => {
       const { JwtVerifier } = await import("./jwt-verifier.ts");

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
@@ -10,8 +12,12 @@ import { BrowserLogins } from "./browser-logins.ts";
 const HOST = "localhost:4180";
 const HOUR = 60 * 60_000;
 
-function requestOf(headers: IncomingHttpHeaders, method = "GET"): IncomingMessage {
-  return { headers: { host: HOST, ...headers }, method, socket: {} } as IncomingMessage;
+function requestOf(
+  headers: IncomingHttpHeaders,
+  method = "GET",
+  socket: Partial<Socket> = {},
+): IncomingMessage {
+  return { headers: { host: HOST, ...headers }, method, socket } as IncomingMessage;
 }
 
 class Rig implements AsyncDisposable {
@@ -27,7 +33,8 @@ class Rig implements AsyncDisposable {
     const own = () => ({ scheme: "http", port: 4180 }) as const;
     this.devices = new Devices(folder.path, { now: () => this.now });
     const { owner, devices } = this;
-    this.logins = new BrowserLogins({ owner, devices, own, publicOrigin });
+    const proxied = new Set(["tools.example.com"]);
+    this.logins = new BrowserLogins({ owner, devices, own, publicOrigin, proxied });
   }
 
   get folder(): string {
@@ -129,6 +136,31 @@ describe("BrowserLogins", () => {
     assert.ok(rig.isIn(named, { host, origin: "https://tools.example.com" }, "POST"));
     assert.ok(!rig.isIn(named));
   });
+
+  it(
+    "does not believe another machine the cookie of a browser on this one",
+    { skip: process.platform === "linux" ? false : "only Linux tells whose a connection is" },
+    async () => {
+      await using rig = await Rig.open();
+      const server = createServer().listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+      const [own] = (await once(server, "connection")) as [Socket];
+      const far: Partial<Socket> = { remoteAddress: "192.0.2.1", localAddress: "192.0.2.2" };
+      const cookieFrom = async (socket: Partial<Socket>): Promise<string> =>
+        (await rig.logins.begin(requestOf({}, "GET", socket))).split(";")[0] ?? "";
+      const isIn = (cookie: string, socket: Partial<Socket>): boolean =>
+        rig.logins.find(requestOf({ cookie }, "GET", socket)) !== undefined;
+      const cookie = await cookieFrom(own);
+      assert.deepEqual([isIn(cookie, own), isIn(cookie, far)], [true, false]);
+      // A container has published its port: each request comes from elsewhere, and the login did, too.
+      assert.equal(isIn(await cookieFrom(far), far), true);
+      client.destroy();
+      own.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  );
 
   it("marks the cookie as secure over TLS", async () => {
     await using rig = await Rig.open();

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 
 import { type Device, Devices } from "../../store/access/devices.ts";
 import type { OwnerToken } from "../../store/access/owner-token.ts";
-import { isLoopbackAuthority } from "../http/loopback.ts";
+import { hostOf, isLoopbackAuthority } from "../http/loopback.ts";
 import { deviceName } from "./device-name.ts";
-import { isFromOtherUser } from "./peer-user.ts";
+import { peerUser } from "./peer-user.ts";
 import { isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 
 export interface BrowserLoginsOptions {
@@ -14,6 +14,8 @@ export interface BrowserLoginsOptions {
   readonly own: () => OwnAddress;
   /** The origin that others reach the server by, where that is another. */
   readonly publicOrigin: string | undefined;
+  /** Names under which a proxy may pass requests on: its user says nothing about the sender's. */
+  readonly proxied: ReadonlySet<string>;
 }
 
 /** The browsers that the owner has logged in, known by a cookie. */
@@ -32,6 +34,7 @@ export class BrowserLogins {
       isPaired,
       mark: owner.mark,
       isLocal: isOfThisMachine(request),
+      isOwn: peerUser(request.socket) === "owner",
     });
     return this.#cookie(request, secret, isPaired);
   }
@@ -55,9 +58,16 @@ export class BrowserLogins {
     const { devices } = this.#options;
     const device = devices.find(secret);
     if (device === undefined || !this.#isOfOwner(device)) return undefined;
-    if (device.isLocal !== isOfThisMachine(request) || isFromOtherUser(request)) return undefined;
+    if (device.isLocal !== isOfThisMachine(request) || this.isFromOther(request)) return undefined;
+    if (device.isOwn === true && peerUser(request.socket) === "remote") return undefined;
     devices.see(device);
     return device.id;
+  }
+
+  /** Whether a program of another user of this machine sent a request, whatever its headers say. */
+  isFromOther({ headers, socket }: IncomingMessage): boolean {
+    const isProxied = this.#options.proxied.has(hostOf(headers.host ?? "") ?? "");
+    return !isProxied && peerUser(socket) === "other";
   }
 
   isLive(id: string): boolean {

@@ -29,6 +29,7 @@ class Rig implements AsyncDisposable {
       devices: new Devices(folder.path),
       own,
       publicOrigin: undefined,
+      proxied: new Set(),
     });
     const { codes, logins } = this;
     const login = new Login({ codes, logins } as Admission);

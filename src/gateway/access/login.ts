@@ -6,7 +6,6 @@ import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { fail, send } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
 import type { Admission } from "./admission.ts";
-import { isFromOtherUser } from "./peer-user.ts";
 
 /** Bytes of a body; a code is far shorter. */
 const LARGEST = 1024;
@@ -74,7 +73,7 @@ export class Login {
       const code = typeof body === "string" ? readCode(body) : undefined;
       if (code === undefined) return fail(response, 400, `Send {"code": "…"}`);
       // Other users of the machine can read the link in the browser's command line.
-      if (isFromOtherUser(request)) {
+      if (this.#admission.logins.isFromOther(request)) {
         return fail(response, 403, "This link is for the user who runs the gateway");
       }
       background(this.#take(code, request, response), "Taking a code");

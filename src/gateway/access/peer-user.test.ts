@@ -1,63 +1,99 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { describe, it } from "node:test";
 
-import { asOtherUser, noOtherUser } from "../../../test/support/other-user.ts";
-import { isFromOtherUser } from "./peer-user.ts";
+import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts";
+import { peerUser } from "./peer-user.ts";
 
 const noTables = process.platform === "linux" ? false : "only Linux tells whose a connection is";
 
-/** A server that answers whether a request is from another user. */
+/** A server that tells each connection whose it is. */
 async function serve(host: string): Promise<AsyncDisposable & { port: number }> {
-  const server = createServer((request, response) => {
-    response.end(String(isFromOtherUser(request)));
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.write(peerUser(socket));
   }).listen(0, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
     port,
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
       server.close();
+      for (const socket of sockets) socket.destroy();
       await once(server, "close");
     },
   };
 }
 
-async function ask(address: string, port: number, host: string): Promise<string> {
-  const sent = httpRequest({ host: address, port, headers: { host }, agent: false }).end();
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  return String(await response.setEncoding("utf8").toArray());
+/** A connection of this program, and what it is told. */
+async function ask(host: string, port: number): Promise<{ says: string; socket: Socket }> {
+  const socket = connect({ host, port });
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return { says: chunk.toString(), socket };
 }
 
-describe("isFromOtherUser()", { timeout: 20_000, skip: noTables }, () => {
-  it("recognises our own program, over IPv4 and as an IPv6-mapped address", async () => {
-    for (const host of ["127.0.0.1", "::"]) {
-      await using server = await serve(host);
-      assert.equal(await ask("127.0.0.1", server.port, "localhost"), "false", host);
+/** The same from a program of another user, whose end is an address and port of its choice. */
+function askAsOther(host: string, port: number, from: object = {}): Promise<string> {
+  const options = JSON.stringify({ host, port, ...from });
+  return runAsOtherUser(
+    `require("net").connect(${options}).on("data", (it) => { process.stdout.write(it); process.exit(); });`,
+  );
+}
+
+describe("peerUser()", { timeout: 60_000, skip: noTables }, () => {
+  it("recognises our own program, over IPv4, IPv6, and IPv4 inside of IPv6", async () => {
+    for (const [listens, address] of [
+      ["127.0.0.1", "127.0.0.1"],
+      ["::", "127.0.0.1"],
+      ["::", "::ffff:127.0.0.1"],
+      ["::", "::1"],
+      ["0.0.0.0", "127.8.9.10"],
+      ["0.0.0.0", "::ffff:127.0.0.1"],
+    ] as const) {
+      await using server = await serve(listens);
+      const { says, socket } = await ask(address, server.port);
+      socket.destroy();
+      assert.equal(says, "owner", `${listens} ${address}`);
     }
   });
 
   it("recognises a program of another user", { skip: noOtherUser }, async () => {
-    await using server = await serve("127.0.0.1");
-    const headers = { host: "localhost" };
-    const { body } = await asOtherUser({ port: server.port, path: "/", headers });
-    assert.equal(body, "true");
-    // Under another name a proxy may have passed it on, which runs as whoever it does.
-    const named = { host: "tools.example.com" };
-    const passed = await asOtherUser({ port: server.port, path: "/", headers: named });
-    assert.equal(passed.body, "false");
+    for (const listens of ["127.0.0.1", "::"]) {
+      await using server = await serve(listens);
+      assert.equal(await askAsOther("127.0.0.1", server.port), "other");
+    }
   });
 
-  it("treats a connection that no table lists as another user's, and a remote one as unknown", () => {
-    const from = (socket: Partial<Socket>): boolean =>
-      isFromOtherUser({ headers: { host: "localhost" }, socket } as IncomingMessage);
-    assert.equal(from({ remoteAddress: "127.0.0.1", remotePort: 1, localPort: 2 }), true);
-    assert.equal(from({ remoteAddress: "::ffff:127.0.0.1", remotePort: 1, localPort: 2 }), true);
-    assert.equal(from({ remoteAddress: "192.0.2.1", remotePort: 1, localPort: 2 }), false);
-    assert.equal(from({ remoteAddress: "127.0.0.1", localPort: 2 }), false);
-    assert.equal(from({}), false);
+  it(
+    "recognises another user who has the port of an owner's connection on another address",
+    { skip: noOtherUser },
+    async () => {
+      for (const [listens, own, same] of [
+        ["0.0.0.0", "127.0.0.1", { localAddress: "127.0.0.2" }],
+        ["::", "127.0.0.1", { localAddress: "127.0.0.2" }],
+        ["::", "::1", { host: "127.0.0.1", localAddress: "127.0.0.2" }],
+      ] as const) {
+        await using server = await serve(listens);
+        const { says, socket } = await ask(own, server.port);
+        const { localPort } = socket;
+        const other = await askAsOther(own, server.port, { ...same, localPort });
+        socket.destroy();
+        assert.deepEqual([says, other], ["owner", "other"], `${listens} ${own}`);
+      }
+    },
+  );
+
+  it("treats a connection of this machine that no table lists as another user's", () => {
+    const from = (ends: Partial<Socket>): string => peerUser(ends as Socket);
+    const to = { remotePort: 1, localAddress: "127.0.0.1", localPort: 2 };
+    assert.equal(from({ ...to, remoteAddress: "127.0.0.1" }), "other");
+    assert.equal(from({ ...to, remoteAddress: "::ffff:127.0.0.1" }), "other");
+    assert.equal(from({ ...to, remoteAddress: "::1" }), "other");
+    assert.equal(from({ ...to, remoteAddress: "192.0.2.1" }), "remote");
+    assert.equal(from({ ...to, remoteAddress: "2001:db8::1" }), "remote");
+    assert.equal(from({}), "unknown");
   });
 });

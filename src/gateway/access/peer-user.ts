@@ -1,65 +1,71 @@
 import { readFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
+import { isIPv4, type Socket } from "node:net";
+import { endianness } from "node:os";
 
-import { isLoopbackAuthority } from "../http/loopback.ts";
+import { groupsOf, isOwnAddress } from "../../base/private-address.ts";
 
-/** What is known of the user whose program is at the other end of a connection. */
-type PeerUser = "owner" | "other" | "unknown";
+/** Whose program is at the other end of a connection; unknown on systems other than Linux. */
+export type PeerUser = "owner" | "other" | "remote" | "unknown";
 
-const found = new WeakMap<Socket, PeerUser>();
+type Ends = Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">;
+
+const found = new WeakMap<Ends, PeerUser>();
 
 /**
- * Whether a request to a loopback name comes from a program of another user, as far as Linux tells.
- * RFC 6265, section 8.5: cookies are not isolated by port. A browser sends ours to every server of
- * the same name, also to one of another user, who could then use it from a program of theirs. A
- * request to any other name may come through a proxy, whose user says nothing.
+ * The user at the other end of a connection, as the kernel has it. RFC 6265, section 8.5: cookies are
+ * not isolated by port. A browser sends ours to every server of the same name, also to one of another
+ * user, who could then use it from a program of theirs.
  */
-export function isFromOtherUser({ headers, socket }: IncomingMessage): boolean {
-  return isLoopbackAuthority(headers.host ?? "") && peerUser(socket) === "other";
-}
-
-function peerUser(socket: Socket): PeerUser {
+export function peerUser(socket: Ends): PeerUser {
   let user = found.get(socket);
   if (user === undefined) found.set(socket, (user = lookUp(socket)));
   return user;
 }
 
-function lookUp({ remoteAddress, remotePort, localPort }: Socket): PeerUser {
-  const address = remoteAddress?.replace(/^::ffff:/, "") ?? "";
-  if (!address.startsWith("127.") && address !== "::1") return "unknown";
-  if (remotePort === undefined || localPort === undefined || process.getuid === undefined) {
+function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): PeerUser {
+  const me = process.getuid?.();
+  if (remoteAddress === undefined || localAddress === undefined || me === undefined) {
     return "unknown";
   }
   const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(readTable);
   if (tables.every((table) => table === undefined)) return "unknown";
-  const ends = { from: hexPort(remotePort), to: hexPort(localPort), me: process.getuid() };
-  return tables.some((table) => hasOwner(table ?? "", ends)) ? "owner" : "other";
+  const ends = [endOf(remoteAddress, remotePort), endOf(localAddress, localPort)].join(" ");
+  const users = tables.flatMap((table) => usersOf(table ?? "", ends));
+  if (users.length > 0) return users.every((uid) => uid === me || uid === 0) ? "owner" : "other";
+  return isOwnAddress(remoteAddress.replace(MAPPED_TEXT, "")) ? "other" : "remote";
 }
 
 /**
- * Whether a table has the connection between two ports, and its program runs as our user or as root.
- * A connection with inode 0 has no program any more, and the user in its line means nothing.
+ * The users whose programs have a connection with these two ends open. Ports alone would not do: on
+ * another address of loopback, somebody else has the same ports. A connection with inode 0 has no
+ * program any more, and the user in its line means nothing.
  */
-function hasOwner(
-  table: string,
-  { from, to, me }: { readonly from: string; readonly to: string; readonly me: number },
-): boolean {
-  return table.split("\n").some((line) => {
+function usersOf(table: string, ends: string): number[] {
+  return table.split("\n").flatMap((line) => {
     const [, local = "", remote = "", , , , , uid, , inode] = line.trim().split(/\s+/);
-    if (!local.endsWith(from) || !remote.endsWith(to) || !isLoopback(local)) return false;
-    return inode !== "0" && (Number(uid) === me || Number(uid) === 0);
+    const isIt = `${local} ${remote}`.replaceAll(MAPPED, "") === ends && inode !== "0";
+    return isIt ? [Number(uid)] : [];
   });
 }
 
-/** 127.0.0.0/8 and ::1 as the tables write them, the first also as an address of IPv6. */
-function isLoopback(local: string): boolean {
-  const [address = ""] = local.split(":");
-  return /^(?:0000000000000000FFFF0000)?[0-9A-F]{6}7F$|^0{24}01000000$/.test(address);
+/** An address of IPv4 in one of IPv6: the same connection is in either table. */
+const MAPPED = new RegExp(`\\b${hexWords([0, 0, 0, 0, 0, 0xff_ff])}`, "g");
+const MAPPED_TEXT = /^::ffff:(?=[\d.]+$)/i;
+
+/** One end of a connection, as the tables have it. */
+function endOf(address: string, port = 0): string {
+  const bare = address.replace(MAPPED_TEXT, "").replace(/%.*/, "");
+  const [a = 0, b = 0, c = 0, d = 0] = bare.split(".").map(Number);
+  const groups = isIPv4(bare) ? [a * 256 + b, c * 256 + d] : groupsOf(bare);
+  return `${hexWords(groups)}:${port.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-function hexPort(port: number): string {
-  return `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+/** Words of 32 bits in the machine's own order of bytes, as the tables have them. */
+function hexWords(groups: readonly number[]): string {
+  const bytes = groups.flatMap((group) => [group >> 8, group & 255]);
+  const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(at * 4, at * 4 + 4));
+  const ordered = endianness() === "LE" ? words.map((word) => word.toReversed()) : words;
+  return Buffer.from(ordered.flat()).toString("hex").toUpperCase();
 }
 
 function readTable(path: string): string | undefined {

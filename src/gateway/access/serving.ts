@@ -18,6 +18,8 @@ export interface Serving extends Reach {
   /** Without a slash at its end. */
   readonly publicUrl: string | undefined;
   readonly publicOrigin: string | undefined;
+  /** The names by which others reach it through a proxy: those of the configuration. */
+  readonly proxied: ReadonlySet<string>;
   /** `--no-auth`: programs on this machine need no token. */
   readonly noAuth: boolean;
   readonly tls: Config["serve"]["tls"];
@@ -56,6 +58,7 @@ export function resolveServing(
   const isPublic = publicUrl !== undefined && !isLoopbackAuthority(new URL(publicUrl).host);
   const named = publicUrl === undefined ? [] : [hostOf(new URL(publicUrl).host) ?? ""];
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+  const names = [...named, ...serve.allowedHosts].map((name) => name.toLowerCase());
   const origins = [...serve.allowedOrigins.map(readOrigin)];
   if (publicOrigin !== undefined) origins.push(publicOrigin);
   if (noAuth) refuseOpen(isLoopback ? undefined : host, isPublic ? publicUrl : undefined);
@@ -67,7 +70,8 @@ export function resolveServing(
     publicUrl,
     publicOrigin,
     noAuth,
-    hosts: new Set([host, ...named, ...serve.allowedHosts].map((name) => name.toLowerCase())),
+    hosts: new Set([host.toLowerCase(), ...names]),
+    proxied: new Set(names.filter((name) => !isLoopbackAddress(name))),
     origins: new Set(origins),
     tls: serve.tls,
     oauth: serve.oauth === undefined ? undefined : readOAuth(serve.oauth, publicUrl),

@@ -1,15 +1,18 @@
 import {
   hasScope,
+  limitRefusal,
+  mayControl,
   mayUseAgent,
   mayUseAll,
   mayUseFolder,
+  mayUseTool,
   type Principal,
   type Scope,
   SCOPES,
   scopeRefusal,
 } from "../../base/principal.ts";
-import { TrunklineError } from "../../base/errors.ts";
 import type { ReadSession } from "../../store/session/session-reader.ts";
+import type { ApiRoute } from "./router.ts";
 
 /** The only owner whose sessions a principal may see; undefined where it may see all. */
 export function onlyOwner(principal: Principal): string | undefined {
@@ -26,16 +29,27 @@ export function maySeeSession(
   return mayUseAgent(principal, agent) && (notes.run !== undefined || mayUseFolder(principal, cwd));
 }
 
-/** Throws "untrusted" where a principal lacks a scope. */
-export function needScope(principal: Principal, scope: Scope, what: string): void {
-  const refusal = scopeRefusal(principal, scope, what);
-  if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
-}
+/**
+ * What a route needs beside the scope `dashboard`: nothing, if it answers each principal with what that
+ * one may see; a scope; or `admin`, for what belongs to others or to all.
+ */
+export type Need = "nothing" | "sessions" | "review" | "admin";
 
-/** Throws "untrusted" where a principal may not see what belongs to all. */
-export function needAll(principal: Principal, what: string): void {
-  if (mayUseAll(principal)) return;
-  throw new TrunklineError("untrusted", `${what} needs the scope 'admin'.`);
+/** Why a principal may not use a route; undefined where it may. This is asked for each route. */
+export function routeRefusal(
+  principal: Principal,
+  { method, path, needs, tool }: Pick<ApiRoute, "method" | "path" | "needs" | "tool">,
+): string | undefined {
+  const lacking = needs === "nothing" ? undefined : scopeRefusal(principal, needs, path);
+  if (lacking !== undefined) return lacking;
+  if (needs === "admin" && !mayUseAll(principal)) {
+    return `${path} is about what belongs to all, and this token is limited to a part of it.`;
+  }
+  if (method === "POST" && !mayControl(principal)) {
+    return `${path} changes something, and this token only observes. Use one that was created without --observe.`;
+  }
+  if (tool === undefined || mayUseTool(principal, tool)) return undefined;
+  return limitRefusal(principal, path, `--tool ${tool}`);
 }
 
 /** What a principal may do. */

@@ -364,6 +364,8 @@ export interface TokenRow {
   readonly limits?: Readonly<Record<string, unknown>>;
   /** The profile that its bearer has, by name. */
   readonly profile?: string;
+  /** The id of the token that made it, and with which it ends. */
+  readonly maker?: string;
   readonly created: number;
   readonly expires?: number;
   readonly used?: number;

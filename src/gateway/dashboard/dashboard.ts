@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import { hasScope, mayUseAll, type Principal } from "../../base/principal.ts";
+import { accessTokenOf, hasScope, mayUseAll, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../protocol/acp/door.ts";
@@ -57,6 +57,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #sessions: SessionRoutes;
   readonly #source: SessionSource;
   readonly #watching: Watching;
+  readonly routes: readonly ApiRoute[];
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
   readonly #log: Log;
@@ -100,7 +101,8 @@ export class Dashboard implements AsyncDisposable {
     this.#log = house.log;
     this.#fleet = options.sources?.fleet;
     this.#program = options.sources?.program;
-    this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
+    this.routes = [...this.#ownRoutes(), ...routes];
+    this.#router = new Router(this.routes, house.log);
   }
 
   static async open(options: DashboardOptions): Promise<Dashboard> {
@@ -136,8 +138,18 @@ export class Dashboard implements AsyncDisposable {
 
   #ownRoutes(): ApiRoute[] {
     return [
-      { method: "GET", path: "/api/me", handle: async ({ principal }) => this.#me(principal) },
-      { method: "GET", path: "/api/events", handle: (call) => this.#stream(call) },
+      {
+        method: "GET",
+        path: "/api/me",
+        needs: "nothing",
+        handle: async ({ principal }) => this.#me(principal),
+      },
+      {
+        method: "GET",
+        path: "/api/events",
+        needs: "nothing",
+        handle: (call) => this.#stream(call),
+      },
     ];
   }
 
@@ -191,6 +203,6 @@ export class Dashboard implements AsyncDisposable {
 
 /** How the bearer of a token is called; others go by their id. */
 function nameIn(tokens: AccessTokens, owner: string): string {
-  const id = owner.startsWith("token ") ? owner.slice("token ".length) : undefined;
+  const id = accessTokenOf({ id: owner });
   return tokens.list().find((token) => token.id === id)?.name ?? owner;
 }

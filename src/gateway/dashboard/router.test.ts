@@ -10,11 +10,17 @@ import type { Principal } from "../../base/principal.ts";
 import { type ApiRoute, numberIn, Router, textIn } from "./router.ts";
 
 const ROUTES: ApiRoute[] = [
-  { method: "GET", path: "/api/echo/:id/to/:part", handle: async ({ id, part }) => ({ id, part }) },
-  { method: "POST", path: "/api/echo", scope: "admin", handle: async ({ body }) => ({ body }) },
+  {
+    method: "GET",
+    path: "/api/echo/:id/to/:part",
+    needs: "nothing",
+    handle: async ({ id, part }) => ({ id, part }),
+  },
+  { method: "POST", path: "/api/echo", needs: "admin", handle: async ({ body }) => ({ body }) },
   {
     method: "GET",
     path: "/api/fail",
+    needs: "nothing",
     handle: async ({ query }) => {
       if (query.has("bug")) throw new Error("a detail of ours");
       const code = (query.get("code") ?? "usage") as "usage";

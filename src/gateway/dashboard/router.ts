@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import type { Principal, Scope } from "../../base/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { fail, send } from "../http/http-answers.ts";
-import { needScope } from "./access-rules.ts";
+import { type Need, routeRefusal } from "./access-rules.ts";
 
 /** One request to the API. */
 export interface ApiCall {
@@ -26,8 +26,9 @@ export interface ApiRoute {
   readonly method: "GET" | "POST";
   /** Such as `/api/sessions/:id/traffic/:part`. */
   readonly path: string;
-  /** What it needs beside `dashboard`. */
-  readonly scope?: Scope;
+  readonly needs: Need;
+  /** The tool that does the same, or the like: a token that is limited to tools has to name it. */
+  readonly tool?: string;
   /** The answer as JSON; undefined where the handler has answered itself. */
   readonly handle: (call: ApiCall) => Promise<object | undefined>;
 }
@@ -122,9 +123,10 @@ export class Router {
     this.#run(route, call).then(answered, (error: unknown) => this.#failed(error, call));
   }
 
-  async #run({ scope, path, handle }: ApiRoute, call: ApiCall): Promise<object | undefined> {
-    if (scope !== undefined) needScope(call.principal, scope, path);
-    return handle(call);
+  async #run(route: ApiRoute, call: ApiCall): Promise<object | undefined> {
+    const refusal = routeRefusal(call.principal, route);
+    if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
+    return route.handle(call);
   }
 
   #failed(error: unknown, { response, request }: ApiCall): void {

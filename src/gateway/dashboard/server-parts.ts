@@ -49,6 +49,7 @@ export class ServerParts {
     const start: ApiRoute = {
       method: "GET",
       path: "/api/overview",
+      needs: "nothing",
       handle: ({ principal }) => readOverview(overview, principal),
     };
     this.routes = [

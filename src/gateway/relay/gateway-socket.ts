@@ -15,6 +15,7 @@ import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { GreetedChannel } from "../../wire/channel/greeted.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
+import { mustBeOwn, OwnProcess } from "../access/own-process.ts";
 import type { Config } from "../config/config.ts";
 import { followConfig } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
@@ -45,8 +46,8 @@ interface Served {
 }
 
 /**
- * Serves MCP to the `trunkline mcp` processes of the same user and data folder, which relay to it.
- * Only the owner can enter the folder of the socket, so a client here is the owner.
+ * Serves MCP to the `trunkline mcp` processes of the same user and data folder, which relay to it. Each
+ * proves that it is one, so a client here is the owner.
  */
 export class GatewaySocket implements AsyncDisposable {
   readonly #house: House;
@@ -56,6 +57,7 @@ export class GatewaySocket implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   readonly #served = new Set<Served>();
   readonly #unfollow: () => void;
+  readonly #own: OwnProcess;
   /** As it is now: it may change while the gateway runs. */
   #config: Config;
 
@@ -63,6 +65,7 @@ export class GatewaySocket implements AsyncDisposable {
     this.#house = house;
     this.#options = options;
     this.#config = house.config;
+    this.#own = new OwnProcess(house.config.data);
     this.#path = gatewaySocketPath(house.config.data, options.id);
     this.#server = createServer((socket) => {
       background(this.#accept(socket), "Accepting a relay");
@@ -115,16 +118,22 @@ export class GatewaySocket implements AsyncDisposable {
     this.#sockets.add(socket);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#sockets.delete(socket));
-    const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
     try {
+      await mustBeOwn(socket);
+      const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
       const greeting = JSON.parse(await channel.greeting) as Greeting | StatusQuestion;
+      const unproven = this.#own.refusal(greeting);
       if (greeting.protocol === "status") {
-        const now: ServersNow = { servers: this.#options.servers() };
+        const now: ServersNow =
+          unproven === undefined
+            ? { servers: this.#options.servers() }
+            : { servers: [], refused: unproven };
         await channel.send(JSON.stringify(now));
         await channel[Symbol.asyncDispose]();
         return;
       }
-      const refused = this.#refusal(greeting);
+      const why = unproven === undefined ? undefined : `does not believe it. ${unproven}`;
+      const refused = why ?? this.#refusal(greeting);
       const welcome: Welcome = refused === undefined ? { isAccepted: true } : { refused };
       await channel.send(JSON.stringify(welcome));
       if (refused === undefined) await this.#serve(channel, greeting);

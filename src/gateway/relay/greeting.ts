@@ -1,8 +1,13 @@
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Terms } from "./terms.ts";
 
+/** Shows that a process is one of the owner's: see `OwnProcess`. */
+interface Proven {
+  readonly proof: string;
+}
+
 /** The first message to a gateway's socket: who wants to be served. */
-export interface Greeting extends Terms {
+export interface Greeting extends Terms, Proven {
   readonly protocol: "mcp";
   /** The folder that the client has started the process in. */
   readonly folder: string;
@@ -11,13 +16,14 @@ export interface Greeting extends Terms {
 }
 
 /** The first message of whoever only wants to know how the servers are. The answer is a `ServersNow`. */
-export interface StatusQuestion {
+export interface StatusQuestion extends Proven {
   readonly protocol: "status";
 }
 
 /** How the MCP servers of a gateway are. */
 export interface ServersNow {
   readonly servers: readonly UpstreamStatus[];
+  readonly refused?: string;
 }
 
 /** The first message back. After a refusal the connection is closed. */

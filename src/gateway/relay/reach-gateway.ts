@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 
 import { SocketName } from "../../store/socket-name.ts";
@@ -11,8 +12,9 @@ import type { Greeting, ServersNow, StatusQuestion, Welcome } from "./greeting.t
 const PATIENCE = 1_000;
 
 export interface ReachOptions {
+  readonly data: string;
   readonly sockets: readonly string[];
-  readonly greeting: Greeting;
+  readonly greeting: Omit<Greeting, "proof">;
   readonly limits: Partial<ChannelLimits>;
   /** Why a gateway was not used, in words that complete "The gateway …". */
   readonly refused: (why: string) => void;
@@ -31,10 +33,13 @@ export async function reachGateway(options: ReachOptions): Promise<Channel<strin
 }
 
 /** How the MCP servers of the running gateways of a data folder are. */
-export async function serversNow(sockets: readonly string[]): Promise<UpstreamStatus[]> {
-  const question: StatusQuestion = { protocol: "status" };
+export async function serversNow(
+  data: string,
+  sockets: readonly string[],
+): Promise<UpstreamStatus[]> {
+  const greeting: Omit<StatusQuestion, "proof"> = { protocol: "status" };
   const asked = sockets.map(async (path) => {
-    const { channel, answer } = await greet(path, question, {});
+    const { channel, answer } = await greet(path, { data, greeting, limits: {} });
     await channel[Symbol.asyncDispose]();
     return (answer as ServersNow).servers;
   });
@@ -42,8 +47,8 @@ export async function serversNow(sockets: readonly string[]): Promise<UpstreamSt
   return answers.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
 }
 
-async function join(path: string, { greeting, limits }: ReachOptions): Promise<Channel<string>> {
-  const { channel, answer } = await greet(path, greeting, limits);
+async function join(path: string, options: ReachOptions): Promise<Channel<string>> {
+  const { channel, answer } = await greet(path, options);
   const welcome = answer as Welcome;
   if (!("refused" in welcome)) return channel;
   await channel[Symbol.asyncDispose]();
@@ -53,17 +58,25 @@ async function join(path: string, { greeting, limits }: ReachOptions): Promise<C
 /** Connects to a gateway, and waits for its answer to the first message. */
 async function greet(
   path: string,
-  greeting: object,
-  limits: Partial<ChannelLimits>,
+  {
+    data,
+    greeting,
+    limits,
+  }: { data: string; greeting: object; limits: Partial<ChannelLimits> },
 ): Promise<{ readonly channel: Channel<string>; readonly answer: unknown }> {
   // Every start of `trunkline mcp` loads this file, and most find no gateway.
-  const { connect } = await import("node:net");
+  const [{ connect }, { mustBeOwn, OwnProcess }] = await Promise.all([
+    import("node:net"),
+    import("../access/own-process.ts"),
+  ]);
   using name = new SocketName(path);
   const socket = connect(name.path);
   const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
   const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
   try {
-    channel.send(JSON.stringify(greeting));
+    await Promise.race([once(socket, "connect"), channel.greeting]);
+    await mustBeOwn(socket);
+    channel.send(JSON.stringify({ ...greeting, proof: new OwnProcess(data).proof }));
     return { channel, answer: JSON.parse(await channel.greeting) as unknown };
   } catch (error) {
     socket.destroy();

@@ -19,6 +19,7 @@ export async function relayStdio(
   const { config, log } = house;
   const { limits } = config;
   const gateway = await reachGateway({
+    data: config.data,
     sockets,
     greeting: { protocol: "mcp", folder: process.cwd(), profile, ...termsOf(config, env) },
     // An answer is the result of another server, which may be as long as a message, and its envelope.

@@ -6,6 +6,9 @@ import { once } from "node:events";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
+import { ACP } from "../../rpc/codes.ts";
+import { readEnvelope } from "../../rpc/message/envelope.ts";
+import { errorText, RpcError } from "../../rpc/rpc-error.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
 import { SocketName } from "../../store/socket-name.ts";
 import type { Channel } from "../../wire/channel.ts";
@@ -14,6 +17,7 @@ import {
   serveGreeted,
   type ServeGreetedOptions,
 } from "../../wire/channel/principal-greeting.ts";
+import { mustBeOwn, OwnProcess } from "../access/own-process.ts";
 
 /** Milliseconds. A stopped process (SIGSTOP) accepts no connection. */
 const CONNECT_TIMEOUT = 2_000;
@@ -25,17 +29,19 @@ export interface HolderSocketOptions extends ServeGreetedOptions {
 }
 
 /**
- * Serves the sessions that this process has open to other processes of the same user. Only the owner can
- * enter the folder of the socket, so the principal in the greeting is trusted.
+ * Serves the sessions that this process has open to other processes of the same user. The principal in
+ * the greeting of such a process is believed.
  */
 export class HolderSocket implements AsyncDisposable {
   readonly #options: HolderSocketOptions;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   readonly #name: SocketName;
+  readonly #own: OwnProcess;
 
   private constructor(options: HolderSocketOptions) {
     this.#options = options;
+    this.#own = new OwnProcess(options.data);
     this.#name = new SocketName(socketIn(join(options.data, HOLDERS), options.holder));
     this.#server = createServer((socket) => {
       background(this.#accept(socket), "Accepting another process");
@@ -44,6 +50,7 @@ export class HolderSocket implements AsyncDisposable {
 
   static async open(options: HolderSocketOptions): Promise<HolderSocket> {
     const socket = new HolderSocket(options);
+    await socket.#own.prepare();
     socket.#server.unref();
     socket.#server.listen(socket.#name.path);
     await once(socket.#server, "listening");
@@ -62,8 +69,42 @@ export class HolderSocket implements AsyncDisposable {
   async #accept(socket: Socket): Promise<void> {
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
-    await serveGreeted(socket, this.#options);
+    const { log, serve } = this.#options;
+    try {
+      await mustBeOwn(socket);
+    } catch (error) {
+      log.warn("session.process-refused", { error });
+      socket.destroy();
+      return;
+    }
+    await serveGreeted(socket, {
+      ...this.#options,
+      serve: async (channel, principal, greeting) => {
+        const refused = this.#own.refusal(greeting);
+        if (refused === undefined) return serve(channel, principal, greeting);
+        log.warn("session.process-refused", { why: refused });
+        return refuse(channel, refused);
+      },
+    });
   }
+}
+
+/** Answers the first request with why, and closes: an older process passes that on to its person. */
+async function refuse(channel: Channel<string>, why: string): Promise<void> {
+  const asked = Promise.withResolvers<string | undefined>();
+  channel.receive({
+    message: (text) => {
+      const { id } = readEnvelope(text);
+      if (id !== undefined) asked.resolve(text.slice(id.from, id.to));
+    },
+    fault: () => {},
+    end: () => asked.resolve(undefined),
+  });
+  const id = await asked.promise;
+  if (id === undefined) return;
+  const error = errorText(new RpcError(ACP.permissionDenied.code, why));
+  await channel.send(`{"jsonrpc":"2.0","id":${id},"error":${error}}`);
+  await channel[Symbol.asyncDispose]();
 }
 
 /** Connects to the process that has a session open. Rejects with "unavailable" if it cannot be reached. */
@@ -76,6 +117,8 @@ export async function reachHolder(
   const socket = connect(name.path);
   try {
     await once(socket, "connect", { signal: AbortSignal.timeout(CONNECT_TIMEOUT) });
+    await mustBeOwn(socket);
+    return greet(socket, principal, new OwnProcess(data).proof);
   } catch (error) {
     socket.destroy();
     const [pid] = holder.split("-");
@@ -84,5 +127,4 @@ export async function reachHolder(
       cause: error,
     });
   }
-  return greet(socket, principal);
 }

@@ -19,6 +19,8 @@ export interface AccessToken {
   readonly limits?: PrincipalLimits;
   /** The profile of its bearer, by name. */
   readonly profile?: string;
+  /** The id of the token that it was made with, and with which it ends; undefined where the owner made it. */
+  readonly maker?: string;
 }
 
 /** What a new token allows. */
@@ -61,6 +63,20 @@ export function isExpired({ expires }: AccessToken, now: number): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
 
+/** Those that a token was made with, itself first. Undefined where one of them is not there any more. */
+export function makersOf(
+  token: AccessToken,
+  tokens: readonly AccessToken[],
+): readonly AccessToken[] | undefined {
+  const chain = [token];
+  for (let id = token.maker; id !== undefined; id = chain.at(-1)?.maker) {
+    const maker = tokens.find((each) => each.id === id);
+    if (maker === undefined || chain.includes(maker)) return undefined;
+    chain.push(maker);
+  }
+  return chain;
+}
+
 /** Reads a token record. Undefined for a record that is not fully understood: it must let nobody in. */
 export function readAccessToken(value: unknown): AccessToken | undefined {
   if (typeof value !== "object" || value === null) return undefined;
@@ -70,7 +86,7 @@ export function readAccessToken(value: unknown): AccessToken | undefined {
 
 function isAccessToken(value: object): boolean {
   const { id, name, sha256, created, expires, lastUsed } = value as Record<string, unknown>;
-  const { scopes, limits, profile } = value as Record<string, unknown>;
+  const { scopes, limits, profile, maker } = value as Record<string, unknown>;
   return (
     typeof id === "string" &&
     typeof name === "string" &&
@@ -82,6 +98,7 @@ function isAccessToken(value: object): boolean {
     isTexts(scopes) &&
     scopes.every((scope) => (SCOPES as readonly string[]).includes(scope)) &&
     (profile === undefined || typeof profile === "string") &&
+    (maker === undefined || typeof maker === "string") &&
     areLimits(limits)
   );
 }

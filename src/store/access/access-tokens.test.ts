@@ -55,6 +55,62 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     for (const { token } of [a, b, c]) assert.equal(tokens.use(token), undefined);
   });
 
+  it("ends a token with the one that made it, and with the one that made that", async () => {
+    await using folder = await SampleFolder.create();
+    let now = Date.parse("2030-01-01T00:00:00Z");
+    await using tokens = new AccessTokens(folder.path, { now: () => now });
+    const make = (name: string, maker?: string, expires?: Date) =>
+      tokens.create(name, TOOLS, expires, maker);
+    const family = async () => {
+      const parent = await make("parent", undefined, new Date(now + 1_000));
+      const child = await make("child", parent.kept.id);
+      const grandchild = await make("grandchild", child.kept.id, new Date(now + 500));
+      return [parent, child, grandchild];
+    };
+    const other = await make("other");
+    const areIn = (made: readonly { token: string; kept: { id: string } }[]) =>
+      made.map(({ token, kept }) => tokens.use(token) !== undefined && tokens.isLive(kept.id));
+    const first = await family();
+    assert.deepEqual(areIn(first), [true, true, true]);
+    await assert.rejects(make("late", first[1]?.kept.id, new Date(now + 1_001)), /ends on 2030/);
+    await tokens.revoke("parent");
+    assert.deepEqual(areIn(first), [false, false, false]);
+    assert.deepEqual(tokens.list(), [other.kept]);
+    // Another node of a fleet may revoke one before it knows what that has made.
+    const second = await family();
+    await tokens.replace((all) => all.filter(({ name }) => name !== "parent"));
+    assert.deepEqual(areIn([...second, other]), [false, false, false, true]);
+    await tokens.replace(() => []);
+    const third = await family();
+    now += 1_000;
+    assert.deepEqual(areIn(third), [false, false, false]);
+    const [loop] = third.map(({ kept }) => kept);
+    await tokens.replace(() => (loop === undefined ? [] : [{ ...loop, maker: loop.id }]));
+    assert.equal(tokens.isLive(loop?.id ?? ""), false);
+  });
+
+  it("makes none with a token that may less, or that lets nobody in", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const makers = [
+      { scopes: ["tools"], limits: { folders: ["/work"] } },
+      { scopes: ["tools"], limits: { observe: true } },
+      { scopes: ["tools"], limits: { budget: { cost: 1 } } },
+      { scopes: ["tools"], profile: "reading" },
+    ] as const;
+    for (const [at, grant] of makers.entries()) {
+      const { kept } = await tokens.create(`limited${at}`, grant);
+      await assert.rejects(tokens.create("x", TOOLS, undefined, kept.id), /is limited/);
+    }
+    const admin = { scopes: ["admin"], limits: { tools: ["a"] } } as const;
+    await assert.rejects(tokens.create("x", admin), /Cannot limit .* 'admin'/);
+    const { kept } = await tokens.create("plain", TOOLS);
+    const more = { scopes: ["tools", "programs"] } as const;
+    await assert.rejects(tokens.create("x", more, undefined, kept.id), /lacks .* 'programs'/);
+    await tokens.revoke("plain");
+    await assert.rejects(tokens.create("x", TOOLS, undefined, kept.id), /not valid any more/);
+  });
+
   it("does not print a secret that was given in the wrong place", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);

@@ -2,11 +2,13 @@ import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { isLimited } from "../../base/principal.ts";
 import {
   type AccessToken,
   type Grant,
   hashToken,
   isExpired,
+  makersOf,
   nameProblem,
   newToken,
   newTokenId,
@@ -61,7 +63,13 @@ export class AccessTokens implements AsyncDisposable {
 
   isLive(id: string): boolean {
     const token = this.list().find((each) => each.id === id);
-    return token !== undefined && !isExpired(token, this.#now());
+    return token !== undefined && this.#letsIn(token);
+  }
+
+  /** Whether neither the token nor one that it was made with has been revoked, or has expired. */
+  #letsIn(token: AccessToken): boolean {
+    const makers = makersOf(token, this.list());
+    return makers?.every((each) => !isExpired(each, this.#now())) === true;
   }
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
@@ -72,9 +80,8 @@ export class AccessTokens implements AsyncDisposable {
       this.#indexed = tokens;
     }
     const found = this.#byHash.get(hashToken(token));
-    const now = this.#now();
-    if (found === undefined || isExpired(found, now)) return undefined;
-    this.#used.set(found.id, now);
+    if (found === undefined || !this.#letsIn(found)) return undefined;
+    this.#used.set(found.id, this.#now());
     this.#timer ??= setTimeout(
       () => background(this.#noteUse(), "Noting the use of tokens"),
       this.#noteAfter,
@@ -82,15 +89,23 @@ export class AccessTokens implements AsyncDisposable {
     return found;
   }
 
-  /** Creates a token. Its text is only in the result; the file has its hash. */
+  /**
+   * Creates a token. Its text is only in the result; the file has its hash. With a maker, it may no more
+   * than that one, and ends with it.
+   */
   async create(
     name: string | undefined,
-    { scopes, limits, profile }: Grant,
+    grant: Grant,
     expires?: Date,
+    maker?: string,
   ): Promise<{ readonly token: string; readonly kept: AccessToken }> {
     const problem = name === undefined ? undefined : nameProblem(name);
     if (problem !== undefined) {
       throw new TrunklineError("usage", `Cannot name a token '${shown(name ?? "")}': ${problem}`);
+    }
+    if (grant.scopes.includes("admin") && isLimited(grant)) {
+      const why = "it reaches what belongs to all, and a limited token would not";
+      throw new TrunklineError("usage", `Cannot limit a token with the scope 'admin': ${why}`);
     }
     const token = newToken();
     const kept = await this.#update((tokens) => {
@@ -102,22 +117,45 @@ export class AccessTokens implements AsyncDisposable {
       if (tokens.length >= MOST) {
         throw new TrunklineError("limit", `There are ${MOST} tokens already: revoke some first`);
       }
+      const end = maker === undefined ? expires : this.#endOfMade(maker, grant, expires);
+      const { scopes, limits, profile } = grant;
       const made: AccessToken = {
         id: freeId(tokens),
         name: name ?? freeName(names),
         sha256: hashToken(token),
         created: new Date(this.#now()).toISOString(),
-        ...(expires === undefined ? {} : { expires: expires.toISOString() }),
+        ...(end === undefined ? {} : { expires: end.toISOString() }),
         scopes,
         ...(limits === undefined ? {} : { limits }),
         ...(profile === undefined ? {} : { profile }),
+        ...(maker === undefined ? {} : { maker }),
       };
       return { tokens: [...tokens, made], result: made };
     });
     return { token, kept };
   }
 
-  /** Deletes a token by its name, its id or its text. */
+  /** When a token that another one makes ends at the latest. Throws "untrusted" where it would be more. */
+  #endOfMade(id: string, { scopes }: Grant, expires: Date | undefined): Date | undefined {
+    const maker = this.list().find((each) => each.id === id);
+    if (maker === undefined || !this.#letsIn(maker)) {
+      throw notMade("the token that makes it is not valid any more");
+    }
+    if (maker.limits !== undefined || maker.profile !== undefined) {
+      throw notMade("the token that makes it is limited, and the new one would not be");
+    }
+    const lacking = scopes.find((scope) => !maker.scopes.includes(scope));
+    if (lacking !== undefined) throw notMade(`the token that makes it lacks the scope '${lacking}'`);
+    // Its own end is no later than those of its makers.
+    if (maker.expires === undefined) return expires;
+    const end = new Date(maker.expires);
+    if (expires !== undefined && expires > end) {
+      throw notMade(`the token that makes it ends on ${maker.expires}`);
+    }
+    return expires ?? end;
+  }
+
+  /** Deletes a token by its name, its id or its text, with those that were made with it. */
   async revoke(which: string): Promise<AccessToken> {
     const sha256 = which.startsWith(TOKEN_PREFIX) ? hashToken(which) : undefined;
     return this.#update((tokens) => {
@@ -129,7 +167,8 @@ export class AccessTokens implements AsyncDisposable {
         const why = `there is no such token. Tokens: ${names}`;
         throw new TrunklineError("not-found", `Cannot revoke '${shown(which)}': ${why}`);
       }
-      return { tokens: tokens.filter((each) => each !== found), result: found };
+      const kept = tokens.filter((each) => makersOf(each, tokens)?.includes(found) !== true);
+      return { tokens: kept, result: found };
     });
   }
 
@@ -188,6 +227,11 @@ export class AccessTokens implements AsyncDisposable {
     const next = "Repair it, or delete it: then no token is valid until you create new ones.";
     return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
   }
+}
+
+function notMade(why: string): TrunklineError {
+  const next = "Create it on the machine itself: trunkline token create";
+  return new TrunklineError("untrusted", `Cannot create a token: ${why}. ${next}`);
 }
 
 function noted(token: AccessToken, used: ReadonlyMap<string, number>): AccessToken {

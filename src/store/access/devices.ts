@@ -29,6 +29,8 @@ export interface Device {
   readonly mark: string | undefined;
   /** It was let in under a loopback name, under which other users may have servers, too. */
   readonly isLocal: boolean;
+  /** It was let in from a program of the owner on this machine, and is not believed from another. */
+  readonly isOwn?: boolean;
 }
 
 export interface DevicesOptions {
@@ -83,7 +85,7 @@ export class Devices implements AsyncDisposable {
 
   /** Logs a device in. The secret for its cookie is only in the result. */
   async add(
-    device: Pick<Device, "name" | "isPaired" | "mark" | "isLocal">,
+    device: Pick<Device, "name" | "isPaired" | "mark" | "isLocal" | "isOwn">,
   ): Promise<{ readonly secret: string; readonly device: Device }> {
     const secret = randomBytes(32).toString("base64url");
     const now = new Date(this.#now()).toISOString();

@@ -9,26 +9,34 @@ import { streamChannel } from "./stream.ts";
 /** The first message between two of our processes: the principal of the client. */
 interface Greeting {
   readonly principal: Principal;
+  /** By which the other side knows that this is one of our processes, where it cannot tell otherwise. */
+  readonly proof?: string | undefined;
 }
 
 export interface ServeGreetedOptions {
   readonly limits: Partial<ChannelLimits>;
   readonly log: Log;
   /** Serves a conversation until its channel ends. */
-  readonly serve: (channel: Channel<string>, principal: Principal) => Promise<void>;
+  readonly serve: (
+    channel: Channel<string>,
+    principal: Principal,
+    greeting: { readonly proof?: unknown },
+  ) => Promise<void>;
 }
 
 /**
- * Serves another of our processes. The greeting is trusted: only such processes must be able to connect.
+ * Serves another of our processes. The greeting is trusted: only such processes must be able to connect,
+ * or `serve` has to ask it for a proof.
  */
 export async function serveGreeted(socket: Duplex, options: ServeGreetedOptions): Promise<void> {
   socket.on("error", () => socket.destroy());
   const channel = new GreetedChannel(streamChannel(socket, socket, options));
   try {
-    const { principal } = JSON.parse(await channel.greeting) as Partial<Greeting>;
+    const greeting = JSON.parse(await channel.greeting) as Partial<Greeting>;
+    const { principal } = greeting;
     // Whoever does not say for whom it speaks must not be taken for the owner.
     if (typeof principal?.id !== "string") throw new Error("The greeting names no principal");
-    await options.serve(channel, principal);
+    await options.serve(channel, principal, greeting);
   } catch (error) {
     options.log.warn("session.process-refused", { error });
   } finally {
@@ -37,9 +45,9 @@ export async function serveGreeted(socket: Duplex, options: ServeGreetedOptions)
 }
 
 /** The other side of `serveGreeted`. */
-export function greet(socket: Duplex, principal: Principal): Channel<string> {
+export function greet(socket: Duplex, principal: Principal, proof?: string): Channel<string> {
   const channel = streamChannel(socket, socket);
-  const greeting: Greeting = { principal };
+  const greeting: Greeting = { principal, proof };
   channel.send(JSON.stringify(greeting));
   return channel;
 }

@@ -31,6 +31,7 @@ async function openWindow({ home, house }: FaultHouse): Promise<Window> {
   const { config } = house;
   let why = "is not running";
   const gateway = await reachGateway({
+    data: home.data,
     sockets: gatewaySockets(home.data),
     greeting: { protocol: "mcp", folder: home.project, ...termsOf(config, process.env) },
     limits: config.limits,

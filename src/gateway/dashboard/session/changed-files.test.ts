@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import { initRepository } from "../../../../test/support/stored-folder.ts";
 import { Journal } from "../../../agent/files/journal.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { changedFiles, diffOfFile } from "./changed-files.ts";
 
@@ -41,20 +43,20 @@ describe("the changed files of a session outside of a repository", () => {
     await writeFile(added ?? "", "new\n");
     await writeFile(same ?? "", "same\n");
 
-    const { against, files } = await changedFiles(data, session(cwd));
+    const { against, files } = await changedFiles(data, session(cwd), OWNER);
     assert.equal(against, "journal");
     assert.deepEqual(files, [
       { path: "a.txt", change: "modified", added: 1, removed: 1 },
       { path: "b.txt", change: "added", added: 1, removed: 0 },
     ]);
-    const { diff } = await diffOfFile(data, session(cwd), "a.txt");
+    const { diff } = await diffOfFile(data, session(cwd), "a.txt", OWNER);
     assert.match(diff, /^-two\n\+2$/m);
-    await assert.rejects(diffOfFile(data, session(cwd), "c.txt"), /has not changed 'c.txt'/);
+    await assert.rejects(diffOfFile(data, session(cwd), "c.txt", OWNER), /has not changed 'c.txt'/);
   });
 
   it("says so where nothing was recorded", async () => {
     await using folder = await SampleFolder.create();
-    const { against, says } = await changedFiles(folder.path, session("/"));
+    const { against, says } = await changedFiles(folder.path, session("/"), OWNER);
     assert.equal(against, "none");
     assert.match(says ?? "", /not in a git repository/);
   });
@@ -75,30 +77,39 @@ describe("the changed files of a session in a hostile repository", () => {
       execFileSync("mkfifo", [join(cwd, `pipe${count}`), join(cwd, "sub", `pipe${count}`)]);
     }
     await writeFile(join(cwd, "sub/mine.txt"), "mine\n");
-    const { files } = await changedFiles(folder.path, session(cwd));
+    const { files } = await changedFiles(folder.path, session(cwd), OWNER);
+    const diff = (path: string) => diffOfFile(folder.path, session(cwd), path, OWNER);
     const names = files.map(({ path }) => path);
     assert.deepEqual(names, ["environment", "folder", "link", "sub/mine.txt"]);
     for (const path of names) {
-      const { diff } = await diffOfFile(folder.path, session(cwd), path);
-      assert.doesNotMatch(diff, /the secret text|PATH=/);
+      assert.doesNotMatch((await diff(path)).diff, /the secret text|PATH=/);
     }
-    const { diff } = await diffOfFile(folder.path, session(cwd), "link");
-    assert.match(diff, new RegExp(`^\\+${secret}$`, "m"));
+    assert.match((await diff("link")).diff, new RegExp(`^\\+${secret}$`, "m"));
     // Asked for by its name, though it is not in the list.
-    await assert.rejects(diffOfFile(folder.path, session(cwd), "folder/secret"), /has not changed/);
+    await assert.rejects(diff("folder/secret"), /has not changed/);
   });
+});
 
-  it("are those of its own folder, not of the whole repository", async () => {
+describe("the changed files of a session in one folder of a repository", () => {
+  it("are shown to a token for that folder without the rest of the repository", async () => {
     await using folder = await SampleFolder.create();
-    const cwd = join(folder.path, "work/sub");
+    const root = join(folder.path, "work");
+    const cwd = join(root, "sub");
     await mkdir(cwd, { recursive: true });
-    execFileSync("git", ["init", "-q", join(folder.path, "work")]);
-    await writeFile(join(folder.path, "work/other.txt"), "not of the session\n");
-    await writeFile(join(cwd, "mine.txt"), "mine\n");
-    const { files } = await changedFiles(folder.path, session(cwd));
-    assert.deepEqual(
-      files.map(({ path }) => path),
-      ["sub/mine.txt"],
-    );
+    initRepository(root);
+    await writeFile(join(root, "outside.txt"), "outside\n");
+    await writeFile(join(cwd, "inside.txt"), "inside\n");
+    await symlink("/etc/passwd", join(cwd, "link.txt"));
+    const token: Principal = { id: "token 1", scopes: ["dashboard"], limits: { folders: [cwd] } };
+    const pathsFor = async (principal: Principal): Promise<string[]> =>
+      (await changedFiles(folder.path, session(cwd), principal)).files.map(({ path }) => path);
+    assert.ok((await pathsFor(OWNER)).includes("outside.txt"));
+    assert.deepEqual(await pathsFor(token), ["sub/inside.txt"]);
+    const diff = (path: string): Promise<unknown> =>
+      diffOfFile(folder.path, session(cwd), path, token);
+    await diff("sub/inside.txt");
+    for (const path of ["outside.txt", "sub/link.txt", "sub/../outside.txt"]) {
+      await assert.rejects(diff(path), /has not changed/, path);
+    }
   });
 });

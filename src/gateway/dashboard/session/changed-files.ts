@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { Journal } from "../../../agent/files/journal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
-import { realPath } from "../../../base/file/path.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
+import { mayUseFolder, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import { Git } from "../../../git/git.ts";
@@ -28,14 +28,18 @@ interface Before {
  * checked out when the session began, with files that git does not know yet; elsewhere what the
  * built-in agent has recorded for `/undo`.
  */
-export async function changedFiles(data: string, session: ReadSession): Promise<ChangedFiles> {
+export async function changedFiles(
+  data: string,
+  session: ReadSession,
+  principal: Principal,
+): Promise<ChangedFiles> {
   const repository = findRepository(session.cwd);
   if (repository !== undefined && !repository.isBare) {
     const git = new Git(repository.root);
     const base = await baseOf(git, session.created);
-    const own = relative(repository.root, realPath(session.cwd));
-    const below = own === "" ? [] : [`:(literal)${own}`];
-    const files = [...(await tracked(git, base, below)), ...(await untracked(git, below))];
+    const all = [...(await tracked(git, base)), ...(await untracked(git))];
+    // A session may work in one folder of its repository, and its token be for that one alone.
+    const files = all.filter(({ path }) => mayUseFolder(principal, join(repository.root, path)));
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
     return {
@@ -45,7 +49,7 @@ export async function changedFiles(data: string, session: ReadSession): Promise<
       ...(says === undefined ? {} : { says }),
     };
   }
-  const recorded = await recordedIn(data, session.id);
+  const recorded = await recordedIn(data, session.id, principal);
   if (recorded.length === 0) {
     const says = "The folder is not in a git repository, and the agent has recorded no changes.";
     return { against: "none", files: [], says };
@@ -59,8 +63,9 @@ export async function diffOfFile(
   data: string,
   session: ReadSession,
   path: string,
+  principal: Principal,
 ): Promise<FileDiff> {
-  const { against, files } = await changedFiles(data, session);
+  const { against, files } = await changedFiles(data, session, principal);
   const file = files.find((each) => each.path === path);
   // Only a file of the list: any other could be one that nobody meant to show.
   if (file === undefined) {
@@ -68,7 +73,7 @@ export async function diffOfFile(
     throw new TrunklineError("not-found", says);
   }
   if (against === "git") return shown(path, await gitDiff(session, file));
-  const recorded = await recordedIn(data, session.id);
+  const recorded = await recordedIn(data, session.id, principal);
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
   const now = textAt(session.cwd, known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
@@ -96,8 +101,8 @@ async function baseOf(git: Git, time: number): Promise<string> {
 /** Git's empty tree, for a repository without a commit. */
 const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-async function tracked(git: Git, base: string, below: readonly string[]): Promise<ChangedFile[]> {
-  const args = ["diff", "--numstat", "-z", "--no-renames", base, "--", ...below];
+async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
+  const args = ["diff", "--numstat", "-z", "--no-renames", base, "--"];
   const { stdout } = await git.run(args);
   const lines = stdout.toString("utf8").split("\0").filter(Boolean);
   const changes = await statuses(git, base);
@@ -125,9 +130,8 @@ async function statuses(git: Git, base: string): Promise<Map<string, ChangedFile
   return found;
 }
 
-async function untracked(git: Git, below: readonly string[]): Promise<ChangedFile[]> {
-  const args = ["ls-files", "--others", "--exclude-standard", "-z", "--", ...below];
-  const { stdout } = await git.run(args);
+async function untracked(git: Git): Promise<ChangedFile[]> {
+  const { stdout } = await git.run(["ls-files", "--others", "--exclude-standard", "-z"]);
   const paths = stdout.toString("utf8").split("\0").filter(Boolean);
   const files: ChangedFile[] = [];
   for (const path of paths.slice(0, MOST_FILES)) {
@@ -158,12 +162,12 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
 }
 
 /** What files were before the first turn that changed them. */
-async function recordedIn(data: string, id: string): Promise<Before[]> {
+async function recordedIn(data: string, id: string, principal: Principal): Promise<Before[]> {
   const first = new Map<string, Before>();
   for (const { changes } of await new Journal(data, id).all()) {
     for (const { path, before } of changes) if (!first.has(path)) first.set(path, { path, before });
   }
-  return [...first.values()];
+  return [...first.values()].filter(({ path }) => mayUseFolder(principal, path));
 }
 
 function recordedFile(cwd: string, { path, before }: Before): ChangedFile | undefined {

@@ -48,6 +48,7 @@ export class SessionRoutes {
     const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
       method: "GET",
       path: `/api/sessions${path}`,
+      needs: "nothing",
       handle,
     });
     const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) => {
@@ -58,7 +59,7 @@ export class SessionRoutes {
       return {
         method: "POST",
         path: `/api/sessions/:id${path}`,
-        scope: "sessions",
+        needs: "sessions",
         handle,
       } as const;
     };
@@ -75,10 +76,10 @@ export class SessionRoutes {
       get("/:id/traffic", (call) => this.#traffic(call)),
       get("/:id/traffic/:part", (call) => this.#rawText(call)),
       get("/:id/files", async ({ principal, id }) =>
-        changedFiles(data, await rows.need(principal, id)),
+        changedFiles(data, await rows.need(principal, id), principal),
       ),
       get("/:id/diff", async ({ principal, id, query }) =>
-        diffOfFile(data, await rows.need(principal, id), query.get("path") ?? ""),
+        diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
       ),
       get("/:id/export", async ({ principal, id, query, response }) => {
         const session = await rows.need(principal, id);

@@ -16,6 +16,7 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
     {
       method: "GET",
       path: "/api/audit",
+      needs: "nothing",
       handle: async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
         const cursor = query.get("cursor") ?? undefined;

@@ -4,7 +4,6 @@ import { findRepository } from "../../../review/repository.ts";
 import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { House } from "../../house.ts";
 import { currentIdentities } from "../../open-identities.ts";
-import { needAll } from "../access-rules.ts";
 import type { Identities, IdentityRow, ProjectIdentity } from "../api.ts";
 import type { ApiRoute } from "../router.ts";
 
@@ -18,10 +17,8 @@ export function identityRoutes(house: House, reader: SessionReading): readonly A
     {
       method: "GET",
       path: "/api/identities",
-      handle: async ({ principal }) => {
-        needAll(principal, "To see identities");
-        return readIdentities(house, reader);
-      },
+      needs: "admin",
+      handle: () => readIdentities(house, reader),
     },
   ];
 }

@@ -12,6 +12,7 @@ export function notificationRoutes(data: string): readonly ApiRoute[] {
     {
       method: "GET",
       path: "/api/notifications",
+      needs: "nothing",
       handle: async ({ principal }) => {
         const found = mayUseAll(principal) ? await deliveries(data, MOST) : [];
         return { deliveries: found.map(rowOf) };

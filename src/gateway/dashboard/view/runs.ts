@@ -33,6 +33,7 @@ export class Runs {
     const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
       method: "GET",
       path: `/api/runs${path}`,
+      needs: "nothing",
       handle,
     });
     return [

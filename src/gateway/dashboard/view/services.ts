@@ -2,10 +2,9 @@ import { mayUseAll } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../config/config.ts";
-import { needAll } from "../access-rules.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import type { ApiCall, ApiRoute } from "../router.ts";
+import type { ApiRoute } from "../router.ts";
 import type { DashboardSources } from "../sources.ts";
 
 /** Lines of a log that a row has. */
@@ -38,14 +37,10 @@ export class Services {
   }
 
   get routes(): readonly ApiRoute[] {
-    const all = (read: () => Promise<object>) => async (call: ApiCall) => {
-      needAll(call.principal, "To see servers and plugins");
-      return read();
-    };
     const restart = (path: string, work: (id: string) => Promise<unknown>): ApiRoute => ({
       method: "POST",
       path,
-      scope: "admin",
+      needs: "admin",
       handle: async ({ id }) => {
         await work(id);
         return { ok: true };
@@ -55,12 +50,14 @@ export class Services {
       {
         method: "GET",
         path: "/api/servers",
-        handle: all(async () => ({ servers: this.servers() })),
+        needs: "admin",
+        handle: async () => ({ servers: this.servers() }),
       },
       {
         method: "GET",
         path: "/api/plugins",
-        handle: all(async () => ({ plugins: await this.plugins() })),
+        needs: "admin",
+        handle: async () => ({ plugins: await this.plugins() }),
       },
       restart("/api/servers/:id/restart", (name) => this.#sources.tools.restart(name)),
       restart("/api/plugins/:id/restart", async (id) => {

@@ -4,8 +4,10 @@ import { userInfo } from "node:os";
 import { TrunklineError } from "../../../base/errors.ts";
 import {
   hasScope,
+  limitRefusal,
   mayUseFolder,
   mayUseRepository,
+  mayUseTool,
   type Principal,
 } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
@@ -24,6 +26,9 @@ import type { SessionRows } from "../session/session-rows.ts";
 /** How the source of a thread begins that was made on the diff of a session. */
 const SOURCE = "dashboard ";
 const MOST = 500;
+/** The tools that do what the endpoints do. */
+const LIST = "review_list";
+const REPLY = "review_reply";
 
 /** Review threads of all repositories. */
 export class Threads implements Disposable {
@@ -35,7 +40,8 @@ export class Threads implements Disposable {
     event: "thread",
     every: 500,
     read: async () => new Map((await this.#all()).map((thread) => [thread.id, rowOf(thread)])),
-    isFor: (principal, row) => this.#maySee(principal, (row as ThreadRow).repository.root),
+    isFor: (principal, row) =>
+      mayUseTool(principal, LIST) && this.#maySee(principal, (row as ThreadRow).repository.root),
   });
 
   private constructor(reviews: Reviews, sessions: SessionRows) {
@@ -56,7 +62,8 @@ export class Threads implements Disposable {
       ({
         method: "POST",
         path: `/api/threads/:id/${path}`,
-        scope: "review",
+        needs: "review",
+        tool: REPLY,
         handle: async ({ principal, id, body }: ApiCall) => {
           const { id: whole } = await this.#need(principal, id);
           const text = typeof body.text === "string" && body.text !== "" ? body.text : undefined;
@@ -64,8 +71,20 @@ export class Threads implements Disposable {
         },
       }) as const;
     return [
-      { method: "GET", path: "/api/threads", handle: (call) => this.#page(call) },
-      { method: "GET", path: "/api/threads/:id", handle: (call) => this.#detail(call) },
+      {
+        method: "GET",
+        path: "/api/threads",
+        needs: "nothing",
+        tool: LIST,
+        handle: (call) => this.#page(call),
+      },
+      {
+        method: "GET",
+        path: "/api/threads/:id",
+        needs: "nothing",
+        tool: LIST,
+        handle: (call) => this.#detail(call),
+      },
       change("reply", (id, saying) => {
         if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
         return this.#reviews.reply(id, saying);
@@ -75,7 +94,8 @@ export class Threads implements Disposable {
       {
         method: "POST",
         path: "/api/sessions/:id/comment",
-        scope: "review",
+        needs: "review",
+        tool: REPLY,
         handle: async (call) =>
           this.#comment(call, await this.#sessions.need(call.principal, call.id)),
       },
@@ -135,6 +155,11 @@ export class Threads implements Disposable {
     }
     const isOld = side === "old";
     const repository = openRepository(session.cwd);
+    await this.#know(repository.root);
+    if (!this.#maySee(principal, repository.root)) {
+      const { root } = repository;
+      throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
+    }
     const { id } = await addComment(this.#reviews, repository, repository.root, {
       file: textIn(body, "path"),
       line: line as number | undefined,
@@ -157,7 +182,7 @@ export class Threads implements Disposable {
   }
 
   async #visible(principal: Principal): Promise<Thread[]> {
-    const all = await this.#all();
+    const all = mayUseTool(principal, LIST) ? await this.#all() : [];
     return all.filter(({ repository }) => this.#maySee(principal, repository.root));
   }
 

@@ -2,6 +2,8 @@ import { dirname, isAbsolute } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import {
+  accessTokenOf,
+  OWNER,
   type Principal,
   type PrincipalLimits,
   type Scope,
@@ -9,7 +11,6 @@ import {
 } from "../../../base/principal.ts";
 import { type AccessToken, isExpired } from "../../../store/access/access-token.ts";
 import type { AccessTokens } from "../../../store/access/access-tokens.ts";
-import { needScope } from "../access-rules.ts";
 import type { TokenRow } from "../api.ts";
 import { type ApiCall, type ApiRoute, textIn } from "../router.ts";
 
@@ -17,33 +18,33 @@ const DAY = 24 * 60 * 60_000;
 const MOST_DAYS = 3_650;
 const LIMITS = ["agents", "tools", "folders", "repositories"] as const;
 
-/** Access tokens: only the owner and principals with `admin` see and change them. */
+/** Access tokens, those of all. */
 export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
   return [
     {
       method: "GET",
       path: "/api/tokens",
-      scope: "admin",
+      needs: "admin",
       handle: async () => ({ tokens: tokens.list().map(rowOf) }),
     },
     {
       method: "POST",
       path: "/api/tokens",
-      scope: "admin",
+      needs: "admin",
       handle: async ({ principal, body }) => {
-        mayGive(principal, scopesOf(body));
         const { days } = body;
         const expires = days === undefined ? undefined : new Date(Date.now() + daysOf(days) * DAY);
         const limits = limitsOf(body);
         const grant = { scopes: scopesOf(body), ...(limits === undefined ? {} : { limits }) };
-        const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires);
+        const maker = makerOf(principal);
+        const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires, maker);
         return { token, row: rowOf(kept) };
       },
     },
     {
       method: "POST",
       path: "/api/tokens/:id/revoke",
-      scope: "admin",
+      needs: "admin",
       handle: async ({ id }) => {
         if (!tokens.list().some((token) => token.id === id)) {
           throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
@@ -57,24 +58,26 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
   ];
 }
 
-/** Nobody gives away more than they have. */
-function mayGive(principal: Principal, scopes: readonly Scope[]): void {
-  for (const scope of scopes) needScope(principal, scope, `A token with the scope '${scope}'`);
-  if (principal.limits === undefined && principal.profile === undefined) return;
+/** The token with which a principal makes others; undefined for the owner, who may give anything. */
+function makerOf(principal: Principal): string | undefined {
+  if (principal.id === OWNER.id) return undefined;
+  const id = accessTokenOf(principal);
+  if (id !== undefined) return id;
+  // Nothing here says when somebody whom an authorization server knows is to be let in no more.
   const next = "Create it on the machine itself: trunkline token create";
-  const why = "this token is limited, and the new one would not be";
-  throw new TrunklineError("untrusted", `Cannot create a token: ${why}. ${next}`);
+  throw new TrunklineError("untrusted", `Only the owner and access tokens make tokens. ${next}`);
 }
 
 /** Never the hash: nobody needs it. */
 function rowOf(token: AccessToken): TokenRow {
-  const { id, name, scopes, limits, profile, created, expires, lastUsed } = token;
+  const { id, name, scopes, limits, profile, maker, created, expires, lastUsed } = token;
   return {
     id,
     name,
     scopes,
     ...(limits === undefined ? {} : { limits: { ...limits } }),
     ...(profile === undefined ? {} : { profile }),
+    ...(maker === undefined ? {} : { maker }),
     created: Date.parse(created),
     ...(expires === undefined ? {} : { expires: Date.parse(expires) }),
     ...(lastUsed === undefined ? {} : { used: Date.parse(lastUsed) }),

@@ -10,7 +10,6 @@ import { toolPolicy } from "../../config/tool-policy.ts";
 import { loadConfig } from "../../config/load.ts";
 import { editConfig } from "../../config/edit/edit-config.ts";
 import { valueAt } from "../../config/layer.ts";
-import { needAll } from "../access-rules.ts";
 import type { ApprovalRow, ToolRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
 import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
@@ -48,30 +47,25 @@ export class Tools {
   }
 
   get routes(): readonly ApiRoute[] {
-    const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
-      method: "GET",
-      path,
-      handle,
-    });
-    const post = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
-      method: "POST",
-      path,
-      scope: "admin",
-      handle,
-    });
+    const admin = (
+      method: ApiRoute["method"],
+      path: string,
+      handle: ApiRoute["handle"],
+    ): ApiRoute => ({ method, path, needs: "admin", handle });
     return [
-      get("/api/tools", async ({ principal }) => ({ tools: this.#tools(principal) })),
-      get("/api/approvals", async ({ principal }) => {
-        needAll(principal, "To see what is held");
-        return { approvals: this.approvals() };
-      }),
-      get("/api/calls", async ({ principal, query }) => {
-        needAll(principal, "To see the calls of all");
+      {
+        method: "GET",
+        path: "/api/tools",
+        needs: "nothing",
+        handle: async ({ principal }) => ({ tools: this.#tools(principal) }),
+      },
+      admin("GET", "/api/approvals", async () => ({ approvals: this.approvals() })),
+      admin("GET", "/api/calls", async ({ query }) => {
         const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
         return { calls: await this.#calls.read(minutes) };
       }),
-      post("/api/tools/policy", (call) => this.#decide(call)),
-      post("/api/approvals/approve", ({ body }) => this.#approve(textIn(body, "id"))),
+      admin("POST", "/api/tools/policy", ({ body }) => this.#decide(body)),
+      admin("POST", "/api/approvals/approve", ({ body }) => this.#approve(textIn(body, "id"))),
     ];
   }
 
@@ -134,7 +128,7 @@ export class Tools {
   }
 
   /** Puts a rule for one tool before all others: into the user's file, and into force here. */
-  async #decide({ principal, body }: ApiCall): Promise<ToolRow> {
+  async #decide(body: ApiCall["body"]): Promise<ToolRow> {
     const name = textIn(body, "tool");
     const decision = DECISIONS.find((each) => each === body.decision);
     if (decision === undefined) {
@@ -147,7 +141,6 @@ export class Tools {
     if (tool === undefined) {
       throw new TrunklineError("not-found", `There is no tool '${name.slice(0, 200)}'.`);
     }
-    needAll(principal, "To change the policy");
     await editConfig(input, "user", (now) => {
       const rules = (valueAt(now, RULES) ?? []) as readonly PolicyRule[];
       const others = rules.filter((rule) => !isOnlyFor(rule, name));

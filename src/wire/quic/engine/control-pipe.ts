@@ -5,7 +5,8 @@ import {
   type TakeFrame,
   writeHeader,
 } from "../control-frame.ts";
-import { addressOf, fixedBuffer, native, type Pointer } from "./native.ts";
+import { addressOf, fixedBuffer, type Pointer } from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 
 const INPUT = 0;
 const OUTPUT = 1;

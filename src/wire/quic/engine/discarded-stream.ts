@@ -1,5 +1,6 @@
 import type { NativeConnection } from "./native-connection.ts";
-import { addressOf, native, type Pointer, pinnedBuffer } from "./native.ts";
+import { addressOf, type Pointer, pinnedBuffer } from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
 
 const ERROR_WANT_READ = 2;

@@ -5,11 +5,11 @@ import {
   fixedBuffer,
   fixedText,
   lend,
-  native,
   NULL,
   pinnedBuffer,
   type Pointer,
-} from "./native.ts";
+} from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 
 const INFO = pinnedBuffer(40);
 const INFO_ADDRESS = addressOf(INFO);

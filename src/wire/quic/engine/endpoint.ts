@@ -3,16 +3,14 @@ import type { DialSettings, ListenSettings, TlsSettings } from "../settings.ts";
 import { isIP } from "node:net";
 import {
   addressOf,
-  EngineError,
   fixedBuffer,
   fixedText,
   lend,
-  native,
   NULL,
   pinnedBuffer,
   type Pointer,
-  takeErrors,
-} from "./native.ts";
+} from "../../../base/process/native-memory.ts";
+import { EngineError, native, takeErrors } from "./native.ts";
 import type { Engine } from "./engine.ts";
 import { NativeConnection } from "./native-connection.ts";
 import { PollSet, WAIT, type Waiting } from "./poll-set.ts";

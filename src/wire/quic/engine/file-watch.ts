@@ -1,5 +1,6 @@
 import { dlopen } from "node:ffi";
-import { addressOf, fixedBuffer, native, type Pointer } from "./native.ts";
+import { addressOf, fixedBuffer, type Pointer } from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 
 /** Files that are waited for until one has something to read, or takes more to write. */
 export interface FileWatch {

@@ -1,4 +1,5 @@
-import { internals, type Pointer } from "./native.ts";
+import { type Pointer } from "../../../base/process/native-memory.ts";
+import { internals } from "./native.ts";
 
 /** How often in a keep-alive interval a connection is looked at, and how often in vain. */
 export const CHECKS = 3;

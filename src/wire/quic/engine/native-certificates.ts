@@ -1,15 +1,13 @@
 import {
   addressOf,
-  EngineError,
   fixedBuffer,
   fixedText,
   lend,
-  native,
   NULL,
   pinnedBuffer,
   type Pointer,
-  takeErrors,
-} from "./native.ts";
+} from "../../../base/process/native-memory.ts";
+import { EngineError, native, takeErrors } from "./native.ts";
 
 /** The certificates of a PEM text, which the caller frees. */
 export function readCertificates(pem: string, what: string): Pointer[] {

@@ -1,7 +1,13 @@
 import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-frame.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { NativeConnection } from "./native-connection.ts";
-import { addressOf, native, NULL, type Pointer, pinnedBuffer } from "./native.ts";
+import {
+  addressOf,
+  NULL,
+  type Pointer,
+  pinnedBuffer,
+} from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
 import type { Sender } from "./send-window.ts";
 import { bytesUnderWay } from "./spent-streams.ts";

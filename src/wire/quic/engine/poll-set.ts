@@ -1,4 +1,10 @@
-import { addressOf, fixedBuffer, native, type Pointer, pinnedBuffer } from "./native.ts";
+import {
+  addressOf,
+  fixedBuffer,
+  type Pointer,
+  pinnedBuffer,
+} from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 
 /** What can be awaited of a listener, a connection or a stream: SSL_POLL_EVENT_… */
 export const WAIT = {

@@ -1,5 +1,11 @@
 import type { SendWindow } from "./send-window.ts";
-import { addressOf, internals, native, NULL, pinnedBuffer, type Pointer } from "./native.ts";
+import {
+  addressOf,
+  NULL,
+  pinnedBuffer,
+  type Pointer,
+} from "../../../base/process/native-memory.ts";
+import { internals, native } from "./native.ts";
 
 const CLASS_GENERIC = 0;
 const VALUE_WRITE_BUFFER_SIZE = 7;

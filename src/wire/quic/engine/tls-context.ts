@@ -1,15 +1,7 @@
 import { getUint8, setUint64, setUint8 } from "node:ffi";
 import type { TlsSettings } from "../settings.ts";
-import {
-  addressOf,
-  EngineError,
-  fixedText,
-  library,
-  native,
-  NULL,
-  type Pointer,
-  takeErrors,
-} from "./native.ts";
+import { addressOf, fixedText, NULL, type Pointer } from "../../../base/process/native-memory.ts";
+import { EngineError, library, native, takeErrors } from "./native.ts";
 import { readCertificates, readKey } from "./native-certificates.ts";
 
 const VERIFY_PEER = 1;

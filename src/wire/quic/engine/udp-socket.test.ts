@@ -3,7 +3,8 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { lend, native } from "./native.ts";
+import { lend } from "../../../base/process/native-memory.ts";
+import { native } from "./native.ts";
 import { bindSocket, connectSocket } from "./udp-socket.ts";
 
 describe("bindSocket()", () => {

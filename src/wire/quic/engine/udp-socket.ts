@@ -1,13 +1,6 @@
 import { isIPv6, SocketAddress } from "node:net";
-import {
-  EngineError,
-  fixedBuffer,
-  lend,
-  native,
-  NULL,
-  type Pointer,
-  takeErrors,
-} from "./native.ts";
+import { fixedBuffer, lend, NULL, type Pointer } from "../../../base/process/native-memory.ts";
+import { EngineError, native, takeErrors } from "./native.ts";
 
 const isMac = process.platform === "darwin";
 const AF_INET = 2;
