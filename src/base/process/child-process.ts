@@ -14,7 +14,7 @@ export interface ChildOptions {
   /** The whole environment. */
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** What it works for; by default the session that starts it (see `ownerMark`). */
+  /** What it works for, such as a session (see `ownerMark`). */
   readonly serves?: string | undefined;
   /** Milliseconds between asking it to stop, telling it to, and making it. */
   readonly grace?: number;

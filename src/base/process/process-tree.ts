@@ -5,7 +5,6 @@ import {
   type RunningProcess,
   wasGiven,
 } from "./process-table.ts";
-import { whatItBelongsTo } from "../background.ts";
 import { nextTurn } from "../event-loop.ts";
 import { processWide } from "../process-wide.ts";
 
@@ -25,11 +24,11 @@ export function markOfOwn(): string {
  * What a child is given so that all it starts is known to be its. `serves` names what it works for, by
  * which another process can find it (`endServed`).
  */
-export function ownerMark(serves = whatItBelongsTo().session): {
+export function ownerMark(serves?: string): {
   readonly mark: string;
   readonly env: NodeJS.ProcessEnv;
 } {
-  const mark = `${markOfOwn()}:${++own.count}${typeof serves === "string" ? servingMark(serves) : ";"}`;
+  const mark = `${markOfOwn()}:${++own.count}${serves === undefined ? ";" : servingMark(serves)}`;
   // Whoever owns us owns our children too.
   return { mark, env: { [VARIABLE]: `${process.env[VARIABLE] ?? ""}${mark}` } };
 }
