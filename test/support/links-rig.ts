@@ -11,8 +11,8 @@ import type { Json } from "./acp-house.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { ScriptedHolder } from "./scripted-holder.ts";
 
-/** Milliseconds. */
-const BEAT = 20;
+/** Milliseconds between two looks whether a process still answers. */
+export const BEAT = 20;
 
 /** A client, and its connection to this process. */
 export class LinksRig implements AsyncDisposable {

@@ -3,6 +3,8 @@ import { background } from "../background.ts";
 export interface HeartbeatOptions {
   /** Milliseconds between two beats. */
   readonly interval?: number;
+  /** Whether anybody waits for the other side. Otherwise it may be silent. */
+  readonly isWaiting: () => boolean;
   /** Asks the other side for a sign of life. */
   readonly beat: () => void;
   /** Whether the other side is known to be stopped, so that there is no use in waiting for long. */
@@ -25,6 +27,7 @@ export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
   readonly #timer: NodeJS.Timeout;
   #missed = 0;
+  #holds = 0;
   #isOver = false;
 
   constructor(options: HeartbeatOptions) {
@@ -32,9 +35,15 @@ export class Heartbeat implements Disposable {
     this.#timer = eachInterval(options.interval ?? BEAT, (isLate) => this.#beat(isLate));
   }
 
-  /** The other side has given a sign of life. */
-  heard(): void {
+  /** The other side has sent something. While `hold` is pending, this side does not read on. */
+  heard(hold?: void | Promise<void>): void {
     this.#missed = 0;
+    if (hold === undefined) return;
+    this.#holds++;
+    const readsOn = (): void => {
+      this.#holds--;
+    };
+    hold.then(readsOn, readsOn);
   }
 
   [Symbol.dispose](): void {
@@ -43,10 +52,15 @@ export class Heartbeat implements Disposable {
   }
 
   #beat(isLate: boolean): void {
-    this.#missed = isLate ? 0 : this.#missed + 1;
+    const { isWaiting, beat } = this.#options;
+    if (isLate || this.#holds > 0 || !isWaiting()) {
+      this.#missed = 0;
+      return;
+    }
+    this.#missed++;
     if (this.#missed >= SILENT) return this.#giveUp();
     if (this.#missed >= STOPPED) background(this.#look(), "Looking whether a process is stopped");
-    this.#options.beat();
+    beat();
   }
 
   async #look(): Promise<void> {

@@ -19,7 +19,6 @@ class SpeakingProcess implements AsyncDisposable {
     const script = `
       const { SessionLog } = await import(${module("./session-log.ts")});
       const { OwnedChild } = await import(${module("../../base/process/child-process.ts")});
-      const { belongingTo } = await import(${module("../../base/background.ts")});
       const log = await SessionLog.open(${JSON.stringify(data)}, {
         lost: (id) => console.log("lost", id),
       });
@@ -27,9 +26,10 @@ class SpeakingProcess implements AsyncDisposable {
       const { key } = await log.create(${JSON.stringify(NEW)});
       const other = await log.create(${JSON.stringify({ ...NEW, id: "s2" })});
       for (const session of ["s1", "s2"]) {
-        const child = await belongingTo({ session }, () => OwnedChild.start({
-          command: "/bin/sh", args: ["-c", "sleep 1000 & setsid sleep 1000 & wait"], env: process.env,
-        }));
+        const child = await OwnedChild.start({
+          command: "/bin/sh", args: ["-c", "sleep 1000 & setsid sleep 1000 & wait"],
+          env: process.env, serves: session,
+        });
         child.exit.then((exit) => console.log("child of", session, "ended by", exit));
         console.log("child", session, child.pid);
       }

@@ -161,10 +161,10 @@ export class SessionLog implements AsyncDisposable {
 
   /** Opens a session to append to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
+    // Looked at first, since a holder that is stopped may keep others from changing anything.
+    await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
-      const { key, record, holder } = this.#rowOf(database, id);
-      if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+      const { key, record } = this.#freeRowOf(database, id);
       const row = database
         .prepare("UPDATE session SET holder = ?, epoch = epoch + 1 WHERE id = ? RETURNING epoch")
         .get(this.#holder.id, key);
@@ -435,6 +435,14 @@ export class SessionLog implements AsyncDisposable {
     if (row === undefined) throw new TrunklineError("conflict", `Session '${id}' exists already.`);
     const { id: key, epoch } = row;
     return { key: Number(key), record: this.#recordOf(row), last: 0, epoch: Number(epoch) };
+  }
+
+  #freeRowOf(database: DatabaseSync, id: string): StoredSession {
+    const row = this.#rowOf(database, id);
+    const { record, holder } = row;
+    if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
+    if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+    return row;
   }
 
   #rowOf(database: DatabaseSync, id: string): StoredSession {

@@ -64,6 +64,7 @@ interface OwnRequest extends PromiseWithResolvers<unknown> {
 
 const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
+const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: METHODS.ping.name, params: {} });
 
 let opened = 0;
 
@@ -82,8 +83,6 @@ export class SessionLink implements Sink<string> {
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
   readonly #heartbeat: Heartbeat;
-  /** Messages that keep us from reading on: meanwhile we cannot hear the holder. */
-  #unread = 0;
   #isSilent = false;
   #isOver = false;
 
@@ -94,7 +93,9 @@ export class SessionLink implements Sink<string> {
     this.#heartbeat = new Heartbeat({
       ...(interval === undefined ? {} : { interval }),
       isStopped,
-      beat: () => this.#ping(),
+      isWaiting: () => this.#own.size + this.#asked.size > 0,
+      // Holders of versions that do not know it answer too, with an error.
+      beat: () => channel.send(PING),
       silent: () => {
         this.#isSilent = true;
         channel.abort(this.#failure);
@@ -155,12 +156,8 @@ export class SessionLink implements Sink<string> {
   }
 
   message(text: string): void | Room {
-    this.#heartbeat.heard();
     const room = this.#take(text);
-    if (room instanceof Promise && room !== ROOM) {
-      this.#unread++;
-      room.then(() => this.#unread--, () => this.#unread--);
-    }
+    this.#heartbeat.heard(room === ROOM ? undefined : room);
     return room;
   }
 
@@ -200,12 +197,6 @@ export class SessionLink implements Sink<string> {
 
   get #failure(): HolderGone {
     return new HolderGone(this.#isSilent);
-  }
-
-  #ping(): void {
-    if (this.#unread > 0) this.#heartbeat.heard();
-    // Holders of versions that do not know it answer too, with an error.
-    this.request(METHODS.ping.name, {}).catch(() => {});
   }
 
   #answered(idText: string, text: string): void | Room {

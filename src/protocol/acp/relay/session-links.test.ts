@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
-import { LinksRig } from "../../../../test/support/links-rig.ts";
+import { BEAT, LinksRig } from "../../../../test/support/links-rig.ts";
 import { until } from "../../../../test/support/until.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { ROOM } from "../../../wire/channel.ts";
@@ -324,12 +325,12 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
     const reads = Promise.withResolvers<void>();
     rig.client.hold = reads.promise;
     for (let at = 1; at < 5; at++) holder.update("x".repeat(1_000_000), at);
     rig.stopped.add("h");
-    const { pings } = holder;
-    await until(() => holder.pings > pings + 20);
+    await delay(20 * BEAT);
     rig.client.hold = undefined;
     reads.resolve();
     await rig.client.until(({ messages }) => messages.length === 4);
