@@ -155,7 +155,6 @@ const onlooker: SessionClient = {
     compaction: false,
   },
   show: () => undefined,
-  lagged: () => {},
   ask: () => Promise.reject(new Error("Nobody is there")),
 };
 

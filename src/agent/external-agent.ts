@@ -1,4 +1,4 @@
-import { background } from "../base/background.ts";
+import { background, currentSession } from "../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
@@ -28,6 +28,8 @@ export interface ExternalAgentOptions {
   readonly confine?: Confine | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
+  readonly serves?: string | undefined;
   /** Sees the messages of each process, and what it writes to stderr. */
   readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
   readonly log: Log;
@@ -144,6 +146,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
+    const { serves = currentSession() } = this.#options;
     const tap = this.#options.tap?.(name);
     const words = new LastWords();
     const said = (line: string): void => {
@@ -155,7 +158,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     let started: OwnedChild | undefined;
     try {
       const child = await OwnedChild.start(
-        confine({ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said }),
+        confine({
+          ...{ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said },
+          serves,
+        }),
       );
       started = child;
       this.#children.set(child, owner);

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import { belongingTo } from "../base/background.ts";
 import type { Confine } from "../base/process/child-process.ts";
 import type {
   CreateTerminalParams,
@@ -16,6 +17,9 @@ import { ExternalFiles } from "./external-files.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 
 export interface ExternalServicesOptions {
+  readonly sessionId: string;
+  /** See `AgentOpenOptions`. */
+  readonly confirm?: (() => Promise<void>) | undefined;
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly identity: AgentIdentity | undefined;
@@ -64,6 +68,7 @@ export class ExternalServices {
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
+    await this.#options.confirm?.();
     const target = await this.#files.withinToWrite(path);
     const write = this.#turn?.client.fs?.writeTextFile;
     if (write !== undefined) await write(resolve(path), content);
@@ -77,6 +82,7 @@ export class ExternalServices {
    */
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
+    await this.#options.confirm?.();
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
     const confinement = await this.#options.sandbox?.enter((host) => this.#mayConnect(host));
     const { terminal } = this.#turn?.client ?? {};
@@ -91,7 +97,13 @@ export class ExternalServices {
       ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
-    return { terminalId: await this.terminals.create(options, host, confinement) };
+    // The agent may serve other sessions too.
+    const belongs = { session: this.#options.sessionId };
+    return {
+      terminalId: await belongingTo(belongs, () =>
+        this.terminals.create(options, host, confinement),
+      ),
+    };
   }
 
   async #mayConnect(host: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { currentSession } from "../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
@@ -48,6 +49,7 @@ export class ExternalTerminal implements Terminal {
         ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
       },
       cwd,
+      serves: currentSession(),
     };
     const child = await OwnedChild.start(confine(program));
     return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard);

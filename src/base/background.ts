@@ -20,6 +20,12 @@ export function whatItBelongsTo(): LogFields {
   return belongings.of?.getStore() ?? {};
 }
 
+/** The session that the code belongs to that runs now. */
+export function currentSession(): string | undefined {
+  const { session } = whatItBelongsTo();
+  return typeof session === "string" ? session : undefined;
+}
+
 /** Work that nobody waited for has failed. */
 export class BackgroundError extends Error {
   override readonly name = "BackgroundError";

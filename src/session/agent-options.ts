@@ -5,6 +5,7 @@ import type { Notes } from "./session-notes.ts";
 import type { Session } from "./session.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import type { SessionStore } from "./store.ts";
+import { movedAway } from "./session-error.ts";
 import { historyOf } from "./turn/replay.ts";
 
 interface Starting {
@@ -36,6 +37,10 @@ export function agentOptions(
     memory: notes.memory,
     remember: (memory) => session.remember(memory),
     log,
+    confirm: async () => {
+      await store.confirm?.(session.id, false);
+      if (session.isOver) throw movedAway(session.id);
+    },
     ...(meta === undefined ? {} : { _meta: meta }),
     update: session.update,
   };

@@ -70,6 +70,8 @@ export interface AgentOpenOptions {
   readonly memory: unknown;
   /** Stores a small JSON value for the next time that the session is opened. */
   readonly remember: (memory: unknown) => Promise<void>;
+  /** Throws if another process has taken the session. Asked before work that is not stored first. */
+  readonly confirm?: () => Promise<void>;
   readonly log: Log;
   readonly _meta?: Meta;
   /** Sends an update that belongs to no turn: available commands, mode changes. */

@@ -10,7 +10,7 @@ export interface SessionLimits {
   readonly updateRate: Rate | undefined;
   /** Limits of a method that is called at clients. */
   readonly ask: (method: string) => AskLimits;
-  /** Queued updates of one client, above which it is told to resume. */
+  /** Queued updates of one client, above which it is sent the later ones from the log. */
   readonly backlog: { readonly updates: number; readonly characters: number };
   /** Milliseconds after which a cancelled turn ends, even if its agent has not answered. */
   readonly cancelGrace: number;

@@ -61,6 +61,11 @@ export function holderOf(error: unknown): string | undefined {
   return typeof holder === "string" ? holder : undefined;
 }
 
+/** Whether the process that has a session open was asked, and did not answer. */
+export function isSilent(error: unknown): boolean {
+  return error instanceof Error && (error as { readonly isSilent?: unknown }).isSilent === true;
+}
+
 export function unknownSession(id: string): SessionError {
   return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
 }
@@ -72,6 +77,13 @@ export function notHeld(id: string, error: unknown): unknown {
   if (error.code !== "conflict" && error.code !== "closed") return error;
   const problem = error.code === "conflict" ? "session-locked" : "session-expired";
   return new SessionError(problem, error.message, {}, { cause: error });
+}
+
+/** Another process has taken the session, since this one was stopped or too busy to answer. */
+export function takenOver(id: string): SessionError {
+  const why = "while this one did not answer, and its turn was interrupted";
+  const says = `Another Trunkline has taken session '${id}' over ${why}.`;
+  return new SessionError("session-locked", says, { interrupted: true });
 }
 
 /** Another process took the session while its agent was started here. */

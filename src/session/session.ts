@@ -28,7 +28,7 @@ import {
   isController,
 } from "./permission/who-may-answer.ts";
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
-import { SessionError } from "./session-error.ts";
+import { SessionError, takenOver } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
@@ -304,12 +304,13 @@ export class Session implements TurnHost {
    * revoked, processes of the session are killed at once.
    */
   close(how: "wanted" | "stopping" | "lost" | "revoked" = "wanted"): Promise<void> {
-    if (how === "stopping" || how === "lost") this.#turns.stop();
+    if (how === "stopping") this.#turns.stop();
+    if (how === "lost") this.#turns.stop(takenOver(this.id));
     // Somebody who closes a session cancels its turn, but not what an interrupted turn had asked.
     const keepsAsking = how === "wanted" ? !this.isRunning : how !== "revoked";
     if (keepsAsking) background(this.#permissions.stop(), "Keeping a question");
     if (how === "revoked") this.#revoked.stop(new TrunklineError("closed", NO_LONGER_LET_IN));
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#close(how === "lost");
     return this.#closing;
   }
 
@@ -371,11 +372,11 @@ export class Session implements TurnHost {
     });
   }
 
-  async #close(): Promise<void> {
+  async #close(isLost: boolean): Promise<void> {
     const { store, log } = this.#options;
     await this.#turns.end();
     await this.#transcript.settled().catch(() => {});
-    this.#audience.close();
+    this.#audience.close(isLost);
     try {
       await this.#agent?.[Symbol.asyncDispose]();
     } catch (error) {

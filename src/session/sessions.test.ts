@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../test/support/acp-house.ts";
+import { AcpHouse, type Json } from "../../test/support/acp-house.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -52,7 +52,10 @@ describe("Sessions", { timeout: 60_000 }, () => {
     const prompt = client.prompt(sessionId, "work");
     await started.promise;
     await house.sessions.abandon(sessionId);
-    await assert.rejects(prompt, /stopped|interrupted/);
+    await assert.rejects(prompt, (error: Json) => {
+      assert.match(error.data.details, /^Another Trunkline has taken session .* was interrupted/);
+      return error.data.interrupted === true;
+    });
     assert.equal(house.sessions.get(sessionId), undefined);
     await house.sessions.abandon(sessionId);
   });

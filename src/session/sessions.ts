@@ -1,3 +1,4 @@
+import { belongingTo } from "../base/background.ts";
 import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import { type ForeignName, readForeignId } from "./foreign/foreign-id.ts";
@@ -203,6 +204,15 @@ export class Sessions implements AsyncDisposable {
     for (const session of this.#open.values()) session.detach(client);
   }
 
+  /** Takes a session from a process that does not answer, so that it can be opened here. */
+  async depose(id: string, holder: string): Promise<void> {
+    try {
+      await this.#options.store.depose?.(id, holder);
+    } catch (error) {
+      throw notHeld(id, error);
+    }
+  }
+
   /** Leaves a session that another process has taken over. Its turn and its agent end here. */
   async abandon(id: string): Promise<void> {
     const beginning = this.#beginning.keys().find((session) => session.id === id);
@@ -366,7 +376,7 @@ export class Sessions implements AsyncDisposable {
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
     const opening = (async () => {
-      const worker = await agent.open(options);
+      const worker = await belongingTo({ session: session.id }, () => agent.open(options));
       if (!session.isOver && !this.#isClosed) return worker;
       await worker[Symbol.asyncDispose]();
       if (session.revoked.signal.aborted) throw expired(session.id);

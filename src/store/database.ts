@@ -6,6 +6,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "./loop-budget.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
+import { StoppedWriter } from "./stopped-writer.ts";
 
 /**
  * Milliseconds that SQLite itself waits for a lock. It blocks the thread, so it is short; longer waits
@@ -13,6 +14,8 @@ import { isBusy, sqliteWords } from "./sqlite-words.ts";
  */
 const SHORT_WAIT = 20;
 const LONGEST_WAIT = 10_000;
+/** Milliseconds after which it is looked whether the process that has the lock is stopped. */
+const STOPPED_AFTER = 1_000;
 
 /** Bytes. SQLite takes 512, with the ending of a file that it makes beside. */
 export const LONGEST_DATABASE_PATH = 500;
@@ -46,6 +49,7 @@ export class Database implements Disposable {
   readonly #database: DatabaseSync;
   readonly #isHasty: boolean;
   readonly #file: Stats;
+  #woken: StoppedWriter | undefined;
   /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
@@ -108,6 +112,7 @@ export class Database implements Disposable {
   async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
     const inPlace: Work<T> = (database) => {
+      this.#stopAgain();
       const result = work(database);
       this.#mustBeInPlace();
       return result;
@@ -142,6 +147,12 @@ export class Database implements Disposable {
     throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`);
   }
 
+  /** While this process has the lock, so that it is not in the middle of a change once more. */
+  #stopAgain(): void {
+    this.#woken?.stopAgain();
+    this.#woken = undefined;
+  }
+
   async #migrate(migrations: readonly string[]): Promise<void> {
     if ((await this.read(versionOf)) === migrations.length) return;
     await this.change((database) => {
@@ -173,12 +184,17 @@ export class Database implements Disposable {
 
   /** Retries while another process has the lock. */
   async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
+    const stoppedAt = Date.now() + STOPPED_AFTER;
     for (;;) {
       try {
         return await budget.run(() => work(this.#database));
       } catch (error) {
-        if (!isBusy(error) || Date.now() > giveUpAt) throw error;
+        if (!isBusy(error) || Date.now() > giveUpAt) {
+          this.#stopAgain();
+          throw error;
+        }
       }
+      if (Date.now() > stoppedAt) this.#woken ??= StoppedWriter.wake(this.path);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
     }
   }

@@ -12,6 +12,7 @@ import { basename, dirname, join, parse } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
+import { hasProc, processOf } from "../base/process/process-table.ts";
 import { FileLock, lockFile } from "./file-lock.ts";
 import { sqliteWords } from "./sqlite-words.ts";
 
@@ -81,6 +82,33 @@ export class Holder implements Disposable {
     if (!isAlive) this.#dead.add(id);
     else if (this.#alive.add(id).size === 1) process.nextTick(() => this.#alive.clear());
     return isAlive;
+  }
+
+  /**
+   * The number of the process with this id. Undefined if this process does not see it: those of another
+   * container have numbers of their own.
+   */
+  pidOf(id: string): number | undefined {
+    const pid = Number.parseInt(id, 10);
+    if (!hasProc) return pid;
+    const lock = statSync(this.#pathOf(id), { throwIfNoEntry: false });
+    if (lock === undefined) return undefined;
+    const fds = `/proc/${pid}/fd`;
+    try {
+      const isIt = readdirSync(fds).some((fd) => {
+        const open = statSync(join(fds, fd), { throwIfNoEntry: false });
+        return open?.ino === lock.ino && open.dev === lock.dev;
+      });
+      return isIt ? pid : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Whether the process with this id is stopped, as by Ctrl-Z or a debugger. */
+  isStopped(id: string): boolean {
+    const pid = this.pidOf(id);
+    return pid !== undefined && processOf(pid)?.isStopped === true;
   }
 
   /** Releases the lock when the last user disposes of it. */

@@ -41,14 +41,20 @@ export type OpenLink = (
   name: string,
 ) => Promise<Link>;
 
+interface LinkOptions {
+  readonly authorization?: HttpAuthorization | undefined;
+  /** The session that alone uses it. */
+  readonly serves?: string | undefined;
+}
+
 /** Starts or connects to an upstream as its settings say. */
 export function openLink(
   settings: UpstreamSettings,
   events: LinkEvents,
   limits: Partial<ChannelLimits>,
-  authorization?: HttpAuthorization,
+  { authorization, serves }: LinkOptions = {},
 ): Promise<Link> {
-  if ("command" in settings) return startProgram(settings, events, limits);
+  if ("command" in settings) return startProgram(settings, events, limits, serves);
   if ("openapi" in settings) return openDocument(settings, limits);
   return openAddress(settings, { limits, authorization });
 }
@@ -57,10 +63,12 @@ async function startProgram(
   settings: CommandSettings,
   events: LinkEvents,
   limits: Partial<ChannelLimits>,
+  serves: string | undefined,
 ): Promise<Link> {
   const { command, args, env, cwd } = settings;
   const child = await OwnedChild.start({
     command,
+    serves,
     env: { ...usualVariables(), ...env },
     ...(args === undefined ? {} : { args }),
     ...(cwd === undefined ? {} : { cwd }),

@@ -11,6 +11,9 @@ import type { Json } from "./acp-house.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { ScriptedHolder } from "./scripted-holder.ts";
 
+/** Milliseconds between two looks whether a process still answers. */
+export const BEAT = 20;
+
 /** A client, and its connection to this process. */
 export class LinksRig implements AsyncDisposable {
   /** The messages to the client. */
@@ -18,10 +21,14 @@ export class LinksRig implements AsyncDisposable {
   /** The messages that this process serves. */
   readonly here = new RecordingSink();
   readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
-  /** What the client was told to resume. */
-  readonly lagged: { readonly sessionId: string; readonly after: number }[] = [];
+  /** The processes that were deposed because they did not answer. */
+  readonly deposed: string[] = [];
+  /** Why a process cannot be deposed. */
+  undeposable: Error | undefined;
   readonly links: LazyLinks;
   readonly #write: Channel<string>;
+  /** The processes that are known to be stopped. */
+  readonly stopped = new Set<string>();
   readonly holders = new Map<string, ScriptedHolder>();
   end: EndOfTurn | undefined;
   /** How a turn ended cannot be read. */
@@ -47,7 +54,11 @@ export class LinksRig implements AsyncDisposable {
         if (this.holder !== undefined) throw heldBy(this.holder);
         this.taken.push({ sessionId, after });
       },
-      lagged: (sessionId, after) => this.lagged.push({ sessionId, after }),
+      depose: async (_, holder) => {
+        if (this.undeposable !== undefined) throw this.undeposable;
+        this.deposed.push(holder);
+        if (this.holder === holder) this.holder = undefined;
+      },
       endOf: async () => {
         if (this.endFails) throw new TrunklineError("unavailable", "NATS does not answer.");
         return this.end;
@@ -61,6 +72,8 @@ export class LinksRig implements AsyncDisposable {
         if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
         return found.joining;
       },
+      beat: BEAT,
+      isStopped: async (holder) => this.stopped.has(holder),
       client: linked,
       send: (text) => server.send(text),
     });

@@ -9,13 +9,22 @@ export class ScriptedHolder {
   readonly sink = new RecordingSink();
   readonly channel: Channel<string>;
   readonly joining: Channel<string>;
+  /** It answers nothing. */
+  isStopped = false;
+  /** How often it was asked whether it still answers. */
+  pings = 0;
 
   constructor(answers: Readonly<Record<string, unknown>> = {}) {
     [this.channel, this.joining] = memoryPair();
-    const all: Readonly<Record<string, unknown>> = { initialize: {}, ...answers };
+    const all: Readonly<Record<string, unknown>> = {
+      ...{ initialize: {}, "_trunkline/ping": {} },
+      ...answers,
+    };
     this.channel.receive({
       message: (text) => {
         const { id, method }: Json = JSON.parse(text);
+        if (method === "_trunkline/ping") this.pings++;
+        if (this.isStopped) return undefined;
         const result = all[method];
         if (id !== undefined && result !== undefined) this.say({ id, result });
         return this.sink.message(text);

@@ -1,3 +1,4 @@
+import { currentSession } from "../../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
@@ -68,6 +69,7 @@ export async function startLine({
     env: own ?? env,
     cwd,
     stderr: (problem: string) => problems.push(problem),
+    serves: currentSession(),
   };
   const child = await OwnedChild.start(confine?.(program) ?? program);
   child.stdin.end("\n");

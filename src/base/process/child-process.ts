@@ -14,6 +14,8 @@ export interface ChildOptions {
   /** The whole environment. */
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
+  /** What it works for, such as a session (see `ownerMark`). */
+  readonly serves?: string | undefined;
   /** Milliseconds between asking it to stop, telling it to, and making it. */
   readonly grace?: number;
   /** Each line it writes to stderr, cut to a bounded length. */
@@ -94,11 +96,11 @@ export class OwnedChild implements AsyncDisposable {
 
   /** Starts it. Throws "unavailable" when that cannot be done. */
   static async start(options: ChildOptions): Promise<OwnedChild> {
-    const { command, args = [], env, cwd, takes } = options;
+    const { command, args = [], env, cwd, takes, serves } = options;
     // Loaded with the first child: a start that needs none does not wait for it.
     const { spawn } = process.getBuiltinModule("node:child_process");
     startWatchdog();
-    const { mark, env: marked } = ownerMark();
+    const { mark, env: marked } = ownerMark(serves);
     let child: ChildProcessWithoutNullStreams;
     try {
       child = spawn(command, [...args], {

@@ -5,6 +5,8 @@ export interface RunningProcess {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
+  /** Stopped by a signal, such as Ctrl-Z, or by a debugger. */
+  readonly isStopped: boolean;
   /** When it started, in whatever unit: with it, a number that was given again is told apart. */
   readonly start: string;
 }
@@ -17,6 +19,9 @@ const AT_ONCE = 8;
 
 /** Whether what was given to a process in its environment can be read. Only Linux shows it. */
 export const hasProc = existsSync("/proc/self/stat");
+
+/** The states of a process that is stopped by a signal, and by a debugger. */
+const STOPPED = /^[Tt]/;
 
 /** All processes that are there, in parts: a machine may have thousands. */
 export function* processTable(isProc: boolean = hasProc): Generator<RunningProcess[]> {
@@ -40,7 +45,9 @@ export function processOf(pid: number, isProc: boolean = hasProc): RunningProces
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ", 20);
   const [state = "", parent, group] = fields;
   if (/[ZXx]/.test(state)) return undefined;
-  return { pid, parent: Number(parent), group: Number(group), start: fields[19] ?? "" };
+  const isStopped = STOPPED.test(state);
+  const start = fields[19] ?? "";
+  return { pid, parent: Number(parent), group: Number(group), isStopped, start };
 }
 
 /** Longer than the line of any process: 52 numbers, and a name of at most 64 bytes. */
@@ -75,7 +82,7 @@ function askPs(...which: string[]): RunningProcess[] {
     const [pid, parent, group, state = "", ...start] = line.trim().split(/\s+/);
     if (start.length === 0 || state.startsWith("Z")) return [];
     const numbers = { pid: Number(pid), parent: Number(parent), group: Number(group) };
-    return [{ ...numbers, start: start.join(" ") }];
+    return [{ ...numbers, isStopped: STOPPED.test(state), start: start.join(" ") }];
   });
 }
 

@@ -20,11 +20,30 @@ export function markOfOwn(): string {
   return (own.mark ||= crypto.randomUUID());
 }
 
-/** What a child is given so that all it starts is known to be its. */
-export function ownerMark(): { readonly mark: string; readonly env: NodeJS.ProcessEnv } {
-  const mark = `${markOfOwn()}:${++own.count};`;
+/**
+ * What a child is given so that all it starts is known to be its. `serves` names what it works for, by
+ * which another process can find it (`endServed`).
+ */
+export function ownerMark(serves?: string): {
+  readonly mark: string;
+  readonly env: NodeJS.ProcessEnv;
+} {
+  const mark = `${markOfOwn()}:${++own.count}${serves === undefined ? ";" : servingMark(serves)}`;
   // Whoever owns us owns our children too.
   return { mark, env: { [VARIABLE]: `${process.env[VARIABLE] ?? ""}${mark}` } };
+}
+
+function servingMark(serves: string): string {
+  return `@${encodeURIComponent(serves)};`;
+}
+
+/**
+ * Ends what another process has started for certain purposes, such as a session. Where the marks of
+ * processes cannot be read, everything that it has started.
+ */
+export async function endServed(purposes: readonly string[], pid: number): Promise<void> {
+  if (!hasProc) return await new ProcessTree(pid).clear();
+  for (const serves of purposes) await new ProcessTree(0, servingMark(serves)).clear();
 }
 
 /** What is started while one looks is found by looking again. */
@@ -45,7 +64,7 @@ export class ProcessTree {
   constructor(pid: number, mark?: string) {
     // Asking `ps` would take longer than starting the child did.
     const found = hasProc ? processOf(pid) : undefined;
-    this.#root = found ?? { pid, parent: process.pid, group: pid, start: "" };
+    this.#root = found ?? { pid, parent: process.pid, group: pid, isStopped: false, start: "" };
     this.#mark = mark;
   }
 

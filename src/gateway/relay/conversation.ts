@@ -56,6 +56,11 @@ export class Conversation {
     return this.#lastQuestion + 1;
   }
 
+  /** Whether the client waits for an answer. A subscription is answered when it ends. */
+  get isAnswerDue(): boolean {
+    return this.open.values().some(({ method }) => method !== "subscriptions/listen");
+  }
+
   /** Resolves when the client waits for nothing. */
   drained(): Promise<void> {
     if (this.open.size === 0) return Promise.resolve();

@@ -26,6 +26,8 @@ const tool = (name: string, annotations = {}): Tool => ({
   call: (_, { caller }) => textResult(`${name} for ${caller.name}`),
 });
 
+const TOOLS = [tool("write"), tool("read", { readOnlyHint: true })];
+
 /** A client and a gateway, by hand, with a relay between them that can open a server of its own. */
 class Rig {
   readonly client = new RecordingSink();
@@ -36,7 +38,7 @@ class Rig {
   opened = 0;
   #last = 0;
 
-  constructor(tools: readonly Tool[] = [tool("write"), tool("read", { readOnlyHint: true })]) {
+  constructor(tools: readonly Tool[] = TOOLS, beat?: number) {
     const [client, near] = memoryPair();
     const [gateway, far] = memoryPair();
     this.toClient = client;
@@ -61,6 +63,7 @@ class Rig {
         };
       },
       tookOver: () => {},
+      ...(beat === undefined ? {} : { beat }),
     });
   }
 
@@ -121,6 +124,23 @@ describe("McpRelay", { timeout: 20_000 }, () => {
     await rig.client.until(({ messages }) => messages.length === 1);
     await rig.relay.close(0);
     assert.equal(rig.opened, 0);
+  });
+
+  it("goes on alone when the gateway does not answer, but not while it answers at all", async () => {
+    const rig = new Rig(TOOLS, 10);
+    await rig.begin();
+    const isPing = (text: string): boolean => text.includes('"method":"ping"');
+    const read = rig.ask("tools/call", { name: "read" });
+    for (let beat = 1; beat < 40; beat++) {
+      await rig.gateway.until(({ messages }) => messages.filter(isPing).length >= beat);
+      await rig.toGateway.send('{"jsonrpc":"2.0","id":"trunkline-ping","result":{}}');
+    }
+    assert.equal(rig.opened, 0);
+    assert.equal(rig.client.messages.length, 1, "the client is told nothing of it");
+    // It is stopped: its socket takes what it is sent.
+    assert.equal(await rig.textOf(read), "read for test");
+    assert.equal(rig.opened, 1);
+    await rig.relay.close(0);
   });
 
   it("goes on alone when the gateway is gone: repeats what can be, and says what cannot", async () => {

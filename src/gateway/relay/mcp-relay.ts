@@ -1,6 +1,7 @@
+import { Heartbeat } from "../../base/limit/heartbeat.ts";
 import { recoverMessage } from "../../rpc/message/id.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
-import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
+import { type Channel, type FrameFault, ROOM, type Room, type Sink } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";
 import { CLOSING } from "./greeting.ts";
 import type { OpenServer, OwnServer } from "./own-server.ts";
@@ -12,11 +13,17 @@ export interface McpRelayOptions {
   readonly open: OpenServer;
   /** The gateway has ended, and we go on without it. */
   readonly tookOver: () => void;
+  /** Milliseconds between two looks whether the gateway still answers. */
+  readonly beat?: number;
 }
 
+const PING = `{"jsonrpc":"2.0","id":"trunkline-ping","method":"ping"}`;
+/** How our own peer begins the answer to it. */
+const PONG = `{"jsonrpc":"2.0","id":"trunkline-ping",`;
+
 /**
- * Passes messages between a client and a gateway, as text. When the gateway ends, this process goes on
- * as the server.
+ * Passes messages between a client and a gateway, as text. When the gateway ends, or does not answer,
+ * this process goes on as the server.
  */
 export class McpRelay implements Sink<string> {
   readonly #options: McpRelayOptions;
@@ -26,6 +33,7 @@ export class McpRelay implements Sink<string> {
   readonly #failed = Promise.withResolvers<never>();
   /** Messages of the client that wait for our own server. */
   readonly #waiting: string[] = [];
+  readonly #heartbeat: Heartbeat;
   /** The gateway takes no new requests. */
   #isLeaving = false;
   #opening: Promise<void> | undefined;
@@ -34,7 +42,14 @@ export class McpRelay implements Sink<string> {
 
   constructor(options: McpRelayOptions) {
     this.#options = options;
-    options.gateway.receive({
+    const { gateway, beat: interval } = options;
+    this.#heartbeat = new Heartbeat({
+      ...(interval === undefined ? {} : { interval }),
+      isWaiting: () => this.#conversation.isAnswerDue,
+      beat: () => gateway.send(PING),
+      silent: () => gateway.abort(new Error("It does not answer")),
+    });
+    gateway.receive({
       message: (text) => this.#fromGateway(text),
       fault: (fault) => this.#unreadable(fault),
       end: () => this.#takeOver(),
@@ -56,6 +71,7 @@ export class McpRelay implements Sink<string> {
       clearTimeout(timer);
     }
     this.#isClosed = true;
+    this.#heartbeat[Symbol.dispose]();
     if (this.#opening === undefined) {
       await this.#options.gateway[Symbol.asyncDispose]();
       await this.#options.client[Symbol.asyncDispose]();
@@ -96,10 +112,14 @@ export class McpRelay implements Sink<string> {
   }
 
   #fromGateway(text: string): void | Room {
-    if (text === CLOSING) {
-      this.#leave();
-      return undefined;
-    }
+    const room = this.#pass(text);
+    this.#heartbeat.heard(room === ROOM ? undefined : room);
+    return room;
+  }
+
+  #pass(text: string): void | Room {
+    if (text.startsWith(PONG)) return undefined;
+    if (text === CLOSING) return this.#leave();
     this.#conversation.toClient(text);
     return this.#options.client.send(text);
   }
@@ -122,6 +142,7 @@ export class McpRelay implements Sink<string> {
 
   #takeOver(): void {
     if (this.#opening !== undefined || this.#isClosed) return;
+    this.#heartbeat[Symbol.dispose]();
     const opening = this.#goOn();
     this.#opening = opening.catch(() => {});
     opening.catch((error: unknown) => this.#failed.reject(error));

@@ -188,7 +188,7 @@ function lostAnswer(idText: string, { text }: OpenRequest): string {
   const isStateless = _meta !== undefined && JSON.stringify(_meta).includes('/protocolVersion"');
   const result = {
     ...errorResult(
-      `The gateway that worked on this call has ended. Nobody knows whether '${String(name)}' has ` +
+      `The gateway that worked on this call has ended, or does not answer. Nobody knows whether '${String(name)}' has ` +
         "done what it was called for. Check that before you call it again.",
     ),
     ...(isStateless ? { resultType: "complete" } : {}),

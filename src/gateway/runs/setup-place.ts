@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { currentSession } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { OpenSetupPlace, SetupPlace } from "../../run/environment/run-steps.ts";
@@ -54,7 +55,7 @@ export function setupPlaces(
         const env = { ...own, ...SAFE };
         const program = { ...shellFor(options.env, command), env, cwd: folder };
         const takes = (listener: unknown): void => egress.serve(listener as never);
-        return OwnedChild.start({ ...sandbox.wrap(program), takes });
+        return OwnedChild.start({ ...sandbox.wrap(program), takes, serves: currentSession() });
       },
       [Symbol.asyncDispose]: async () => {
         egress[Symbol.dispose]();
@@ -70,7 +71,8 @@ function unconfined(
   more: Readonly<Record<string, string>>,
 ): SetupPlace {
   return {
-    start: (command) => OwnedChild.start({ ...shellFor(more, command), env, cwd }),
+    start: (command) =>
+      OwnedChild.start({ ...shellFor(more, command), env, cwd, serves: currentSession() }),
     [Symbol.asyncDispose]: async () => {},
   };
 }

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { Lazy } from "../../base/lazy.ts";
 import type { Reach } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
@@ -65,8 +67,13 @@ export function localSharing(data: string): SessionSharing {
     const { reachHolder } = await import("./holder-socket.ts");
     return await reachHolder(data, holder, principal);
   };
+  const isStopped = async (holder: string): Promise<boolean> => {
+    const { Holder, HOLDERS } = await import("../../store/holder.ts");
+    using holders = Holder.at(join(data, HOLDERS));
+    return holders.isStopped(holder);
+  };
   return {
-    holders: { reach },
+    holders: { reach, isStopped },
     open: async (options) => {
       const { openLocalSessions } = await import("./local-sharing.ts");
       return await openLocalSessions(data, options);

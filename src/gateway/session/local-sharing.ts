@@ -1,3 +1,5 @@
+import { background } from "../../base/background.ts";
+import { BEAT, eachInterval } from "../../base/limit/heartbeat.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { HolderSocket } from "./holder-socket.ts";
@@ -6,9 +8,13 @@ import type { SharedSessions, SharingOptions } from "./session-sharing.ts";
 /** Opens the sessions of a data folder, which all processes of its user share. */
 export async function openLocalSessions(
   data: string,
-  { log, limits }: SharingOptions,
+  { log, limits, lost }: SharingOptions,
 ): Promise<SharedSessions> {
-  const store = await SessionLog.open(data);
+  const store = await SessionLog.open(data, { lost });
+  // Nobody takes a session from a process that answers. After it was stopped, it looks.
+  const looks = eachInterval(BEAT, (isLate) => {
+    if (isLate) background(store.confirm(), "Looking which sessions were taken over");
+  });
   const { database, holder } = store;
   return {
     store,
@@ -17,6 +23,9 @@ export async function openLocalSessions(
     holderOf: (id) => store.holderOf(id),
     openReader: () => SessionReader.open(data),
     letIn: (serve) => HolderSocket.open({ data, holder, limits, log, serve }),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(looks);
+      await store[Symbol.asyncDispose]();
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-import { background } from "../../base/background.ts";
+import { background, currentSession } from "../../base/background.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { McpServer } from "../../session/agent.ts";
@@ -27,7 +27,7 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
       offer,
       folder: join(data, "session-servers"),
       log,
-      open: openUntil(revoked),
+      open: openUntil(revoked, currentSession()),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
     offer.waitFor(upstreams);
@@ -47,9 +47,9 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
 }
 
 /** Kills the servers of a session at once when the token of its owner is revoked. */
-function openUntil(revoked: Stop): OpenLink {
+function openUntil(revoked: Stop, serves: string | undefined): OpenLink {
   return async (settings, events, limits) => {
-    const link = await openLink(settings, events, limits);
+    const link = await openLink(settings, events, limits, { serves });
     const listener = { stopped: () => link.kill?.() };
     revoked.add(listener);
     background(

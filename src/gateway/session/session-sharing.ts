@@ -13,7 +13,10 @@ import type { Channel, ChannelLimits } from "../../wire/channel.ts";
  */
 export interface SessionSharing {
   /** How doors find the holders of sessions. */
-  readonly holders: { readonly reach: Reach } & Pick<AcpDoorOptions, "home" | "takeOverWithin">;
+  readonly holders: { readonly reach: Reach } & Pick<
+    AcpDoorOptions,
+    "home" | "takeOverWithin" | "isStopped"
+  >;
   open(options: SharingOptions): Promise<SharedSessions>;
 }
 

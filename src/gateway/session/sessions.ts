@@ -67,7 +67,10 @@ export async function openSessions(
     await sharing.open({
       limits,
       log: house.log,
-      lost: (id) => background(sessions.abandon(id), "Leaving a session that was taken over"),
+      lost: (id) => {
+        house.log.warn("session.taken-over", { session: id });
+        background(sessions.abandon(id), "Leaving a session that was taken over");
+      },
     }),
   );
   const { store, database, holder } = shared;
@@ -75,7 +78,7 @@ export async function openSessions(
   opening.defer(() => house.observers?.flush());
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
-  const agents = opening.use(new Agents(house, { offer, audit }, options.traffic));
+  const agents = opening.use(new Agents(house, { offer, audit }, holder, options.traffic));
   const notices = await openNotices(house);
   if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(house.config);
@@ -203,11 +206,18 @@ async function letOthersIn(
 class Agents implements AsyncDisposable {
   readonly #house: House;
   readonly #builtIn: OpenBuiltInOptions;
+  readonly #holder: string;
   readonly #made = new Map<string, Promise<Agent>>();
   readonly #traffic: TrafficRing | undefined;
 
-  constructor(house: House, builtIn: OpenBuiltInOptions, traffic: TrafficRing | undefined) {
+  constructor(
+    house: House,
+    builtIn: OpenBuiltInOptions,
+    holder: string,
+    traffic: TrafficRing | undefined,
+  ) {
     this.#house = house;
+    this.#holder = holder;
     this.#traffic = traffic;
     this.#builtIn = builtIn;
   }
@@ -245,7 +255,8 @@ class Agents implements AsyncDisposable {
       const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
       const limits = config.limits.messages;
       const tap = (agent: string) => this.#traffic?.connection("agent", agent);
-      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap });
+      const serves = this.#holder;
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap, serves });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");

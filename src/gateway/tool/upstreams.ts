@@ -198,7 +198,7 @@ class HouseOffer implements OpenedOffer {
         const resolved = await withReferences(settings, references);
         const { isAddress } = await import("../../upstream/settings.ts");
         const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
-        return openLink(resolved, events, limits, tokens);
+        return openLink(resolved, events, limits, { authorization: tokens });
       },
     });
     this.offer.waitFor(upstreams);

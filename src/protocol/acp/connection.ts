@@ -15,7 +15,7 @@ import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
 import type { LazyLinks } from "./relay/lazy-links.ts";
-import type { InitializeParams } from "./schema.gen.ts";
+import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
 
@@ -39,6 +39,7 @@ export class AcpConnection implements SessionClient {
   #isGone = false;
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
+  readonly #opened = new Map<string, OldSessionParams>();
   #introduction: InitializeParams = { protocolVersion: 1 };
   #links: LazyLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
@@ -173,11 +174,15 @@ export class AcpConnection implements SessionClient {
     return room === ROOM ? undefined : room;
   }
 
-  lagged(sessionId: string, after: number): void {
-    const _meta = { trunkline: { lagged: { after, next: "session/resume" } } };
-    const update = { sessionUpdate: "session_info_update", _meta };
-    const shown = { seq: after, kind: update.sessionUpdate, text: JSON.stringify(update) };
-    background(this.show(sessionId, shown), "Telling a client");
+  /** Remembers how the client opened a session, in case another process takes it. */
+  opened(params: OldSessionParams): void {
+    this.#opened.set(params.sessionId, params);
+  }
+
+  taken(sessionId: string, after: number): void {
+    const params = this.#opened.get(sessionId);
+    if (params === undefined || this.#isGone) return;
+    background(this.#links?.rejoin(params, after), "Following a session");
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {

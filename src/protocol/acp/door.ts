@@ -11,7 +11,7 @@ import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import { holderOf, unknownSession } from "../../session/session-error.ts";
+import { holderOf, isSilent, unknownSession } from "../../session/session-error.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
@@ -38,6 +38,8 @@ export interface AcpDoorOptions {
     params: NewSessionParams,
     principal: Principal,
   ) => Promise<SessionSetup | undefined>;
+  /** Whether a process that has sessions open is known to be stopped. */
+  readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
   /** Reaches processes that have sessions open; without it, only sessions that are free can be opened. */
   readonly reach?: Reach | undefined;
   /**
@@ -151,7 +153,15 @@ export class AcpDoor {
   ): Promise<unknown> {
     const { method, state: client } = call;
     const { takeOverWithin = NOTICED_WITHIN } = this.options;
-    const until = performance.now() + takeOverWithin;
+    let until = performance.now() + takeOverWithin;
+    const silent = new Set<string>();
+    const deposeSilent = async (error: unknown, holder: string): Promise<void> => {
+      if (!isSilent(error) || silent.has(holder)) return;
+      silent.add(holder);
+      const id = sessionOf(given);
+      if (id !== undefined) await (await this.about(id, client)).depose(id, holder);
+      until = performance.now() + takeOverWithin;
+    };
     const progress: Progress = { shown: 0 };
     // Also where another process opens the session: this one shows its events to the client.
     if (OPENING.has(method)) client.countEvents((given as HomeParams)._meta);
@@ -164,6 +174,7 @@ export class AcpDoor {
       } catch (error) {
         if (!isGone(error)) throw error;
         failure = error;
+        await deposeSilent(error, home ?? "");
       }
       try {
         return await here(continued(given, progress.shown));
@@ -183,6 +194,7 @@ export class AcpDoor {
           } catch (lost) {
             // It may have ended: then the session can be opened here, once the system has noticed.
             if (!isGone(lost)) throw lost;
+            await deposeSilent(lost, holder);
           }
         }
       }
@@ -305,5 +317,6 @@ function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
       throw RpcError.of(STANDARD.invalidParams, why);
     }),
     door.serve(METHODS.logout, () => ({})),
+    route(METHODS.ping, () => ({})),
   ];
 }

@@ -113,6 +113,8 @@ export const METHODS = {
   /** Answers a permission request that the client was not asked itself, such as from a notification. */
   answer: method<AnswerParams, JsonObject>("_session/answer", { check: checkAnswerParams }),
   cancel: method<SessionParams>("session/cancel", session),
+  /** Asks another of our processes whether it still answers. */
+  ping: method<JsonObject, JsonObject>("_trunkline/ping"),
 } as const;
 
 export interface QueuedParams {

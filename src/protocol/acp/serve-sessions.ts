@@ -43,6 +43,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
       const session = await sessions.fork(params.sessionId, setup, last, state.principal);
+      state.opened({ ...params, sessionId: session.id });
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
@@ -99,6 +100,7 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
+    state.opened({ ...params, sessionId: session.id });
     attachLater(session, state);
     return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
   };
@@ -118,6 +120,7 @@ export async function reopenSession(
   const { sessionId, _meta } = params;
   const sessions = await door.about(sessionId, client);
   client.takeRole(sessionId, _meta);
+  client.opened(params);
   const { after } = ours(_meta);
   const open = await sessions.current(sessionId, typeof after === "number" ? after : 0);
   if (open !== undefined) return open;

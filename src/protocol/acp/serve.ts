@@ -64,7 +64,7 @@ export class AcpConversation {
 }
 
 function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLinks | undefined {
-  const { reach, takeOverWithin, relayed } = door.options;
+  const { reach, isStopped, takeOverWithin, relayed } = door.options;
   if (reach === undefined) return undefined;
   const linked: LinkedClient = {
     principal: client.principal,
@@ -82,13 +82,13 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
       await session.replayTo(client, after);
       client.showState(session.id, session.isRunning);
     },
-    lagged: (id, after) => client.lagged(id, after),
+    depose: async (id, holder) => (await door.about(id, client)).depose(id, holder),
     endOf: async (id, prompt, after) => {
       const { origin } = client;
       return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);
     },
   };
-  return new LazyLinks({ reach, takeOverWithin, relayed, client: linked, send });
+  return new LazyLinks({ reach, isStopped, takeOverWithin, relayed, client: linked, send });
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

@@ -1,5 +1,5 @@
 import { background } from "../../base/background.ts";
-import { Attachment, type Backlog } from "./attachment.ts";
+import { Attachment, type AttachmentOptions } from "./attachment.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
 /** Something that the clients of a session are asked until one has answered. */
@@ -13,15 +13,13 @@ export interface Asked<T> {
 
 /** The clients that are attached to a session, and what they were asked. */
 export class Attachments {
-  readonly #sessionId: string;
-  readonly #backlog: Backlog;
+  readonly #options: AttachmentOptions;
   readonly #attachments = new Map<SessionClient, Attachment>();
   readonly #pending = new Set<Asked<unknown>>();
   #leftAt = performance.now();
 
-  constructor(sessionId: string, backlog: Backlog) {
-    this.#sessionId = sessionId;
-    this.#backlog = backlog;
+  constructor(options: AttachmentOptions) {
+    this.#options = options;
   }
 
   /** All attached clients, `first` before the others. */
@@ -47,15 +45,17 @@ export class Attachments {
   /** Shows the client all updates after the event `last`, and asks it what nobody has answered. */
   attach(client: SessionClient, last: number): void {
     this.#attachments.get(client)?.end();
-    const attachment = new Attachment(client, this.#sessionId, last, this.#backlog);
-    this.#attachments.set(client, attachment);
+    this.#attachments.set(client, new Attachment(client, last, this.#options));
     for (const pending of this.#pending) pending.ask(client);
   }
 
-  detach(client: SessionClient): void {
-    this.#attachments.get(client)?.end();
+  /** Returns the number of the last event that the client was shown. */
+  detach(client: SessionClient): number {
+    const attachment = this.#attachments.get(client);
+    attachment?.end();
     if (this.#attachments.delete(client)) this.#leftAt = performance.now();
     for (const pending of this.#pending) pending.forget(client);
+    return attachment?.last ?? 0;
   }
 
   showTo(client: SessionClient, shown: ShownUpdate): void {

@@ -27,7 +27,11 @@ export class Audience {
     this.#sessionId = sessionId;
     this.#store = store;
     this.#limits = limits;
-    this.attachments = new Attachments(sessionId, limits.backlog);
+    const { backlog } = limits;
+    this.attachments = new Attachments({
+      ...{ sessionId, backlog },
+      missed: (client, after, upTo) => this.#missed(client, after, upTo),
+    });
     this.delivery = new Delivery(last, {
       rate: limits.updateRate,
       maxSize: limits.updateSize,
@@ -88,6 +92,17 @@ export class Audience {
     this.attach(client);
   }
 
+  /** The updates that an attached client has missed. */
+  async *#missed(client: SessionClient, after: number, upTo: number): AsyncGenerator<ShownUpdate> {
+    const { notices } = client.capabilities;
+    const maxBytes = roomIn(this.#limits.updateSize);
+    const origin = client.isEchoed === true ? undefined : client.origin;
+    const options = { upTo, notices, maxBytes, origin, isAttached: true };
+    for await (const { seq, update } of replay(this.#store.read(this.#sessionId, after), options)) {
+      if (isFor(client, update.sessionUpdate)) yield* this.#shownAs(seq, update, true);
+    }
+  }
+
   /** Sends one client an update that is not stored. */
   tell(client: SessionClient, update: SessionUpdate): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
@@ -102,9 +117,13 @@ export class Audience {
     }
   }
 
-  close(): void {
+  /** Detaches all clients. If another process has the session now, they go on there. */
+  close(isTaken: boolean): void {
     this.delivery.close();
-    for (const client of this.attachments.clients()) this.attachments.detach(client);
+    for (const client of this.attachments.clients()) {
+      const last = this.attachments.detach(client);
+      if (isTaken) client.taken?.(this.#sessionId, last);
+    }
   }
 
   #keep(early: ShownUpdate[], shown: ShownUpdate): void {
@@ -126,8 +145,8 @@ export class Audience {
     return room;
   }
 
-  #shownAs(seq: number, update: SessionUpdate): readonly ShownUpdate[] {
-    const pending = { seq, kind: update.sessionUpdate, text: "", update };
+  #shownAs(seq: number, update: SessionUpdate, isInLog = false): readonly ShownUpdate[] {
+    const pending = { seq, kind: update.sessionUpdate, text: "", update, isInLog };
     return toShown(pending, this.#limits.updateSize);
   }
 }

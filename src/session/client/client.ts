@@ -24,8 +24,8 @@ export interface SessionClient {
    * there is. Updates sent before it resolves are buffered.
    */
   show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
-  /** Tells a client that fell too far behind to resume: until then it gets no updates of the session. */
-  lagged(sessionId: string, after: number): void;
+  /** Another process has taken the session. The client was shown its events up to `after`. */
+  taken?(sessionId: string, after: number): void;
   /** Sends a request. Rejects with the error that the client answered. */
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown>;
 }
@@ -65,4 +65,6 @@ export interface ShownUpdate {
   readonly kind: string;
   /** The JSON text of the update. */
   readonly text: string;
+  /** The log has it as an update, so that it can be read there again. */
+  readonly isInLog?: boolean | undefined;
 }

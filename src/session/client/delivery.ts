@@ -74,9 +74,9 @@ export class Delivery {
     }
     const before = this.#waiting.at(-1);
     const merged =
-      before === undefined || before.except !== pending.except
+      before?.except !== pending.except || before?.isInLog !== pending.isInLog
         ? undefined
-        : mergeUpdates(before.update, pending.update, roomIn(this.#options.maxSize));
+        : before && mergeUpdates(before.update, pending.update, roomIn(this.#options.maxSize));
     if (merged === undefined) this.#waiting.push(pending);
     else this.#waiting[this.#waiting.length - 1] = { ...pending, update: merged, text: "" };
     this.#wait();
@@ -155,9 +155,9 @@ export class Delivery {
 
 /** The messages for an update: one, or several where it exceeds the size limit. */
 export function toShown(pending: PendingUpdate, maxSize: number): ShownUpdate[] {
-  const { seq, kind } = pending;
+  const { seq, kind, isInLog } = pending;
   const text = pending.text === "" ? jsonOf(pending.update) : pending.text;
-  if (fits(text, maxSize)) return [{ seq, kind, text }];
+  if (fits(text, maxSize)) return [{ seq, kind, text, isInLog }];
   const parts = fitUpdate(parsedUpdate(pending.update), text, maxSize);
-  return parts.map((part) => ({ seq, kind, text: JSON.stringify(part) }));
+  return parts.map((part) => ({ seq, kind, text: JSON.stringify(part), isInLog }));
 }

@@ -7,7 +7,10 @@ const VERBATIM = 400;
 
 export interface ReplayOptions {
   readonly upTo: number;
+  /** Whether the client shows notices, in one of which it is told of a turn that was interrupted. */
   readonly notices: boolean;
+  /** The client is attached, and has been told of the ends of turns. */
+  readonly isAttached?: boolean;
   readonly maxBytes: number;
   /** Prompts of this client are left out: it knows them, since it has sent them. */
   readonly origin?: string | undefined;
@@ -35,6 +38,7 @@ export async function* replay(
     const event = message as SessionEvent;
     if (event.kind === "prompt" && event.origin !== undefined && event.origin === options.origin)
       continue;
+    if (event.kind === "end" && options.isAttached === true) continue;
     if (event.kind === "setting") hasChanged = true;
     for (const update of updatesOf(event, options.notices)) {
       if (held === undefined) {
@@ -66,8 +70,7 @@ export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[
         messageId: event.messageId ?? event.turnId,
       }));
     case "update":
-      // Only the current commands matter; they are sent after the replay.
-      return event.update.sessionUpdate === "available_commands_update" ? [] : [event.update];
+      return isReplayed(event.update) ? [event.update] : [];
     case "end":
       return event.stopReason === "interrupted" ? [interruption(event, notices)] : [];
     case "permission":
@@ -75,6 +78,11 @@ export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[
     case "setting":
       return [];
   }
+}
+
+/** Only the current commands matter; they are sent after the replay. */
+export function isReplayed({ sessionUpdate }: SessionUpdate): boolean {
+  return sessionUpdate !== "available_commands_update";
 }
 
 /** Says that a turn was interrupted, as a notice or as text where the client shows no notices. */

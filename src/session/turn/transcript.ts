@@ -4,6 +4,7 @@ import type { Delivery, PendingUpdate } from "../client/delivery.ts";
 import { jsonOf } from "../client/text-chunk.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
 import type { Appended, SessionStore } from "../store.ts";
+import { isReplayed } from "./replay.ts";
 
 const NOTHING: readonly SessionUpdate[] = [];
 
@@ -48,7 +49,8 @@ export class Transcript {
     } = this.#append("agent", `{"kind":"update","update":${text}}`);
     if (failure !== undefined) return stored;
     const kind = update.sessionUpdate;
-    this.#entries.push({ seq, kind, text, update, except: undefined });
+    const isInLog = isReplayed(update);
+    this.#entries.push({ seq, kind, text, update, except: undefined, isInLog });
     const { room } = this.#delivery;
     if (room === undefined) return stored;
     const roomy = stored.then(() => room);
@@ -66,8 +68,9 @@ export class Transcript {
     const { failure, last: seq, stored } = this.#append(directionOf(event), JSON.stringify(event));
     if (failure !== undefined) return stored;
     if (shows.length === 0) this.#entries.push(seq);
+    const isInLog = event.kind === "prompt";
     for (const update of shows) {
-      this.#entries.push({ seq, kind: update.sessionUpdate, text: "", update, except });
+      this.#entries.push({ seq, kind: update.sessionUpdate, text: "", update, except, isInLog });
     }
     return stored;
   }

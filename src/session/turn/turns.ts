@@ -12,7 +12,7 @@ import type { SessionLimits } from "../limits.ts";
 import type { NoticedEnd } from "../notice.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
-import { SessionError } from "../session-error.ts";
+import { notHeld, SessionError } from "../session-error.ts";
 import { WriteAgain } from "../write-again.ts";
 import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
@@ -63,7 +63,7 @@ export class Turns {
   readonly #asked = new Map<PromptOptions, Promise<TurnEnd>>();
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
-  #isStopping = false;
+  #stopping: Error | undefined;
   #cancels = 0;
   /** A turn that has ended, but whose end could not be stored yet. */
   #unended: UnendedTurn | undefined;
@@ -139,9 +139,9 @@ export class Turns {
     this.#options.audience.attachments.cancelAsking();
   }
 
-  /** The program stops: a running turn ends as interrupted, unless it was cancelled. */
-  stop(): void {
-    if (this.#running?.isCancelled === false) this.#isStopping = true;
+  /** The program stops, or another has the session: a running turn ends as interrupted, unless cancelled. */
+  stop(why: Error = STOPPED): void {
+    if (this.#running?.isCancelled === false) this.#stopping = why;
   }
 
   async end(): Promise<void> {
@@ -243,9 +243,9 @@ export class Turns {
       await notes.keep(begun, { ...titled, updated: Date.now() });
       await this.#recordPrompt(turn, turn.prompt, turn.prompter);
     } catch (error) {
-      // There is no turn without its prompt.
+      // There is no turn without its prompt. Where another process has the session, it gets the prompt.
       await this.#noteEnd();
-      throw error;
+      throw notHeld(sessionId, error);
     }
     inserted?.(turn.id);
     this.#announce(turn, "running");
@@ -265,10 +265,10 @@ export class Turns {
     const budget = await meter?.end(end?.usage);
     if (turn.failure !== undefined) {
       end = undefined;
-      failure = turn.failure;
-    } else if (this.#isStopping) {
+      failure = this.#stopping ?? turn.failure;
+    } else if (this.#stopping !== undefined) {
       end = undefined;
-      failure = STOPPED;
+      failure = this.#stopping;
     } else if (turn.isCancelled) {
       end = { ...end, stopReason: "cancelled" };
     } else if (turn.spentReason !== undefined) {

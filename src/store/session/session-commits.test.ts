@@ -17,18 +17,18 @@ class Rig implements AsyncDisposable {
   private constructor(folder: SampleFolder, database: Database) {
     this.folder = folder;
     this.database = database;
-    this.commits = new SessionCommits(database);
+    this.commits = new SessionCommits(database, () => new Error("taken"));
     this.disk = new DiskFaults(folder.path);
   }
 
   static async open(): Promise<Rig> {
     const folder = await SampleFolder.create();
-    const session = "CREATE TABLE session (id INTEGER PRIMARY KEY)";
-    const rows = "INSERT INTO session VALUES (1), (2)";
+    const session = "CREATE TABLE session (id INTEGER PRIMARY KEY, epoch INTEGER)";
+    const rows = "INSERT INTO session VALUES (1, 7), (2, 7)";
     const migration = `${session}; ${rows}; ${PAGES}`;
     const rig = new Rig(folder, await Database.open(join(folder.path, "s.sqlite"), [migration]));
-    rig.commits.begin(1, 0);
-    rig.commits.begin(2, 0);
+    rig.commits.begin(1, 0, 7);
+    rig.commits.begin(2, 0, 7);
     return rig;
   }
 

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
-import { type Direction, lineOf, type Page, writePages } from "./session-pages.ts";
+import { type Direction, type HeldPage, lineOf, writeHeldPages } from "./session-pages.ts";
 
 /** Commits block the thread, so they take at most one part in so many of the time. */
 const SHARE = 4;
@@ -26,11 +26,13 @@ export interface AppendedPage extends Appended {
 interface Writer {
   /** Number of its last event. */
   last: number;
+  /** Grows with each process that takes the session. Events of an earlier epoch are refused. */
+  epoch: number;
   /** Events for the next commit. */
   page: PendingPage | undefined;
 }
 
-class PendingPage implements Page, AppendedPage {
+class PendingPage implements HeldPage, AppendedPage {
   readonly session: number;
   readonly first: number;
   readonly writer: Writer;
@@ -54,6 +56,10 @@ class PendingPage implements Page, AppendedPage {
     promise.catch(() => {});
   }
 
+  get epoch(): number {
+    return this.writer.epoch;
+  }
+
   fail(error: Error): void {
     this.failure = error;
     this.#reject(error);
@@ -69,6 +75,7 @@ class PendingPage implements Page, AppendedPage {
  */
 export class SessionCommits {
   readonly #database: Database;
+  readonly #lost: (session: number) => Error;
   readonly #writers = new Map<number, Writer>();
   #pages = new Set<PendingPage>();
   #running: Promise<void> | undefined;
@@ -76,13 +83,17 @@ export class SessionCommits {
   #endedAt = -Infinity;
   #cost = 1;
 
-  constructor(database: Database) {
+  /** `lost` is called for each session that another process has taken. It returns the error of its events. */
+  constructor(database: Database, lost: (session: number) => Error) {
     this.#database = database;
+    this.#lost = lost;
   }
 
   /** Accepts events of a session, whose last event has the number `last`. */
-  begin(session: number, last: number): void {
-    if (!this.#writers.has(session)) this.#writers.set(session, { last, page: undefined });
+  begin(session: number, last: number, epoch: number): void {
+    const writer = this.#writers.get(session);
+    if (writer === undefined) this.#writers.set(session, { last, epoch, page: undefined });
+    else writer.epoch = epoch;
   }
 
   /** Accepts no more events of a session. */
@@ -135,7 +146,11 @@ export class SessionCommits {
     for (const { writer } of pages) writer.page = undefined;
     const began = performance.now();
     try {
-      await this.#database.change((database) => writePages(database, pages));
+      const lost = await this.#database.change((database) => writeHeldPages(database, pages));
+      for (const page of lost) {
+        pages.delete(page);
+        this.#fail(page, this.#lost(page.session));
+      }
       for (const page of pages) page.resolve();
     } catch (error) {
       for (const page of pages) this.#fail(page, error as Error);

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { endServed } from "../../base/process/process-tree.ts";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { HeldElsewhere } from "./held-elsewhere.ts";
@@ -79,6 +80,7 @@ export const SESSION_MIGRATIONS = [
   USAGE,
   REPLICAS,
   RULES_OF_SUBJECTS,
+  "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Milliseconds until a failed release of a session is retried. */
@@ -87,33 +89,44 @@ const RETRY_RELEASE = 1_000;
 /** Characters that are read from the log at a time. */
 const READ = 256 * 1024;
 
+export interface SessionLogOptions {
+  /** What is stored need not survive a power failure, since it is stored elsewhere too. */
+  readonly isHasty?: boolean;
+  /** Called when another process has taken a session that is held here. */
+  readonly lost?: (id: string) => void;
+}
+
 /**
  * Stores sessions and their events, which are numbered within their session and never changed. Only the
- * process that holds a session may append to it.
+ * process that holds a session may append to it. Whoever takes a session begins an epoch, and what is
+ * written in an earlier one is refused: a process that was stopped does not know that it was deposed.
  */
 export class SessionLog implements AsyncDisposable {
   readonly database: Database;
   readonly #commits: SessionCommits;
   readonly #holder: Holder;
-  /** Sessions whose release is not on disk yet. */
-  readonly #leaving = new Set<number>();
+  readonly #lost: (id: string) => void;
+  /** Sessions that are held here, by their keys. */
+  readonly #held = new Map<number, Hold>();
+  /** Sessions whose release is not on disk yet, and their epochs. */
+  readonly #leaving = new Map<number, number>();
   #retry: NodeJS.Timeout | undefined;
 
-  private constructor(database: Database, holder: Holder) {
+  private constructor(database: Database, holder: Holder, lost: (id: string) => void) {
     this.database = database;
     this.#holder = holder;
-    this.#commits = new SessionCommits(database);
+    this.#lost = lost;
+    this.#commits = new SessionCommits(database, (key) => this.#lose(key));
   }
 
-  /** `isHasty`: what is stored need not survive a power failure, since it is stored elsewhere too. */
   static async open(
     data: string,
-    { isHasty = false }: { readonly isHasty?: boolean } = {},
+    { isHasty = false, lost = () => {} }: SessionLogOptions = {},
   ): Promise<SessionLog> {
     const path = join(data, "sessions.sqlite");
     const options = { pageSize: PAGE_SIZE, isHasty };
     const database = await Database.open(path, SESSION_MIGRATIONS, options);
-    return new SessionLog(database, Holder.at(join(data, HOLDERS)));
+    return new SessionLog(database, Holder.at(join(data, HOLDERS)), lost);
   }
 
   /** The id under which this process holds sessions. */
@@ -132,8 +145,7 @@ export class SessionLog implements AsyncDisposable {
    * ids of sessions that other agents have begun stay the same.
    */
   async create(session: NewSession): Promise<HeldSession> {
-    const held = await this.database.change((database) => this.#insert(database, session));
-    return this.#begin(held);
+    return this.#begin(await this.database.change((database) => this.#insert(database, session)));
   }
 
   /** Creates a session with a copy of another's events, up to `upTo`. */
@@ -150,14 +162,53 @@ export class SessionLog implements AsyncDisposable {
 
   /** Opens a session to append to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
+    // Looked at first, since a holder that is stopped may keep others from changing anything.
+    await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
-      const { key, record, holder } = this.#rowOf(database, id);
-      if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
-      database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(this.#holder.id, key);
-      return { key, record, last: lastOf(database, key) };
+      const { key, record } = this.#freeRowOf(database, id);
+      const row = database
+        .prepare("UPDATE session SET holder = ?, epoch = epoch + 1 WHERE id = ? RETURNING epoch")
+        .get(this.#holder.id, key);
+      return { key, record, last: lastOf(database, key), epoch: Number(row?.epoch) };
     });
     return this.#begin(held);
+  }
+
+  /**
+   * Takes a session from a process that lives and does not answer: refuses its later writes, ends what it
+   * had started for the session, and releases the session. Throws "conflict" where that cannot be done.
+   */
+  async depose(id: string, holder: string): Promise<void> {
+    const pid = this.#holder.pidOf(holder);
+    const deposed = await this.database.change((database) => {
+      const row = this.#rowOf(database, id);
+      if (row.holder !== holder || !row.record.isHeld || holder === this.#holder.id) return undefined;
+      // A process of a version without epochs would write on.
+      if (pid === undefined || row.epoch === 0) throw unanswered(id, holder);
+      const epoch = row.epoch + 1;
+      database.prepare("UPDATE session SET epoch = ? WHERE id = ?").run(epoch, row.key);
+      return { key: row.key, epoch };
+    });
+    if (deposed === undefined || pid === undefined) return;
+    await endServed([id, holder], pid);
+    const { key, epoch } = deposed;
+    await this.database.change((database) => {
+      database
+        .prepare("UPDATE session SET holder = NULL WHERE id = ? AND holder = ? AND epoch = ?")
+        .run(key, holder, epoch);
+    });
+  }
+
+  /** Looks whether other processes have taken sessions that are held here, and tells who has them open. */
+  async confirm(id?: string): Promise<void> {
+    const lost = await this.database.read((database) => {
+      const find = database.prepare("SELECT epoch FROM session WHERE id = ?");
+      return [...this.#held].filter(
+        ([key, held]) =>
+          (id === undefined || held.id === id) && find.get(key)?.epoch !== held.epoch,
+      );
+    });
+    for (const [key, { epoch }] of lost) if (this.#held.get(key)?.epoch === epoch) this.#lose(key);
   }
 
   /**
@@ -194,7 +245,9 @@ export class SessionLog implements AsyncDisposable {
   async release(key: number): Promise<void> {
     await this.flush();
     this.#commits.end(key);
-    this.#leaving.add(key);
+    const held = this.#held.get(key);
+    this.#held.delete(key);
+    if (held !== undefined) this.#leaving.set(key, held.epoch);
     await this.#releaseAll();
   }
 
@@ -213,20 +266,28 @@ export class SessionLog implements AsyncDisposable {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void> {
     const { title, notes, updated } = change;
-    await this.database.change((database) => {
-      database
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    const { id, epoch } = held;
+    const isLost = await this.database.change((database) => {
+      const { changes } = database
         .prepare(
           `UPDATE session SET title = coalesce(?, title), notes = coalesce(?, notes),
-             updated = coalesce(?, updated) WHERE id = ? AND holder = ?`,
+             updated = coalesce(?, updated) WHERE id = ? AND epoch = ?`,
         )
         .run(
           title ?? null,
           notes === undefined ? null : JSON.stringify(notes),
           updated ?? null,
           key,
-          this.#holder.id,
+          epoch,
         );
+      return changes === 0;
     });
+    if (!isLost) return;
+    const failure = this.#lose(key);
+    const holder = await this.holderOf(id);
+    throw holder === undefined ? failure : new HeldElsewhere(id, holder);
   }
 
   find(id: string): Promise<SessionRecord | undefined> {
@@ -303,6 +364,7 @@ export class SessionLog implements AsyncDisposable {
       return key;
     });
     this.#commits.end(key);
+    this.#held.delete(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -313,23 +375,37 @@ export class SessionLog implements AsyncDisposable {
     this.#holder[Symbol.dispose]();
   }
 
-  #begin(held: HeldSession): HeldSession {
-    this.#leaving.delete(held.key);
-    this.#commits.begin(held.key, held.last);
+  #begin({ epoch, ...held }: HeldSession & { readonly epoch: number }): HeldSession {
+    const { key, last } = held;
+    this.#leaving.delete(key);
+    this.#held.set(key, { id: held.record.id, epoch, isLost: false });
+    this.#commits.begin(key, last, epoch);
     return held;
+  }
+
+  /** Another process has taken a session. Its events are refused from now on. */
+  #lose(key: number): Error {
+    const held = this.#held.get(key);
+    const { id = "" } = held ?? {};
+    if (held?.isLost === false) {
+      held.isLost = true;
+      this.#lost(id);
+    }
+    const why = "since this one did not answer for a while";
+    return new TrunklineError("closed", `Another Trunkline has taken session '${id}' over, ${why}.`);
   }
 
   async #releaseAll(): Promise<void> {
     clearTimeout(this.#retry);
-    const keys = [...this.#leaving];
+    const leaving = [...this.#leaving];
     try {
       await this.database.change((database) => {
         const release = database.prepare(
-          "UPDATE session SET holder = NULL WHERE id = ? AND holder = ?",
+          "UPDATE session SET holder = NULL WHERE id = ? AND epoch = ?",
         );
-        for (const key of keys) release.run(key, this.#holder.id);
+        for (const [key, epoch] of leaving) release.run(key, epoch);
       });
-      for (const key of keys) this.#leaving.delete(key);
+      for (const [key] of leaving) this.#leaving.delete(key);
     } catch (error) {
       this.#retry = setTimeout(() => {
         this.#releaseAll().catch(() => {});
@@ -338,23 +414,36 @@ export class SessionLog implements AsyncDisposable {
     }
   }
 
-  #insert(database: DatabaseSync, session: NewSession): HeldSession {
+  #insert(
+    database: DatabaseSync,
+    session: NewSession,
+  ): HeldSession & { readonly epoch: number } {
     const { id, cwd, agent, title, parent, notes } = session;
     const now = Date.now();
     const holder = this.#holder.id;
     const row = database
       .prepare(
-        `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder, epoch)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
          ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
            title = excluded.title, created = excluded.created, updated = excluded.updated,
-           parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL
+           parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL,
+           epoch = session.epoch + 1
            WHERE deleted IS NOT NULL
          RETURNING *`,
       )
       .get(id, cwd, agent, title ?? null, now, now, parent ?? null, JSON.stringify(notes), holder);
     if (row === undefined) throw new TrunklineError("conflict", `Session '${id}' exists already.`);
-    return { key: Number(row.id), record: this.#recordOf(row), last: 0 };
+    const { id: key, epoch } = row;
+    return { key: Number(key), record: this.#recordOf(row), last: 0, epoch: Number(epoch) };
+  }
+
+  #freeRowOf(database: DatabaseSync, id: string): StoredSession {
+    const row = this.#rowOf(database, id);
+    const { record, holder } = row;
+    if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
+    if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+    return row;
   }
 
   #rowOf(database: DatabaseSync, id: string): StoredSession {
@@ -363,7 +452,8 @@ export class SessionLog implements AsyncDisposable {
       throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
     }
     const holder = (row.holder as string | null) ?? "";
-    return { key: Number(row.id), record: this.#recordOf(row), holder };
+    const { id: key, epoch } = row;
+    return { key: Number(key), record: this.#recordOf(row), holder, epoch: Number(epoch) };
   }
 
   #recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
@@ -380,6 +470,20 @@ interface StoredSession {
   readonly key: number;
   readonly record: SessionRecord;
   readonly holder: string;
+  readonly epoch: number;
+}
+
+/** A session that this process holds. */
+interface Hold {
+  readonly id: string;
+  readonly epoch: number;
+  /** Another process has taken it. */
+  isLost: boolean;
+}
+
+function unanswered(id: string, holder: string): TrunklineError {
+  const where = `in another Trunkline (process ${holder.split("-", 1)[0]}), which does not answer`;
+  return new TrunklineError("conflict", `Session '${id}' is open ${where}. Continue or end it there.`);
 }
 
 export function fieldsOf(row: Readonly<Record<string, SQLOutputValue>>): SessionFields {

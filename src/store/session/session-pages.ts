@@ -19,6 +19,11 @@ export interface Page {
   lines: string;
 }
 
+/** The same of a session that this process holds. */
+export interface HeldPage extends Page {
+  readonly epoch: number;
+}
+
 /**
  * Each commit adds one row per session, not one per event, which would cost most of the time while text
  * streams. Rows are in order of their commits, so that a commit touches few pages of the file.
@@ -66,17 +71,31 @@ export function eventOf(line: string): LoggedEvent {
   return { seq, at, direction, message };
 }
 
+export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
+  const insert = database.prepare(
+    "INSERT INTO session_page (session, first, last, lines) VALUES (?, ?, ?, ?)",
+  );
+  for (const { session, first, last, lines } of pages) insert.run(session, first, last, lines);
+}
+
 const statements = new WeakMap<DatabaseSync, StatementSync>();
 
-export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
+/** Writes the pages of sessions that are still in the epoch in which they were held. Returns the others. */
+export function writeHeldPages<P extends HeldPage>(database: DatabaseSync, pages: Iterable<P>): P[] {
   let insert = statements.get(database);
   if (insert === undefined) {
     insert = database.prepare(
-      "INSERT INTO session_page (session, first, last, lines) VALUES (?, ?, ?, ?)",
+      `INSERT INTO session_page (session, first, last, lines)
+       SELECT id, ?, ?, ? FROM session WHERE id = ? AND epoch = ?`,
     );
     statements.set(database, insert);
   }
-  for (const { session, first, last, lines } of pages) insert.run(session, first, last, lines);
+  const lost: P[] = [];
+  for (const page of pages) {
+    const { session, epoch, first, last, lines } = page;
+    if (insert.run(first, last, lines, session, epoch).changes === 0) lost.push(page);
+  }
+  return lost;
 }
 
 /** The next events after `after`, in whole rows, until about so many characters are read. */

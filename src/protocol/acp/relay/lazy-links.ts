@@ -47,6 +47,11 @@ export class LazyLinks {
     return await (await this.#links.get()).request(...args);
   }
 
+  /** See `SessionLinks.rejoin`. */
+  async rejoin(...args: Parameters<SessionLinks["rejoin"]>): Promise<void> {
+    (await this.#links.get()).rejoin(...args);
+  }
+
   async close(): Promise<void> {
     await (await this.#links.opened())?.close();
   }

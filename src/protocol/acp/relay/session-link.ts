@@ -1,12 +1,13 @@
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { Heartbeat } from "../../../base/limit/heartbeat.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
+import { type Channel, ROOM, type Room, type Sink, type Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
-import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
+import { isObject, type JsonObject, METHODS, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
 export interface Asked {
@@ -32,8 +33,10 @@ export interface Joined {
   readonly waiting: string[];
   /** The link whose requests are sent again when there is another one. */
   lost?: SessionLink | undefined;
+  /** The holder that did not answer any more. It still has its lock, so it has to be deposed. */
+  silent?: string | undefined;
   /** Resolves when the session is open again, or cannot be opened. */
-  recovery?: Room;
+  recovery?: Room | undefined;
   /** Updates for the client that wait until its request has been answered. */
   shows: string[] | undefined;
 }
@@ -47,8 +50,12 @@ export interface LinkListener {
   told(text: string, sessionId: string): void | Room;
   /** The answer to a request of the client. `idText` is the JSON text of its id. */
   answered(idText: string, asked: Asked, text: string): void | Room;
-  /** The holder has ended. Its unanswered requests are lost. */
+  /** The holder has ended, or does not answer. Its unanswered requests are lost. */
   lost(): void;
+  /** See `HeartbeatOptions`. */
+  readonly isStopped?: (() => Promise<boolean>) | undefined;
+  /** Milliseconds between two looks whether the holder still answers. */
+  readonly beat?: number | undefined;
 }
 
 interface OwnRequest extends PromiseWithResolvers<unknown> {
@@ -57,6 +64,7 @@ interface OwnRequest extends PromiseWithResolvers<unknown> {
 
 const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
+const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: METHODS.ping.name, params: {} });
 
 let opened = 0;
 
@@ -74,12 +82,31 @@ export class SessionLink implements Sink<string> {
   readonly #asked = new Map<string, Asked>();
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
+  readonly #heartbeat: Heartbeat;
+  #isSilent = false;
   #isOver = false;
 
   constructor(channel: Channel<string>, listener: LinkListener) {
     this.#channel = channel;
     this.#listener = listener;
+    const { isStopped, beat: interval } = listener;
+    this.#heartbeat = new Heartbeat({
+      ...(interval === undefined ? {} : { interval }),
+      isStopped,
+      isWaiting: () => this.#own.size + this.#asked.size > 0,
+      // Holders of versions that do not know it answer too, with an error.
+      beat: () => channel.send(PING),
+      silent: () => {
+        this.#isSilent = true;
+        channel.abort(this.#failure);
+      },
+    });
     channel.receive(this);
+  }
+
+  /** It was given up because the holder did not answer. */
+  get isSilent(): boolean {
+    return this.#isSilent;
   }
 
   /** Unanswered requests of the client about a session, oldest first. */
@@ -101,7 +128,7 @@ export class SessionLink implements Sink<string> {
     params: unknown,
     heard: (result: unknown) => void = () => {},
   ): Promise<unknown> {
-    if (this.#isOver) return Promise.reject(holderEnded());
+    if (this.#isOver) return Promise.reject(this.#failure);
     // A random id, so that no request of the client has the same.
     const id = crypto.randomUUID();
     const answer = Promise.withResolvers<unknown>();
@@ -129,6 +156,12 @@ export class SessionLink implements Sink<string> {
   }
 
   message(text: string): void | Room {
+    const room = this.#take(text);
+    this.#heartbeat.heard(room === ROOM ? undefined : room);
+    return room;
+  }
+
+  #take(text: string): void | Room {
     if (text.startsWith(UPDATE)) {
       const end = text.indexOf('"', UPDATE.length);
       return this.#listener.told(text, text.slice(UPDATE.length, end));
@@ -146,17 +179,24 @@ export class SessionLink implements Sink<string> {
 
   end(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    for (const answer of this.#own.values()) answer.reject(holderEnded());
-    this.#own.clear();
+    this.#leave();
     this.#listener.lost();
   }
 
   async close(): Promise<void> {
-    this.#isOver = true;
-    for (const answer of this.#own.values()) answer.reject(holderEnded());
-    this.#own.clear();
+    this.#leave();
     await this.#channel[Symbol.asyncDispose]();
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    this.#heartbeat[Symbol.dispose]();
+    for (const answer of this.#own.values()) answer.reject(this.#failure);
+    this.#own.clear();
+  }
+
+  get #failure(): HolderGone {
+    return new HolderGone(this.#isSilent);
   }
 
   #answered(idText: string, text: string): void | Room {
@@ -213,8 +253,15 @@ function settle(request: OwnRequest, { result, error }: JsonObject): void {
   request.reject(new RpcError(Number(code), String(message), data));
 }
 
-function holderEnded(): TrunklineError {
-  return new TrunklineError("unavailable", "The process that has the session open has ended.");
+/** The process that has a session open has ended, or does not answer. */
+export class HolderGone extends TrunklineError {
+  readonly isSilent: boolean;
+
+  constructor(isSilent: boolean) {
+    const how = isSilent ? "does not answer" : "has ended";
+    super("unavailable", `The process that has the session open ${how}.`);
+    this.isSilent = isSilent;
+  }
 }
 
 /** The text of a request whose work belongs to a span. */

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
-import { LinksRig } from "../../../../test/support/links-rig.ts";
+import { BEAT, LinksRig } from "../../../../test/support/links-rig.ts";
+import { until } from "../../../../test/support/until.ts";
+import { TrunklineError } from "../../../base/errors.ts";
 import { ROOM } from "../../../wire/channel.ts";
 
 const LOADED = { "session/load": { _meta: { trunkline: { seq: 7 } } } };
@@ -260,7 +263,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual(ids, [1, 2]);
   });
 
-  it("tells a client after which event to resume a session that cannot be opened again", async () => {
+  it("tries again with the next message of a client whose session cannot be opened again", async () => {
     await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     // Another process has the session, and refuses to show it.
@@ -273,11 +276,76 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     rig.holder = "next";
     await holder.die();
     const { id } = await next.heard("session/resume");
-    assert.deepEqual(rig.lagged, []);
     next.say({ id, error: { code: -31902, message: "Session locked" } });
     const { error } = await rig.sent((message) => message["id"] === 1);
     assert.match(error.message, /locked/);
-    assert.deepEqual(rig.lagged, [{ sessionId: "s1", after: 9 }]);
+    rig.holder = undefined;
+    rig.say({ id: 2, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await rig.here.until(({ messages }) => messages.length === 1);
+    assert.deepEqual(rig.taken, [{ sessionId: "s1", after: 9 }]);
+  });
+
+  it("deposes a holder that is stopped, and answers what it was asked", async () => {
+    await using rig = new LinksRig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    holder.update("shown", 9);
+    await rig.sent(({ method }) => method === "session/update");
+    holder.isStopped = true;
+    rig.stopped.add("h");
+    rig.holder = "h";
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await rig.here.until(({ messages }) => messages.length === 1);
+    assert.deepEqual(rig.deposed, ["h"]);
+    assert.deepEqual(rig.taken, [{ sessionId: "s1", after: 9 }]);
+  });
+
+  it("says so if a holder does not answer and cannot be deposed", async () => {
+    await using rig = new LinksRig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    holder.isStopped = true;
+    rig.holder = "h";
+    rig.undeposable = new TrunklineError("conflict", "It is in another container.");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    // Nobody knows whether it is stopped, so it is given up later.
+    const { error } = await rig.sent(({ id }) => id === 1);
+    assert.match(error.message, /another container/);
+  });
+
+  it("deposes a holder that is stopped before it has answered at all", async () => {
+    await using rig = new LinksRig();
+    const holder = rig.holding("h");
+    holder.isStopped = true;
+    rig.stopped.add("h");
+    await assert.rejects(rig.join("h"), { code: "unavailable", isSilent: true });
+  });
+
+  it("does not give up a holder whose messages wait because the client reads slowly", async () => {
+    await using rig = new LinksRig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    const reads = Promise.withResolvers<void>();
+    rig.client.hold = reads.promise;
+    for (let at = 1; at < 5; at++) holder.update("x".repeat(1_000_000), at);
+    rig.stopped.add("h");
+    await delay(20 * BEAT);
+    rig.client.hold = undefined;
+    reads.resolve();
+    await rig.client.until(({ messages }) => messages.length === 4);
+    assert.deepEqual(rig.deposed, []);
+    assert.deepEqual(rig.taken, []);
+  });
+
+  it("ends at once if the client leaves while a holder does not answer", async () => {
+    const rig = new LinksRig();
+    const holder = rig.holding("h");
+    holder.isStopped = true;
+    const joining = assert.rejects(rig.join("h"), { code: "unavailable" });
+    await until(() => holder.pings > 0);
+    await rig[Symbol.asyncDispose]();
+    await joining;
   });
 
   it("answers a prompt also if it cannot be known how its turn ended", async () => {

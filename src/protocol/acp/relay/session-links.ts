@@ -6,7 +6,7 @@ import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
-import { holderOf } from "../../../session/session-error.ts";
+import { holderOf, isSilent } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
 import type { SendText } from "../connection.ts";
@@ -50,12 +50,16 @@ export interface LinkedClient {
   takeOver(params: OldSessionParams, after: number): Promise<void>;
   /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
   endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
-  /** Tells the client that it is shown no event after this one until it resumes the session. */
-  lagged(sessionId: string, after: number): void;
+  /** Takes a session from a process that does not answer. Throws if that cannot be done. */
+  depose(sessionId: string, holder: string): Promise<void>;
 }
 
 export interface SessionLinksOptions {
   readonly reach: Reach;
+  /** Whether a process is known to be stopped, as by Ctrl-Z. */
+  readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
+  /** Milliseconds between two looks whether a holder still answers. */
+  readonly beat?: number | undefined;
   /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
   readonly takeOverWithin?: number | undefined;
   /** Traces the prompts that are forwarded. */
@@ -90,12 +94,14 @@ const LEAVING: ReadonlySet<string> = new Set([
  * holds it. When that process ends, the session is opened here, or in the process that was faster.
  */
 export class SessionLinks {
-  readonly #reach: Reach;
+  readonly #options: SessionLinksOptions;
   readonly #takeOverWithin: number;
   readonly #relayed: RelayObserver | undefined;
   readonly #client: LinkedClient;
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
+  /** Links whose holder has not answered yet. */
+  readonly #opening = new Set<SessionLink>();
   readonly #joined = new Map<string, Joined>();
   readonly #channel: Channel<string>;
   readonly #own: Sink<string>;
@@ -104,7 +110,7 @@ export class SessionLinks {
   #isClosed = false;
 
   constructor(options: SessionLinksOptions) {
-    this.#reach = options.reach;
+    this.#options = options;
     this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
     this.#relayed = options.relayed;
     this.#client = options.client;
@@ -167,6 +173,7 @@ export class SessionLinks {
     const links = [...this.#links.values()];
     this.#links.clear();
     this.#joined.clear();
+    await Promise.all(Array.from(this.#opening, (link) => link.close()));
     await Promise.all(links.map(async (link) => (await link.catch(() => undefined))?.close()));
   }
 
@@ -193,7 +200,10 @@ export class SessionLinks {
     const { link } = joined;
     // The next holder refuses what comes before it has opened the session.
     const isReopening = joined.recovery !== undefined && !joined.isIn;
-    if (link === undefined || isReopening) return this.#keep(joined, text);
+    if (link === undefined || isReopening) {
+      if (joined.recovery === undefined && joined.isIn) this.#beginRecovery(sessionId, joined);
+      return this.#keep(joined, text);
+    }
     if (!isId(id)) return link.pass(text);
     const idText = String(holdId(id, text));
     const span = method === METHODS.prompt.name ? this.#trace(sessionId, params) : undefined;
@@ -210,12 +220,15 @@ export class SessionLinks {
     return this.#kept > MOST_KEPT ? (joined.recovery ?? ROOM) : ROOM;
   }
 
+  #takeKept(joined: Joined): string[] {
+    const texts = joined.waiting.splice(0);
+    for (const { length } of texts) this.#kept -= length;
+    return texts;
+  }
+
   #forwardKept(joined: Joined): void {
     joined.lost = undefined;
-    for (const text of joined.waiting.splice(0)) {
-      this.#kept -= text.length;
-      background(this.take(text), "Forwarding a message");
-    }
+    for (const text of this.#takeKept(joined)) background(this.take(text), "Forwarding a message");
   }
 
   #trace(sessionId: string, params: unknown): Span | undefined {
@@ -250,18 +263,27 @@ export class SessionLinks {
 
   async #open(holder: string): Promise<SessionLink> {
     const { principal, introduction, origin } = this.#client;
-    const channel = await this.#reach(holder, principal);
+    const { reach, isStopped, beat } = this.#options;
+    const channel = await reach(holder, principal);
     const link: SessionLink = new SessionLink(channel, {
+      beat,
+      isStopped: isStopped && (() => isStopped(holder)),
       told: (text, sessionId) => this.#show(text, sessionId),
       answered: (idText, asked, text) => this.#answered(idText, asked, text),
       lost: () => this.#lost(holder, link),
     });
     const { _meta } = introduction as { readonly _meta?: object | null };
     const counting = { ...ours(_meta), sequence: true, origin };
-    await link.request(METHODS.initialize.name, {
-      ...introduction,
-      _meta: { ..._meta, trunkline: counting },
-    });
+    this.#opening.add(link);
+    try {
+      if (this.#isClosed) await link.close();
+      await link.request(METHODS.initialize.name, {
+        ...introduction,
+        _meta: { ..._meta, trunkline: counting },
+      });
+    } finally {
+      this.#opening.delete(link);
+    }
     return link;
   }
 
@@ -306,23 +328,42 @@ export class SessionLinks {
       if (joined.link !== link) continue;
       joined.link = undefined;
       joined.lost = link;
+      if (link.isSilent) joined.silent = holder;
       // A client that was not accepted yet gets an error for its request, and retries.
       if (!joined.isIn) continue;
-      joined.recovery = this.#recover(sessionId, joined, link);
-      background(joined.recovery, "Taking a session over");
+      this.#beginRecovery(sessionId, joined, link);
     }
   }
 
+  #beginRecovery(sessionId: string, joined: Joined, link?: SessionLink): void {
+    joined.recovery = this.#recover(sessionId, joined, link);
+    background(joined.recovery, "Taking a session over");
+  }
+
+  /** Has the client go on in a session that was open here, and that another process has taken. */
+  rejoin(params: SessionParams & { readonly sessionId: string }, last: number): void {
+    if (this.#isClosed || this.#joined.has(params.sessionId)) return;
+    const joined: Joined = {
+      ...{ params, last, link: undefined, isIn: true, waiting: [], shows: undefined },
+    };
+    this.#joined.set(params.sessionId, joined);
+    this.#beginRecovery(params.sessionId, joined);
+  }
+
   /** Opens the session again after its holder has ended, here or in another process. */
-  async #recover(sessionId: string, joined: Joined, link: SessionLink): Promise<void> {
-    const asked = link.askedAbout(sessionId);
+  async #recover(sessionId: string, joined: Joined, link?: SessionLink): Promise<void> {
+    const asked = link?.askedAbout(sessionId) ?? [];
     try {
       await this.#reopen(sessionId, joined);
     } catch (error) {
-      this.#joined.delete(sessionId);
-      if (!this.#isClosed) this.#client.lagged(sessionId, joined.last);
+      // The client stays in the session: its next message is another attempt.
+      joined.link = joined.lost = joined.recovery = undefined;
+      joined.isIn = true;
       for (const [idText] of asked) this.#fail(idText, error);
-      this.#forwardKept(joined);
+      for (const text of this.#takeKept(joined)) {
+        const { id } = parsed(text);
+        if (isId(id)) this.#fail(String(holdId(id, text)), error);
+      }
       return;
     }
     for (const [idText, one] of asked) {
@@ -349,11 +390,17 @@ export class SessionLinks {
   }
 
   async #reopen(sessionId: string, joined: Joined): Promise<void> {
-    const until = performance.now() + this.#takeOverWithin;
+    let until = performance.now() + this.#takeOverWithin;
+    const silent = new Set<string>();
     for (;;) {
       try {
         return await this.#reopenOnce(sessionId, joined);
       } catch (error) {
+        const { silent: holder } = joined;
+        if (holder !== undefined && !silent.has(holder)) {
+          silent.add(holder);
+          until = performance.now() + this.#takeOverWithin;
+        }
         const isEarly = error instanceof TrunklineError && error.code === "unavailable";
         if (!isEarly || this.#isClosed || performance.now() > until) throw error;
       }
@@ -371,15 +418,25 @@ export class SessionLinks {
     } catch (error) {
       const holder = holderOf(error);
       if (holder === undefined) throw error;
+      if (holder === joined.silent) {
+        joined.silent = undefined;
+        await this.#client.depose(sessionId, holder);
+        return await this.#reopenOnce(sessionId, joined);
+      }
       // Another process was faster, or the end of the previous holder was not noticed yet.
-      const link = await this.#linkTo(holder);
       const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
-      joined.link = link;
-      // If this holder ends too, before it has answered, we only try again.
-      joined.isIn = false;
-      await link.request(METHODS.resumeSession.name, { ...params, _meta }, () => {
-        joined.isIn = true;
-      });
+      try {
+        const link = await this.#linkTo(holder);
+        joined.link = link;
+        // If this holder ends too, before it has answered, we only try again.
+        joined.isIn = false;
+        await link.request(METHODS.resumeSession.name, { ...params, _meta }, () => {
+          joined.isIn = true;
+        });
+      } catch (lost) {
+        if (isSilent(lost)) joined.silent = holder;
+        throw lost;
+      }
     }
   }
 
