@@ -21,6 +21,16 @@ export interface FileRules {
   readonly show: readonly string[];
 }
 
+/**
+ * Something that is mounted over the files that a command sees. The confined side must not be able to
+ * write where its source is.
+ */
+export interface Mount {
+  readonly at: string;
+  readonly from: string;
+  readonly isWritable: boolean;
+}
+
 export interface CommandSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
   readonly data: string;
@@ -93,10 +103,25 @@ export class CommandSandbox implements AsyncDisposable {
   }
 
   /** How to start a program in the sandbox. Its environment is passed on unchanged. */
-  wrap({ command, args, env, cwd }: Program): Program {
+  wrap({ command, args, env, cwd }: Program, over: readonly Mount[] = []): Program {
     const { bwrap } = this.#options;
     const [folder = cwd] = existing(cwd);
-    const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
+    const sorted = over.toSorted((one, other) => (one.at < other.at ? -1 : 1));
+    const mounts = sorted.flatMap(({ at, from, isWritable }) => [
+      isWritable ? "--bind" : "--ro-bind",
+      from,
+      at,
+    ]);
+    const inside = [
+      bwrap,
+      ...this.#arguments(env),
+      ...mounts,
+      "--chdir",
+      folder,
+      "--",
+      command,
+      ...args,
+    ];
     return {
       ...startIn(this.#folder, this.#network.enter, inside),
       env: { ...env, ...this.#network.variables, TMPDIR: "/tmp" },

@@ -179,12 +179,14 @@ describe("a command in the background of a sandbox", () => {
   function sandbox(asks: AskHost[]): () => CommandSandbox {
     return () => ({
       mayBeLeft: true,
+      isThere: async () => true,
       enter: async (ask) => {
         asks.push(ask);
         return {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
-          [Symbol.dispose]: () => asks.pop(),
+          notes: () => [],
+          [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },
       [Symbol.asyncDispose]: async () => assert.equal(asks.length, 0, "left before the command"),

@@ -48,10 +48,12 @@ describe("run_command in a sandbox", () => {
     };
     return () => ({
       mayBeLeft: true,
+      isThere: async () => true,
       enter: async (ask) => ({
         confine: confine(ask),
         refused: new Map(),
-        [Symbol.dispose]: () => {},
+        notes: () => [],
+        [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},
     });

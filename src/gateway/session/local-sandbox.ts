@@ -6,7 +6,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command-sandbox.ts";
+import {
+  CommandSandbox as Sandbox,
+  type FileRules,
+  type Mount,
+} from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
@@ -60,18 +64,25 @@ export class LocalSandbox implements CommandSandbox {
     return this.#house.config.agent.sandbox !== "on";
   }
 
-  async enter(ask: AskHost): Promise<Confinement | undefined> {
+  async isThere(): Promise<boolean> {
+    return (await this.#opened.get()) !== undefined;
+  }
+
+  async enter(ask: AskHost): Promise<Confinement> {
     const { sandbox } = (await this.#opened.get()) ?? {};
-    if (sandbox === undefined) return undefined;
+    if (sandbox === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
+    // Here the git folders of the command are prepared, and their mounts are passed to wrap().
+    const mounts: Mount[] = [];
     const visit: Visit = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
     return {
       refused: visit.refused,
       confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
         const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
-        return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
+        return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }, mounts) };
       },
-      [Symbol.dispose]: () => {
+      notes: () => [],
+      [Symbol.asyncDispose]: async () => {
         this.#visits.delete(visit);
       },
     };
