@@ -70,6 +70,7 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
         confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
         refused: new Map(),
         notes: () => [],
+        isShown: () => true,
         [Symbol.asyncDispose]: async () => {
           count++;
         },

@@ -186,6 +186,7 @@ describe("a command in the background of a sandbox", () => {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
           notes: () => [],
+          isShown: () => true,
           [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },

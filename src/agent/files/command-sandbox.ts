@@ -21,6 +21,8 @@ export interface Confinement extends AsyncDisposable {
   readonly confine: Confine;
   /** The hosts that it was kept from, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
+  /** Whether a path of the machine can be seen in it, if it exists. */
+  isShown(path: string): boolean;
   /** What the model has to know of its end, such as what was not taken over. Complete once disposed of. */
   notes(): readonly string[];
 }

@@ -53,6 +53,7 @@ describe("run_command in a sandbox", () => {
         confine: confine(ask),
         refused: new Map(),
         notes: () => [],
+        isShown: () => true,
         [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},
