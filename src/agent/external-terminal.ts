@@ -10,6 +10,9 @@ import { harmlessVariables } from "./command-environment.ts";
 const USUAL_OUTPUT = 1024 * 1024;
 const MOST_OUTPUT = 8 * USUAL_OUTPUT;
 
+/** Called when a command has ended; returns what is to be said of that. */
+type Ended = () => Promise<readonly string[]>;
+
 /** A terminal (ACP terminals) in this process, for agents whose editor has none. */
 export class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
@@ -18,7 +21,7 @@ export class ExternalTerminal implements Terminal {
   readonly #ended: Promise<TerminalExit>;
   #exit: TerminalExit | undefined;
 
-  private constructor(child: OwnedChild, limit: number, heard: () => void) {
+  private constructor(child: OwnedChild, limit: number, heard: () => void, ended: Ended) {
     this.#child = child;
     this.#kept = new KeptOutput(limit);
     child.stdin.end("\n");
@@ -27,14 +30,18 @@ export class ExternalTerminal implements Terminal {
       heard();
     });
     child.stdout.on("error", () => {});
-    this.#ended = this.#end();
+    this.#ended = this.#end(ended);
   }
 
-  /** Starts a command in its own process group, without our secrets. `heard` is called on output. */
+  /**
+   * Starts a command in its own process group, without our secrets. `heard` is called on output, and
+   * `ended` when it has ended, for what is to be said then.
+   */
   static async start(
     options: TerminalOptions & { readonly cwd: string },
     heard: () => void = () => {},
     confine: Confine = (program) => program,
+    ended: Ended = async () => [],
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const variables = harmlessVariables(process.env);
@@ -52,7 +59,7 @@ export class ExternalTerminal implements Terminal {
       serves: currentSession(),
     };
     const child = await OwnedChild.start(confine(program));
-    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard);
+    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, ended);
   }
 
   async output(): Promise<TerminalOutput> {
@@ -79,13 +86,15 @@ export class ExternalTerminal implements Terminal {
     return this.kill();
   }
 
-  async #end(): Promise<TerminalExit> {
+  async #end(ended: Ended): Promise<TerminalExit> {
     const { stdout } = this.#child;
     const closed = new Promise((resolve) => stdout.once("close", resolve));
     const exit = await this.#child.exit;
     const callOff = closeStreams(stdout);
     await closed;
     callOff();
+    const notes = await ended();
+    if (notes.length > 0) this.#kept.add(Buffer.from(`\n${notes.join("\n")}\n`));
     this.#exit = statusOf(exit);
     return this.#exit;
   }

@@ -64,11 +64,14 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
     let count = 0;
     const sandbox = (): CommandSandbox => ({
       mayBeLeft: false,
+      isThere: async () => true,
       enter: async () => ({
         // Stands for a real one, and shows that the command went through it.
         confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
         refused: new Map(),
-        [Symbol.dispose]: () => {
+        notes: () => [],
+        isShown: () => true,
+        [Symbol.asyncDispose]: async () => {
           count++;
         },
       }),

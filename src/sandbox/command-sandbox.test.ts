@@ -1,14 +1,6 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,11 +8,13 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, describe, it } from "node:test";
 
-import { CommandSandbox, type FileRules } from "./command-sandbox.ts";
+import { CommandSandbox } from "./command-sandbox.ts";
 import { EgressProxy } from "./egress-proxy.ts";
+import type { Mount } from "./file-view.ts";
 import { systemProgram } from "./system-program.ts";
 import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 import { until } from "../../test/support/until.ts";
+import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "command-sandbox-"));
 const work = join(folder, "work");
@@ -32,27 +26,35 @@ const egress = new EgressProxy({
   permit: async (host) => host === "allowed.example",
   resolve: async () => ["192.0.2.1"],
 });
-const rules: { now: Partial<FileRules> } = { now: {} };
-const files = (): FileRules => ({ write: [work], keep: [], hide: [], show: [], ...rules.now });
+const home = join(folder, "home");
+mkdirSync(home);
+const files = { read: [process.execPath], write: [work], hide: [] };
+const user = {
+  name: "ada",
+  uid: process.getuid?.() ?? 0,
+  gid: process.getgid?.() ?? 0,
+  home: "/home/ada",
+};
 const bwrap = systemProgram("bwrap") ?? "";
 const nsenter = systemProgram("nsenter") ?? "";
-const options = { data, bwrap, nsenter, files, egress };
+const options = { data, bwrap, nsenter, files, egress, user, home };
 const opened = await CommandSandbox.open(options).catch((error: Error) => error.message);
 const skip = typeof opened === "string" ? `No sandbox can be had here: ${opened}` : false;
 if (skip !== false) await rm(folder, { recursive: true });
 
+interface In {
+  readonly sandbox?: CommandSandbox;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly mounts?: readonly Mount[];
+}
+
 /** Runs a shell command, and returns its output. */
-async function sh(line: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+async function sh(line: string, { sandbox, env, mounts }: In = {}): Promise<string> {
   assert.ok(typeof opened !== "string");
   const args = ["-c", `exec 2>&1; ${line}`];
-  const wrapped = opened.wrap({
-    command: "/bin/sh",
-    args,
-    env: { PATH: "/usr/bin:/bin", ...env },
-    cwd: work,
-  });
-  const stdio = ["ignore", "pipe", "inherit"] as const;
-  const child = spawn(wrapped.command, [...wrapped.args], { ...wrapped, stdio: [...stdio] });
+  const variables = { PATH: "/usr/bin:/bin", ...env };
+  const program = { command: "/bin/sh", args, env: variables, cwd: work };
+  const child = spawnWrapped((sandbox ?? opened).wrap(program, mounts));
   assert.ok(child.stdout !== null);
   const [out] = await Promise.all([text(child.stdout), once(child, "exit")]);
   return out.trim();
@@ -66,25 +68,49 @@ describe("CommandSandbox", { skip }, () => {
     await rm(folder, { recursive: true });
   });
 
-  it("applies the nearest rule, also through links", async () => {
-    const home = join(folder, "home");
-    mkdirSync(join(home, "secret/open/kept"), { recursive: true });
-    writeFileSync(join(home, "secret/word"), "word");
-    writeFileSync(join(home, "plain"), "plain");
-    symlinkSync(join(home, "secret"), join(home, "link"));
-    rules.now = {
-      show: [home],
-      hide: [join(home, "link"), join(home, "plain"), join(home, "none")],
-      write: [work, join(home, "secret/open")],
-      keep: [join(home, "secret/open/kept")],
+  it("applies the nearest rule, and shows nothing else", async () => {
+    const place = join(folder, "place");
+    mkdirSync(join(place, "secret/open"), { recursive: true });
+    mkdirSync(join(folder, "other"));
+    writeFileSync(join(place, "secret/word"), "word");
+    writeFileSync(join(place, "plain"), "plain");
+    writeFileSync(join(place, "seen"), "seen");
+    const own = {
+      read: [place],
+      hide: [join(place, "secret"), join(place, "plain"), join(place, "none")],
+      write: [work, join(place, "secret/open")],
     };
-    assert.match(await sh(`cat ${home}/link/word`), /No such file/);
-    assert.equal(await sh(`cat ${home}/plain`), "");
-    assert.match(await sh(`echo x > ${home}/secret/new`), /Read-only/);
-    assert.equal(await sh(`echo x > ${home}/secret/open/new && cat ${home}/secret/open/new`), "x");
-    assert.match(await sh(`echo x > ${home}/secret/open/kept/new`), /Read-only/);
-    assert.equal(readFileSync(join(home, "plain"), "utf8"), "plain");
-    rules.now = {};
+    await using sandbox = await CommandSandbox.open({ ...options, files: own });
+    const at = (line: string): Promise<string> => sh(line, { sandbox });
+    assert.match(await at(`cat ${place}/secret/word`), /No such file/);
+    assert.equal(await at(`cat ${place}/plain ${place}/seen`), "seen");
+    assert.match(await at(`echo x > ${place}/secret/new`), /Read-only/);
+    assert.match(await at(`echo x > ${place}/new`), /Read-only/);
+    assert.equal(await at(`cd ${place}/secret/open && echo x > new && cat new`), "x");
+    assert.equal(await at(`ls ${folder}`), "place\nwork");
+  });
+
+  it("mounts over what is there, and keeps the way to it in its place", async () => {
+    mkdirSync(join(work, "deep/er/place"), { recursive: true });
+    mkdirSync(join(folder, "other/in"), { recursive: true });
+    const mounts = [
+      { at: join(work, "deep/er/place"), from: join(folder, "other"), isWritable: true },
+      { at: join(work, "deep/er/place/in"), from: join(folder, "other/in"), isWritable: false },
+      { at: "/run/trunkline/x", from: join(folder, "other"), isWritable: false },
+    ];
+    assert.equal(await sh("echo x > deep/er/place/y; cat /run/trunkline/x/y", { mounts }), "x");
+    assert.match(await sh("echo x > deep/er/place/in/y", { mounts }), /Read-only/);
+    assert.match(await sh("mv deep deep2; mv deep/er er; rm -r deep", { mounts }), /busy[^]*busy/);
+    assert.deepEqual(readdirSync(join(work, "deep/er/place")), []);
+    symlinkSync(folder, join(work, "link"));
+    const through = [{ at: join(work, "link"), from: join(folder, "other"), isWritable: true }];
+    await assert.rejects(sh("true", { mounts: through }), /link' in a sandbox: it is a link/);
+    const from = [{ at: join(work, "deep"), from: join(work, "link/other"), isWritable: true }];
+    await assert.rejects(sh("true", { mounts: from }), /it leads to '.*other'/);
+  });
+
+  it("leaves no descriptor of the machine open", async () => {
+    assert.match(await sh("ls -l /proc/self/fd | grep -v pipe: | wc -l"), /^[34]$/);
   });
 
   it("shows no other processes, has no capabilities, and cannot get any", async () => {
@@ -104,7 +130,7 @@ describe("CommandSandbox", { skip }, () => {
       `${process.execPath} -e 'net.connect(${name}).on("data", (d) => console.log(String(d))).on("error", (e) => console.log(e.code))'`;
     assert.equal(await sh(connect(`"${path}"`)), "ENOENT");
     assert.equal(await sh(connect(`"\\0${path}"`)), "ECONNREFUSED");
-    assert.equal(await sh("ls -A /run", { XDG_RUNTIME_DIR: "/run/user/1" }), "user");
+    assert.equal(await sh("ls -A /run"), "");
     server.close();
     abstract.close();
   });

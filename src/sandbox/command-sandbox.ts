@@ -1,64 +1,43 @@
-import { lstatSync, mkdirSync, realpathSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
+import { isInside } from "../base/file/path.ts";
+import { bubblewrapped, OWN_USERS, problemWith, type Program } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
+import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { ENTER, enterCode, type Program } from "./sandbox.ts";
+import { ENTER, enterCode } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
-
-/** Exceptions to the default that commands can read all files of the machine and write none. */
-export interface FileRules {
-  /** Paths that can be written. */
-  readonly write: readonly string[];
-  /** Paths in `write` that can only be read. */
-  readonly keep: readonly string[];
-  /** Paths that are empty inside. */
-  readonly hide: readonly string[];
-  /** Paths in `hide` that can be read. */
-  readonly show: readonly string[];
-}
+import { makeEtc, type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface CommandSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
   readonly data: string;
   readonly bwrap: string;
   readonly nsenter: string;
-  /** Called before each command, since files are created and deleted. */
-  readonly files: () => FileRules;
+  /** What commands see beside the system's programs. */
+  readonly files: Pick<FileView, "read" | "write" | "hide">;
+  /** Who they run as. */
+  readonly user: SandboxUser;
+  /** The folder that stands for the user's home. Commands write to it. */
+  readonly home: string;
+  /** Further files of /etc, by their names. */
+  readonly etc?: Readonly<Record<string, string>>;
   /** The only access to the network. */
   readonly egress: EgressProxy;
 }
 
 export const FILTER = "filter.bpf";
-const FILTER_FD = "9";
-/** Opens the filter, and executes the remaining arguments. */
-const SCRIPT = 'exec 9<"$1"; shift; exec "$@"';
-
-/** How to start a program, in the network that `enter` leads to, with what bubblewrap is told. */
-export function startIn(
-  folder: string,
-  enter: readonly string[],
-  inside: readonly string[],
-): Pick<Program, "command" | "args" | "cwd"> {
-  const args = ["-c", SCRIPT, "sh", join(folder, FILTER), ...enter, "--", ...inside];
-  return { command: "/bin/sh", args, cwd: "/" };
-}
-
-/** Its own processes and users, no rights over the kernel, few system calls; its end is that of all. */
-export const SEPARATE = [
-  ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"],
-  ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
-  ...["--cap-drop", "ALL", "--seccomp", FILTER_FD],
-];
+export const EMPTY = "empty";
 
 /**
- * The sandbox for commands of local sessions. They see the files of the machine except secrets, can write
- * only what the rules allow, see no process but their own, and reach the network through a proxy. Each
- * command ends with everything that it started. It costs a few milliseconds: slow work is done once.
+ * The sandbox for commands of local sessions. They see the programs of the system and what the view allows,
+ * have a home and a /tmp of their own, see no process but their own, and reach the network through a proxy.
+ * Each command ends with everything that it started. It costs a few milliseconds: slow work is done once.
  *
  * Landlock is not used here: it would need a Node process for each command.
  */
@@ -66,21 +45,39 @@ export class CommandSandbox implements AsyncDisposable {
   readonly #options: CommandSandboxOptions;
   readonly #folder: string;
   readonly #network: OwnNetwork;
+  readonly #view: Omit<FileView, "mounts">;
 
   private constructor(options: CommandSandboxOptions, folder: string, network: OwnNetwork) {
+    const { files, home, user } = options;
     this.#options = options;
     this.#folder = folder;
     this.#network = network;
+    const own = (name: string, at: string, isWritable = true): Mount => {
+      return { at, from: join(folder, name), isWritable };
+    };
+    this.#view = {
+      own: [
+        { at: user.home, from: home, isWritable: true },
+        own("tmp", "/tmp"),
+        own("var-tmp", "/var/tmp"),
+        own("etc", "/etc", false),
+      ],
+      read: [...systemFiles(), ...files.read],
+      write: files.write,
+      hide: files.hide,
+    };
   }
 
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
-    const { data, bwrap, nsenter, egress } = options;
+    const { data, bwrap, nsenter, egress, user, etc = {} } = options;
     const folder = await makeSandboxFolder(data, "commands");
     try {
       for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
-      await mkdir(join(folder, "empty-folder"), { mode: 0o500 });
-      await writeFile(join(folder, "empty"), "", { mode: 0o400 });
+      await makeEtc(join(folder, "etc"), user);
+      for (const [name, text] of Object.entries(etc)) {
+        await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
+      }
       const enter = join(folder, ENTER);
       const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress });
       await network.rest();
@@ -93,15 +90,29 @@ export class CommandSandbox implements AsyncDisposable {
     }
   }
 
-  /** How to start a program in the sandbox. Its environment is passed on unchanged. */
-  wrap({ command, args, env, cwd }: Program): Program {
-    const { bwrap } = this.#options;
-    const [folder = cwd] = existing(cwd);
-    const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
-    return {
-      ...startIn(this.#folder, this.#network.enter, inside),
-      env: { ...env, ...this.#network.variables, TMPDIR: "/tmp" },
-    };
+  /**
+   * How to start a program in the sandbox, with `mounts` over what it sees. Its environment is passed on
+   * unchanged. Throws "unavailable" if something cannot be shown to it.
+   */
+  wrap({ command, args, env, cwd }: Program, mounts: readonly Mount[] = []): Program {
+    const start = bubblewrapped({
+      bwrap: [...this.#network.enter, "--", this.#options.bwrap],
+      more: OWN_USERS,
+      filter: join(this.#folder, FILTER),
+      empty: join(this.#folder, EMPTY),
+      view: { ...this.#view, mounts },
+      cwd,
+      inside: [command, ...args],
+    });
+    const { home, name } = this.#options.user;
+    const who = { HOME: home, USER: name, LOGNAME: name };
+    return { ...start, env: { ...env, ...who, ...this.#network.variables, TMPDIR: "/tmp" } };
+  }
+
+  /** Whether a path of the machine can be seen, if it exists. */
+  shows(path: string): boolean {
+    const { read, write } = this.#view;
+    return [...SYSTEM, ...read, ...write].some((folder) => isInside(path, folder));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -109,68 +120,19 @@ export class CommandSandbox implements AsyncDisposable {
     await removeSandboxFolder(this.#folder);
   }
 
-  #arguments(env: NodeJS.ProcessEnv): string[] {
-    return [
-      ...SEPARATE,
-      ...["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
-      ...this.#mounts(env),
-    ];
-  }
-
-  /** The nearest rule applies, so mounts of folders come before mounts inside of them. */
-  #mounts({ XDG_RUNTIME_DIR: runtime }: NodeJS.ProcessEnv): string[] {
-    const { write, keep, hide, show } = this.#options.files();
-    const mounts = new Map<string, readonly string[]>();
-    const own = (name: string): string => join(this.#folder, name);
-    const each = (paths: readonly string[], how: (path: string) => readonly string[]): void => {
-      for (const path of paths.flatMap(existing)) mounts.set(path, how(path));
-    };
-    // Sockets of programs outside: D-Bus, Docker, ssh-agent, editors.
-    each(["/run"], (path) => ["--perms", "0755", "--tmpfs", path]);
-    each(["/tmp"], (path) => ["--bind", own("tmp"), path]);
-    each(["/var/tmp"], (path) => ["--bind", own("var-tmp"), path]);
-    each(hide, (path) =>
-      isFolder(path) ? ["--perms", "0755", "--tmpfs", path] : ["--ro-bind", own("empty"), path],
-    );
-    each(show, (path) => ["--ro-bind", path, path]);
-    each(write, (path) => ["--bind", path, path]);
-    each(keep, (path) => ["--ro-bind", path, path]);
-    const ofUser =
-      runtime?.startsWith("/run/") === true ? ["--perms", "0700", "--dir", runtime] : [];
-    // Writing into an empty tmpfs would lose files silently. Last, because bubblewrap creates folders in them.
-    const hidden = hide.flatMap(existing).filter((path) => mounts.get(path)?.includes("--tmpfs"));
-    const closed = hidden.flatMap((path) => ["--remount-ro", path]);
-    const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    return [...sorted.flatMap(([, mount]) => mount), ...ofUser, ...closed];
-  }
-
   async #tryOut(): Promise<void> {
-    const { execFile } = process.getBuiltinModule("node:child_process");
     const env = { PATH: process.env.PATH };
-    const { command, args, cwd } = this.wrap({ command: "/bin/true", args: [], env, cwd: "/" });
-    const problem = await new Promise<string | undefined>((resolve) => {
-      execFile(command, [...args], { env, cwd, timeout: 10_000 }, (error, _, stderr) => {
-        const [line = ""] = stderr.trim().split("\n");
-        resolve(error === null ? undefined : line || `it ended with ${error.code}`);
-      });
-    });
-    if (problem === undefined) return;
-    await this.#network[Symbol.asyncDispose]();
-    throw new TrunklineError("unavailable", `bubblewrap does not work here: ${problem}`);
+    const program = { command: "/bin/true", args: [], env, cwd: "/" };
+    try {
+      const problem = await problemWith({ ...this.wrap(program), env }, 10_000);
+      if (problem === undefined) return;
+      const { code, says } = problem;
+      throw new TrunklineError(code, `bubblewrap does not work here: ${says}`);
+    } catch (error) {
+      await this.#network[Symbol.asyncDispose]();
+      throw error;
+    }
   }
-}
-
-/** The real path, if it exists: bubblewrap does not mount on links. */
-export function existing(path: string): string[] {
-  try {
-    return [realpathSync.native(path)];
-  } catch {
-    return [];
-  }
-}
-
-function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** A folder for the files that starting a program in a sandbox takes: its first code and its filter. */
@@ -186,7 +148,9 @@ export async function makeSandboxFolder(
   try {
     await writeFile(join(folder, FILTER), filter);
     await writeFile(join(folder, ENTER), code);
-    return folder;
+    await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
+    // What is mounted from there is named without links.
+    return await realpath(folder);
   } catch (error) {
     await removeSandboxFolder(folder);
     throw error;

@@ -1,18 +1,16 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
-import { isAbsolute, join } from "node:path";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 
 import { isInside } from "../base/file/path.ts";
-import {
-  existing,
-  makeSandboxFolder,
-  removeSandboxFolder,
-  SEPARATE,
-  startIn,
-} from "./command-sandbox.ts";
+import { homeOf } from "../base/process/environment.ts";
+import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
+import { EMPTY, FILTER, makeSandboxFolder, removeSandboxFolder } from "./command-sandbox.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
+import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { bindSystem, ENTER, type Program } from "./sandbox.ts";
+import { ENTER } from "./sandbox.ts";
+import { makeEtc, namedFiles, systemFiles } from "./system-files.ts";
 
 export interface PluginSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
@@ -32,9 +30,6 @@ export interface PluginSandboxOptions {
   /** Paths that are empty inside, also in those that are given. */
   readonly hide: readonly string[];
 }
-
-/** Where programs of the machine have their sockets: D-Bus, Docker, ssh-agent, X11, editors. */
-const SOCKETS = ["/run", "/tmp", "/var/tmp"];
 
 /**
  * The sandbox of one plugin: it reaches the network through a proxy, the listeners at some ports of its
@@ -58,7 +53,9 @@ export class PluginSandbox implements AsyncDisposable {
     for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
     const folder = await makeSandboxFolder(data, "plugin");
     try {
-      await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n");
+      for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
+      const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+      await makeEtc(join(folder, "etc"), { name: "plugin", uid, gid, home: "/tmp" });
       const enter = join(folder, ENTER);
       const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports });
       return new PluginSandbox(options, folder, network);
@@ -70,11 +67,16 @@ export class PluginSandbox implements AsyncDisposable {
 
   /** How to start the plugin in the sandbox. */
   wrap({ command, args, env }: Program): Program {
-    const inside = [this.#options.bwrap, ...this.#arguments(env), "--", command, ...args];
-    return {
-      ...startIn(this.#folder, this.network.enter, inside),
-      env: { ...env, ...this.network.variables, TMPDIR: "/tmp" },
-    };
+    const start = bubblewrapped({
+      bwrap: [...this.network.enter, "--", this.#options.bwrap],
+      more: OWN_USERS,
+      filter: join(this.#folder, FILTER),
+      empty: join(this.#folder, EMPTY),
+      view: this.#view(env),
+      cwd: "/",
+      inside: [command, ...args],
+    });
+    return { ...start, env: { ...env, ...this.network.variables, TMPDIR: "/tmp" } };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -82,65 +84,39 @@ export class PluginSandbox implements AsyncDisposable {
     await removeSandboxFolder(this.#folder);
   }
 
-  #arguments(env: NodeJS.ProcessEnv): string[] {
-    const { seesAll } = this.#options;
-    const files = seesAll ? ["--bind", "/", "/"] : this.#system();
-    const emptyFolders = (seesAll ? SOCKETS : ["/tmp"]).flatMap(existing).flatMap(emptied);
-    const own = ["--proc", "/proc", "--dev", "/dev", ...emptyFolders];
-    return [...SEPARATE, ...files, ...own, ...this.#mounts(env), "--chdir", "/"];
-  }
-
-  /** The system's programs; or everything, if that was given. */
-  #system(): string[] {
-    const { read, write } = this.#options;
-    if (write.includes("/")) return ["--bind", "/", "/"];
-    if (read.includes("/")) return ["--ro-bind", "/", "/"];
-    const hosts = ["--ro-bind", join(this.#folder, "hosts"), "/etc/hosts"];
-    return ["--dir", "/etc", ...bindSystem(), ...hosts];
-  }
-
-  /** The nearest rule applies, so mounts of folders come before mounts inside of them. */
-  #mounts({ NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR }: NodeJS.ProcessEnv): string[] {
+  #view(env: NodeJS.ProcessEnv): FileView {
     const { read, write, seesAll, hide } = this.#options;
-    const certificates = [NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR].flatMap((path) =>
-      path !== undefined && isAbsolute(path) ? [path] : [],
-    );
-    const given = [process.execPath, ...STORES, ...certificates, ...read, ...write];
-    const hidden = hide.flatMap(existing);
-    const mounts = new Map<string, readonly string[]>();
-    const binds = (paths: readonly string[], how: string): void => {
-      for (const path of paths.filter((one) => one !== "/" && !isInside(one, "/proc"))) {
-        const [real] = existing(path);
-        if (real === undefined) continue;
-        mounts.set(real, [how, real, real]);
-        // The path as it is written may lead through links that are not there inside.
-        if (!seesAll) mounts.set(path, [how, real, path]);
-      }
+    const given = [process.execPath, ...read, ...write].filter((it) => !isInside(it, "/proc"));
+    const seen = [...given.flatMap(existing), ...systemFiles(), ...namedFiles(env, homeOf(env))];
+    const written = [...(seesAll ? ["/"] : []), ...write.flatMap(existing)];
+    const isAll = [...seen, ...written].includes("/");
+    const own = (name: string, at: string): Mount => {
+      return { at, from: join(this.#folder, name), isWritable: name !== "etc" };
     };
-    for (const path of hidden) {
-      const isFolder = statSync(path).isDirectory();
-      mounts.set(path, isFolder ? emptied(path) : ["--ro-bind", "/dev/null", path]);
-    }
-    binds(seesAll ? given.filter((path) => this.#isHidden(path)) : given, "--ro-bind");
-    binds(write, "--bind");
-    const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    // What is written to an empty folder would be lost.
-    const closed = hidden.filter((path) => mounts.get(path)?.includes("--tmpfs"));
-    return [
-      ...sorted.flatMap(([, mount]) => mount),
-      ...closed.flatMap((path) => ["--remount-ro", path]),
-    ];
-  }
-
-  #isHidden(path: string): boolean {
-    const folders = [...SOCKETS, "/dev", ...this.#options.hide].flatMap(existing);
-    return existing(path).some((real) => folders.some((folder) => isInside(real, folder)));
+    return {
+      own: [
+        ...[own("tmp", "/tmp"), own("var-tmp", "/var/tmp")],
+        ...(isAll ? [] : [own("etc", "/etc")]),
+        // The path as it is written may lead through links that are not there inside.
+        ...(isAll ? [] : given.flatMap((at) => seenAt(at, write.includes(at)))),
+      ],
+      read: seen,
+      write: written,
+      hide: [...(isAll ? ["/run"] : []), ...hide].flatMap(existing),
+      mounts: [],
+    };
   }
 }
 
-function emptied(path: string): string[] {
-  return ["--perms", "1777", "--tmpfs", path];
+function seenAt(at: string, isWritable: boolean): Mount[] {
+  return existing(at).flatMap((from) => (from === at ? [] : [{ at, from, isWritable }]));
 }
 
-/** Where some systems have the libraries of programs that are elsewhere. */
-const STORES = ["/nix/store", "/gnu/store"];
+/** The path without links, if it exists. */
+function existing(path: string): string[] {
+  try {
+    return [realpathSync.native(path)];
+  } catch {
+    return [];
+  }
+}

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
-import type { Program } from "./sandbox.ts";
+import { problemWith } from "./bubblewrap.ts";
 
 /** The parts of a sandbox that work on this machine. */
 export interface SandboxParts {
@@ -75,23 +75,12 @@ async function tryOut(
     const options = { name: `probe-${process.pid}`, data: folder, parts, write: [], read: [] };
     await using sandbox = await Sandbox.open(options);
     const program = { command: "/bin/true", args: [], env: { PATH: env.PATH }, cwd: "/" };
-    return await outcomeOf(sandbox.wrap(program));
+    return (await problemWith(sandbox.wrap(program), 10_000))?.says;
   } catch (error) {
     return (error as Error).message;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function outcomeOf({ command, args, env, cwd }: Program): Promise<string | undefined> {
-  const { execFile } = process.getBuiltinModule("node:child_process");
-  return new Promise((resolve) => {
-    execFile(command, [...args], { env, cwd, timeout: 10_000 }, (error, _, stderr) => {
-      if (error === null) return resolve(undefined);
-      const [line = ""] = stderr.trim().split("\n");
-      return resolve(line === "" ? `it ended with ${error.code ?? error.signal}` : line);
-    });
-  });
 }
 
 function findProgram(name: string, env: NodeJS.ProcessEnv): string | undefined {

@@ -1,12 +1,15 @@
-import { existsSync, lstatSync, readlinkSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { realpathSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 
+import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
+import type { FileView } from "./file-view.ts";
 import type { SandboxParts } from "./probe.ts";
 import { seccompFilter } from "./seccomp.ts";
+import { makeEtc, namedFiles, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface SandboxOptions {
   /** A unique name; letters, digits and dashes. */
@@ -21,10 +24,6 @@ export interface SandboxOptions {
   readonly also?: readonly { readonly path: string; readonly at: string }[];
   /** Paths that can be read in addition to the system's programs, at the same paths as outside. */
   readonly read: readonly string[];
-  /** Whether all files of the machine can be read, except `hide`: for local sessions. */
-  readonly seesAll?: boolean;
-  /** Folders that are empty inside. */
-  readonly hide?: readonly string[];
   /** The folder for HOME, and its path inside. Without it, HOME is new and is removed with the sandbox. */
   readonly home?: { readonly path: string; readonly at: string } | undefined;
   readonly limits?: GroupLimits;
@@ -34,14 +33,6 @@ export interface SandboxOptions {
   readonly proxyVariables?: Readonly<Record<string, string>>;
   /** The user that programs run as, if we run as root. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-}
-
-/** A program to start, as requested or as it has to be started. */
-export interface Program {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-  readonly cwd: string;
 }
 
 /** How a program is started in a sandbox. */
@@ -62,26 +53,9 @@ export async function enterCode(): Promise<string> {
   return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
 }
 
-/** PATH in the sandbox. */
-const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"];
-const SETTINGS = [
-  "/etc/alternatives",
-  "/etc/ca-certificates",
-  "/etc/ld.so.cache",
-  "/etc/ld.so.conf",
-  "/etc/ld.so.conf.d",
-  "/etc/localtime",
-  "/etc/mime.types",
-  "/etc/nsswitch.conf",
-  "/etc/pki",
-  "/etc/ssl",
-];
-
-/** Joins the control groups, opens the filter, and executes the remaining arguments. */
+/** Joins the control groups, and executes the remaining arguments. */
 const SCRIPT =
-  'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; exec 9<"$2"; shift 2; exec "$@"';
-
-const FILTER_FD = "9";
+  'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; shift; exec "$@"';
 
 /**
  * Runs untrusted programs: in their own namespaces, with few files, few system calls, limited resources,
@@ -104,20 +78,19 @@ export class Sandbox implements AsyncDisposable {
   static async open(options: SandboxOptions): Promise<Sandbox> {
     const { data, name, limits = {}, user } = options;
     await mkdir(data, { recursive: true, mode: 0o711 });
-    const folder = await mkdtemp(join(data, `${name}-`));
+    // What is mounted from there is named without links.
+    const folder = await realpath(await mkdtemp(join(data, `${name}-`)));
     const { chmod, chown } = process.getBuiltinModule("node:fs/promises");
     await chmod(folder, 0o711);
-    const own = join(folder, "home");
-    await mkdir(own, { mode: 0o700 });
     const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    if (user !== undefined) await chown(own, uid, gid);
-    const home = options.home?.at ?? own;
-    // Some programs look up the name of their user, and fail if there is none.
-    const entry = `agent:x:${uid}:${gid}:agent:${home}:/bin/sh\n`;
-    await writeFile(join(folder, "passwd"), entry, { mode: 0o644 });
-    await writeFile(join(folder, "group"), `agent:x:${gid}:\n`, { mode: 0o644 });
-    await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n");
+    for (const own of ["home", "tmp", "var-tmp"]) {
+      await mkdir(join(folder, own), { mode: 0o700 });
+      if (user !== undefined) await chown(join(folder, own), uid, gid);
+    }
+    const home = options.home?.at ?? join(folder, "home");
+    await makeEtc(join(folder, "etc"), { name: "agent", uid, gid, home });
     await writeFile(join(folder, "filter.bpf"), seccompFilter());
+    await writeFile(join(folder, "empty"), "");
     await writeFile(join(folder, ENTER), await enterCode());
     return new Sandbox(options, folder, await ControlGroup.create(groupOf(name, user), limits));
   }
@@ -141,7 +114,7 @@ export class Sandbox implements AsyncDisposable {
       cwd: program.cwd,
       ports: egress === undefined ? [] : [0],
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
-      ...(parts.landlock ? { landlock: this.#landlock() } : {}),
+      ...(parts.landlock ? { landlock: this.#landlock(program.env) } : {}),
     };
     const node = [
       process.execPath,
@@ -151,15 +124,16 @@ export class Sandbox implements AsyncDisposable {
     ];
     const inside = [...becoming(user), ...node, JSON.stringify(entry)];
     const { folders = [] } = this.#group ?? {};
-    const filter = join(this.#folder, "filter.bpf");
-    const bwrap = [parts.bwrap, ...this.#arguments(), "--", ...inside];
-    return {
-      command: "/bin/sh",
-      args: ["-c", SCRIPT, "sh", folders.join(" "), filter, ...bwrap],
-      env: { ...withoutOurFolders(program.env), HOME: this.home, TMPDIR: "/tmp" },
-      cwd: "/",
-      egress,
-    };
+    const start = bubblewrapped({
+      bwrap: ["/bin/sh", "-c", SCRIPT, "sh", folders.join(" "), parts.bwrap],
+      more: namespaces(user),
+      filter: join(this.#folder, "filter.bpf"),
+      empty: join(this.#folder, "empty"),
+      view: this.#view(program.env),
+      inside,
+    });
+    const env = { ...withoutOurFolders(program.env), HOME: this.home, TMPDIR: "/tmp" };
+    return { ...start, env, egress };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -167,59 +141,49 @@ export class Sandbox implements AsyncDisposable {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  #arguments(): string[] {
-    const { write, also = [], home, read, seesAll = false, hide = [], user } = this.#options;
-    const own = (file: string): string => join(this.#folder, file);
-    const inEtc = ["--perms", "0755", "--dir", "/etc"];
-    const system = seesAll
-      ? ["--ro-bind", "/", "/"]
-      : [...inEtc, ...bindSystem(), "--perms", "0755", "--tmpfs", "/run"];
-    const etc = ["passwd", "group", "hosts"].flatMap((file) => [
-      "--ro-bind",
-      own(file),
-      `/etc/${file}`,
-    ]);
-    const visible = [...read, process.execPath, own(ENTER)];
-    return [
-      ...(user === undefined ? ["--unshare-user", "--disable-userns"] : []),
-      "--unshare-ipc",
-      "--unshare-pid",
-      "--unshare-net",
-      "--unshare-uts",
-      "--unshare-cgroup-try",
-      "--die-with-parent",
-      "--new-session",
-      "--cap-drop",
-      "ALL",
-      ...(user === undefined ? [] : TO_BECOME.flatMap((right) => ["--cap-add", right])),
-      "--hostname",
-      "sandbox",
-      ...system,
-      "--proc",
-      "/proc",
-      "--dev",
-      "/dev",
-      ...["--perms", "1777", "--tmpfs", "/tmp"],
-      ...(seesAll ? [] : etc),
-      ...hide.filter((path) => existsSync(path)).flatMap((path) => ["--tmpfs", path]),
-      ...wayTo(seesAll ? [own(ENTER), this.home] : [...visible, ...write, this.home]),
-      ...(seesAll ? [own(ENTER)] : visible).flatMap((path) => ["--ro-bind-try", path, path]),
-      ...write.flatMap((path) => ["--bind", path, path]),
-      ...["--bind", home?.path ?? this.home, this.home],
-      ...wayTo(also.map(({ at }) => at)),
-      ...also.flatMap(({ path, at }) => ["--bind", path, at]),
-      "--seccomp",
-      FILTER_FD,
-    ];
+  #view(env: NodeJS.ProcessEnv): FileView {
+    const { write, also = [], home, read } = this.#options;
+    const own = (name: string): string => join(this.#folder, name);
+    return {
+      own: [
+        { at: this.home, from: real(home?.path ?? own("home")), isWritable: true },
+        { at: "/tmp", from: own("tmp"), isWritable: true },
+        { at: "/var/tmp", from: own("var-tmp"), isWritable: true },
+        { at: "/etc", from: own("etc"), isWritable: false },
+        ...also.map(({ path, at }) => ({ at, from: real(path), isWritable: true })),
+      ],
+      read: [
+        ...[...systemFiles(), ...namedFiles(env, this.home)],
+        ...[...read, process.execPath, own(ENTER)].map(real),
+      ],
+      write: write.map(real),
+      hide: [],
+      mounts: [],
+    };
   }
 
   /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
-  #landlock(): NonNullable<Entry["landlock"]> {
-    const { write, read, seesAll = false } = this.#options;
+  #landlock(env: NodeJS.ProcessEnv): NonNullable<Entry["landlock"]> {
+    const { own, read, write } = this.#view(env);
+    const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
     return {
-      read: seesAll ? ["/"] : [...SYSTEM, "/etc", "/proc", "/dev", ...read, process.execPath],
-      write: [...write, this.home, "/tmp", "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
+      read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],
+      write: [...write, ...writable, "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
     };
+  }
+}
+
+function namespaces(user: SandboxOptions["user"]): string[] {
+  if (user === undefined) return ["--unshare-net", ...OWN_USERS];
+  return ["--unshare-net", ...TO_BECOME.flatMap((right) => ["--cap-add", right])];
+}
+
+/** The path without links. Those that are on it were made by whoever configured this server. */
+function real(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
   }
 }
 
@@ -256,23 +220,6 @@ export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   TRUNKLINE_SERVICES: `PROXY${SERVICE_PATH.slice(0, -1)}`,
 };
 
-/** The parent folders of some paths, which bubblewrap would create for root only. */
-function wayTo(paths: readonly string[]): string[] {
-  const folders = new Set<string>();
-  for (const path of paths) {
-    for (let at = dirname(path); !STANDING.has(at) && !isSystem(at); at = dirname(at))
-      folders.add(at);
-  }
-  return [...folders].toSorted().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
-}
-
-/** Folders that already exist. */
-const STANDING = new Set(["/", "/tmp", "/dev", "/proc", "/run"]);
-
-function isSystem(path: string): boolean {
-  return SYSTEM.some((folder) => path === folder || path.startsWith(`${folder}/`));
-}
-
 /** Capabilities that root needs to change to another user, and loses afterwards. */
 const TO_BECOME = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
 
@@ -280,15 +227,4 @@ function becoming(user: SandboxOptions["user"]): string[] {
   if (user === undefined) return [];
   const who = [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
   return ["/usr/bin/setpriv", ...who, "--bounding-set=-all", "--inh-caps=-all"];
-}
-
-/** Binds folders, and recreates links as links: on merged systems /bin links to /usr/bin. */
-export function bindSystem(): string[] {
-  return [...SYSTEM, ...SETTINGS].flatMap((path) => {
-    const status = lstatSync(path, { throwIfNoEntry: false });
-    if (status === undefined) return [];
-    return status.isSymbolicLink() && dirname(path) === "/"
-      ? ["--symlink", readlinkSync(path), path]
-      : ["--ro-bind", path, path];
-  });
 }

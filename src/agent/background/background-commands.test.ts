@@ -75,7 +75,7 @@ describe("a command in the background", () => {
       action: "run",
       command: SERVER,
       folder: ".",
-      sandbox: "in",
+      sandbox: "none",
     });
     const pid = await pidIn(at.rig);
     assert.ok(isAlive(pid));
@@ -184,12 +184,15 @@ describe("a command in the background of a sandbox", () => {
   function sandbox(asks: AskHost[]): () => CommandSandbox {
     return () => ({
       mayBeLeft: true,
+      isThere: async () => true,
       enter: async (ask) => {
         asks.push(ask);
         return {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
-          [Symbol.dispose]: () => asks.pop(),
+          notes: () => [],
+          isShown: () => true,
+          [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },
       [Symbol.asyncDispose]: async () => assert.equal(asks.length, 0, "left before the command"),

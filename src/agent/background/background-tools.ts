@@ -25,10 +25,11 @@ export async function startInBackground(
   const identity = await work.actsAs?.(cwd);
   background.asksBy(work.allow);
   const questions = new HostQuestions((consent) => background.allow(consent));
-  const confinement = isOutside
-    ? undefined
-    : await work.sandbox?.enter((host) => questions.ask(host));
+  await using starting = new AsyncDisposableStack();
+  const entered = isOutside ? undefined : work.sandbox?.enter((host) => questions.ask(host));
+  const confinement = starting.use(await entered);
   const command = background.start({ line, cwd, identity, confinement });
+  starting.move();
   await command.news(FIRST_OUTPUT, work.stop);
   const more =
     command.end === undefined

@@ -15,7 +15,7 @@ describe("/test and /format", () => {
       action: "run",
       command: "npm test",
       folder: ".",
-      sandbox: "in",
+      sandbox: "none",
     });
     assert.match(turn.text, /tested/);
     assert.match(turn.text, /exit code 3/);

@@ -1,4 +1,4 @@
-import { consentToRun, runShown } from "../tools/run-command.ts";
+import { allowToRun, runShown } from "../tools/run-command.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import { type Project, readProject } from "./project.ts";
 import { fencedBlock } from "../tools/shown-content.ts";
@@ -36,8 +36,9 @@ export function runStep(context: CommandContext, line: string): Promise<ToolAnsw
     need: "run",
     timeout: TIMEOUT + 10_000,
     call: async (work) => {
-      await work.allow(consentToRun(line));
-      const { output, end, isOk } = await runShown(work, line, work.files.workspace.cwd, TIMEOUT);
+      const isOutside = await allowToRun(work, line);
+      const { cwd } = work.files.workspace;
+      const { output, end, isOk } = await runShown(work, line, cwd, TIMEOUT, isOutside);
       return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
     },
   });

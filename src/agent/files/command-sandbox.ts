@@ -8,17 +8,23 @@ export interface CommandSandbox extends AsyncDisposable {
   /** Whether a command may run outside of it when the person allows that. */
   readonly mayBeLeft: boolean;
   /**
-   * Lets the next command in; undefined where commands run without a sandbox. Throws "unavailable"
-   * where they may not, and there is none.
+   * False where this machine can have none, and commands run without it. Throws "unavailable" where they
+   * may not, or if it is not the machine that is in the way.
    */
-  enter(ask: AskHost): Promise<Confinement | undefined>;
+  isThere(): Promise<boolean>;
+  /** Lets the next command in. Throws "unavailable" if there is none. */
+  enter(ask: AskHost): Promise<Confinement>;
 }
 
-/** One command in a sandbox; disposed of when it has ended. */
-export interface Confinement extends Disposable {
+/** One command in a sandbox; disposed of when it has ended, which takes over what it did in git. */
+export interface Confinement extends AsyncDisposable {
   readonly confine: Confine;
   /** The hosts that it was kept from, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
+  /** Whether a path of the machine can be seen in it, if it exists. */
+  isShown(path: string): boolean;
+  /** What the model has to know of its end, such as what was not taken over. Complete once disposed of. */
+  notes(): readonly string[];
 }
 
 /** Opens the sandbox for the commands of a session that works in these folders. */

@@ -62,6 +62,8 @@ export interface Consent {
   /** All that is about to be done; by default the arguments. */
   readonly content?: readonly ShownContent[];
   readonly locations?: readonly Location[];
+  /** Whether a person has to answer it, whatever they said yes to before (`--yes`). */
+  readonly needsPerson?: boolean;
   /** A change of a file that a mode may accept without a question. */
   readonly isPlainEdit?: boolean;
 }

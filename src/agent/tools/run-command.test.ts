@@ -33,7 +33,7 @@ describe("run_command", () => {
       action: "run",
       command,
       folder: ".",
-      sandbox: "in",
+      sandbox: "none",
     });
   });
 });
@@ -53,10 +53,13 @@ describe("run_command in a sandbox", () => {
     };
     return () => ({
       mayBeLeft: true,
+      isThere: async () => true,
       enter: async (ask) => ({
         confine: confine(ask),
         refused: new Map(),
-        [Symbol.dispose]: () => {},
+        notes: () => [],
+        isShown: () => true,
+        [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},
     });

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import type { PermissionSubject } from "../../session/permission/subject.ts";
 import { recordingChanges } from "../files/command-changes.ts";
 import type { Confinement } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
@@ -56,14 +57,12 @@ export const runCommand: AgentTool = {
     const input = args as unknown as Input;
     const { command, cwd = ".", timeout_ms: timeout = TIMEOUT, background: isLasting } = input;
     const { outside_sandbox: isWished } = input;
-    const isOutside = isWished === true && work.sandbox !== undefined;
-    if (isOutside && !work.sandbox.mayBeLeft) {
+    if (isWished === true && work.sandbox?.mayBeLeft === false) {
       const why = "`agent.sandbox` is `on`, so commands run in the sandbox or not at all";
       throw new TrunklineError("usage", `Cannot run it outside of the sandbox: ${why}.`);
     }
     const target = await work.files.workspace.find(cwd);
-    const consent = consentToRun(command, target.name);
-    await work.allow(isOutside ? toLeave(consent, command, target.name) : consent);
+    const isOutside = await allowToRun(work, command, target.name, isWished);
     if (isLasting === true) return startInBackground(work, command, target.path, isOutside);
     const ran = await runShown(work, command, target.path, timeout, isOutside);
     const { output, end, isOk } = ran;
@@ -71,26 +70,45 @@ export const runCommand: AgentTool = {
   },
 };
 
+/** Waits for consent to a command line. Returns whether it runs outside of a sandbox. */
+export async function allowToRun(
+  { sandbox, allow }: Pick<ToolWork, "sandbox" | "allow">,
+  line: string,
+  folder = ".",
+  isWished = false,
+): Promise<boolean> {
+  const isThere = sandbox !== undefined && !isWished && (await sandbox.isThere());
+  const confined = isThere ? "in" : isWished ? "left" : "none";
+  const isOutside = sandbox !== undefined && !isThere;
+  const subject = { action: "run", command: line, folder, sandbox: confined } as const;
+  const consent = consentToRun(subject);
+  await allow(isOutside ? withoutSandbox(consent, line, isWished) : consent);
+  return isOutside;
+}
+
 /** The request for consent to a command line. */
-export function consentToRun(line: string, folder = "."): Consent {
-  const where = folder === "." ? "" : ` in ${folder}`;
+function consentToRun(subject: PermissionSubject & { readonly action: "run" }): Consent {
+  const { command, folder } = subject;
+  const isHere = folder === ".";
   return {
-    subject: { action: "run", command: line, folder, sandbox: "in" },
-    covers: `exactly this command${where}`,
-    title: line,
-    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${fenced(line)}`)],
+    subject,
+    covers: `exactly this command${isHere ? "" : ` in ${folder}`}`,
+    title: command,
+    content: [textContent(`${isHere ? "" : `In ${folder}:\n\n`}${fenced(command)}`)],
   };
 }
 
-/** The same for one that is to run outside of the sandbox, which nobody has allowed with that. */
-function toLeave({ covers, content = [] }: Consent, line: string, folder: string): Consent {
-  const warning =
-    "Outside of the sandbox: it can read and change all that you can, and reach the network.";
+/** The same for one that is to run without a sandbox, which nobody has allowed with that. */
+function withoutSandbox(consent: Consent, line: string, isWished: boolean): Consent {
+  const { covers, content = [] } = consent;
+  const where = isWished ? "Outside of the sandbox" : "Without a sandbox";
+  const warning = `${where}: it can read and change all that you can, and reach the network.`;
   return {
-    subject: { action: "run", command: line, folder, sandbox: "left" },
-    covers: `${covers}, outside of the sandbox`,
-    title: `Outside of the sandbox: ${line}`,
+    ...consent,
+    covers: `${covers}, ${where.toLowerCase()}`,
+    title: `${where}: ${line}`,
     content: [textContent(warning), ...content],
+    needsPerson: !isWished,
   };
 }
 
@@ -123,7 +141,8 @@ async function runVisibly(
 ): Promise<LineEnd> {
   const questions = new HostQuestions(work.allow);
   const asks = (host: string): Promise<boolean> => questions.ask(host);
-  using confinement = isOutside ? undefined : await work.sandbox?.enter(asks);
+  await using entered = new AsyncDisposableStack();
+  const confinement = entered.use(isOutside ? undefined : await work.sandbox?.enter(asks));
   const { terminal } = work.client;
   // A terminal of the editor is outside of the sandbox.
   if (confinement === undefined && terminal !== undefined) {
@@ -140,6 +159,7 @@ async function runVisibly(
     shownAt = now;
     work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
   });
+  await entered.disposeAsync();
   const ran = confinement === undefined ? ended : explained(ended, confinement, work);
   await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
   return ran;
@@ -150,8 +170,9 @@ const SIGNS =
   /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon|failed to sign|could not read username|resource busy/i;
 
 /** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
-function explained(ended: LineEnd, { refused }: Confinement, work: ToolWork): LineEnd {
-  const notes = Array.from(refused.values(), (why) => `The sandbox refused a connection: ${why}.`);
+function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): LineEnd {
+  const refused = confinement.refused.values();
+  const notes = Array.from(refused, (why) => `The sandbox refused a connection: ${why}.`);
   if (!ended.isOk && notes.length === 0 && SIGNS.test(ended.output)) {
     const next =
       work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";
@@ -160,6 +181,7 @@ function explained(ended: LineEnd, { refused }: Confinement, work: ToolWork): Li
         `hidden, and the network is reached by HTTP proxy alone. This may be why it failed.${next}`,
     );
   }
+  notes.push(...confinement.notes());
   if (notes.length === 0) return ended;
   return { ...ended, output: `${ended.output.trimEnd()}\n${notes.join("\n")}` };
 }

@@ -72,8 +72,8 @@ describe("a person who is to allow a tool call", () => {
     assert.deepEqual(
       turn.asked.map(({ subject }) => subject),
       [
-        { action: "run", command: "true", folder: ".", sandbox: "in" },
-        { action: "run", command: "true", folder: "sub", sandbox: "in" },
+        { action: "run", command: "true", folder: ".", sandbox: "none" },
+        { action: "run", command: "true", folder: "sub", sandbox: "none" },
         { action: "edit" },
         { action: "commit", programs: "" },
       ],

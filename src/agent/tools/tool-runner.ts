@@ -228,7 +228,9 @@ export class ToolRunner {
     const always = subject === undefined ? {} : { subject };
     const isAccepted = consent.isPlainEdit === true && mode().acceptsEdits === true;
     const accepted = isAccepted ? { acceptedBy: `mode ${mode().id}` } : {};
-    const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted });
+    const _meta = { trunkline: { needsPerson: true } };
+    const marked = consent.needsPerson === true ? { _meta } : {};
+    const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted, ...marked });
     const outcome = await untilStopped(stop, asked);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(

@@ -1,4 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 
 import { background } from "../background.ts";
@@ -25,6 +26,8 @@ export interface ChildOptions {
    * one, of which it says `isLast`, it has no way to us any more.
    */
   readonly takes?: ((handle: unknown, said: HandedOut) => void) | undefined;
+  /** Open files that it inherits, as its descriptors from 3 on. They are closed here once it runs. */
+  readonly files?: readonly number[] | undefined;
 }
 
 /** Has a program start otherwise than it is wished, such as in a sandbox. */
@@ -96,7 +99,7 @@ export class OwnedChild implements AsyncDisposable {
 
   /** Starts it. Throws "unavailable" when that cannot be done. */
   static async start(options: ChildOptions): Promise<OwnedChild> {
-    const { command, args = [], env, cwd, takes, serves } = options;
+    const { command, args = [], env, cwd, takes, serves, files = [] } = options;
     // Loaded with the first child: a start that needs none does not wait for it.
     const { spawn } = process.getBuiltinModule("node:child_process");
     startWatchdog();
@@ -104,7 +107,7 @@ export class OwnedChild implements AsyncDisposable {
     let child: ChildProcessWithoutNullStreams;
     try {
       child = spawn(command, [...args], {
-        stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],
+        stdio: ["pipe", "pipe", "pipe", ...files, ...(takes === undefined ? [] : ["ipc" as const])],
         detached: true,
         env: { ...env, ...marked },
         ...(cwd === undefined ? {} : { cwd }),
@@ -112,6 +115,8 @@ export class OwnedChild implements AsyncDisposable {
     } catch (error) {
       // Node throws some reasons, such as a file in the place of the folder, and emits others.
       throw unstarted(options, error as Error);
+    } finally {
+      for (const file of files) closeSync(file);
     }
     const { pid } = child;
     if (takes !== undefined) {

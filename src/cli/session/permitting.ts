@@ -20,14 +20,21 @@ export function permitting(
   { isYes, isSilent, out, err }: PermittingOptions,
   opened: AsyncDisposableStack,
 ): Permit {
-  if (isYes) return ({ options }) => Promise.resolve(optionOf(options, "allow"));
-  if (!process.stdin.isTTY || isSilent) {
-    return ({ toolCall, options }) => {
-      const { title = "what it asked" } = toolCall as { title?: string };
-      err(`Refused: ${visibleLine(title)}. --yes allows it.\n`);
-      return Promise.resolve(optionOf(options, "reject"));
-    };
-  }
+  const person = process.stdin.isTTY && !isSilent ? askedAtTerminal(out, opened) : undefined;
+  return async (request, signal) => {
+    const { toolCall, options, _meta } = request;
+    const { needsPerson } = (_meta?.trunkline ?? {}) as { readonly needsPerson?: unknown };
+    const isYesEnough = needsPerson !== true;
+    if (isYes && isYesEnough) return optionOf(options, "allow");
+    if (person !== undefined) return person(request, signal);
+    const { title = "what it asked" } = toolCall as { title?: string };
+    const next = isYesEnough ? "--yes allows it." : "Only a person at a terminal can allow it.";
+    err(`Refused: ${visibleLine(title)}. ${next}\n`);
+    return optionOf(options, "reject");
+  };
+}
+
+function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableStack): Permit {
   const questions = new Questions(out);
   const input = createInterface({ input: process.stdin });
   opened.defer(() => input.close());

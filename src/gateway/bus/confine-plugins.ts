@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import { connect, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -12,11 +10,12 @@ import type {
   ConfinePlugin,
   PluginConfinement,
 } from "../../plugin/plugin/plugin-process.ts";
+import { problemWith } from "../../sandbox/bubblewrap.ts";
 import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
-import { serviceSockets } from "../../sandbox/home-rules.ts";
 import { portOf } from "../../sandbox/own-network.ts";
 import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
+import { serviceSockets } from "../../sandbox/service-sockets.ts";
 import { sandboxPrograms } from "../session/local-sandbox.ts";
 
 export interface ConfinePluginsOptions {
@@ -161,15 +160,10 @@ function refuseUnreadable({ read, write }: ConfinedPlugin): void {
 async function tryOut(sandbox: PluginSandbox): Promise<void> {
   const env = { PATH: process.env.PATH };
   const wrapped = sandbox.wrap({ command: process.execPath, args: ["--version"], env, cwd: "/" });
-  const { command, args, cwd } = wrapped;
-  try {
-    await promisify(execFile)(command, [...args], { env, cwd, timeout: 20_000 });
-  } catch (error) {
-    const { stderr = "", message, killed } = error as Error & { stderr?: string; killed?: boolean };
-    const why = stderr.trim().split("\n")[0] || message;
-    const code = killed === true ? "timeout" : "unavailable";
-    throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${why}.`);
-  }
+  const problem = await problemWith({ ...wrapped, env }, 20_000);
+  if (problem === undefined) return;
+  const { code, says } = problem;
+  throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${says}.`);
 }
 
 /** Why this machine can make no sandbox, not even one without paths and ports of a plugin. */

@@ -67,7 +67,7 @@ export interface Config {
       readonly messages: Readonly<Record<string, MessageLimit>>;
     };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
-  readonly agent: Required<Pick<AgentSettings, "name" | "sandbox">> & {
+  readonly agent: Required<Pick<AgentSettings, "name" | "sandbox" | "variables">> & {
     readonly egress: { readonly allowHosts: readonly string[] };
     /** Absolute paths. */
     readonly files: Required<NonNullable<AgentSettings["files"]>>;
@@ -185,6 +185,7 @@ export function defaultConfig(data: string): Config {
       sandbox: "auto",
       egress: { allowHosts: [] },
       files: { write: [], hide: [], show: [] },
+      variables: [],
     },
     agents: {},
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, cost: {}, providers: {} },

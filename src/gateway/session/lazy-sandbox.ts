@@ -11,6 +11,7 @@ export function lazySandbox(house: House, env = process.env): OpenCommandSandbox
     });
     return {
       mayBeLeft: house.config.agent.sandbox !== "on",
+      isThere: async () => (await sandbox.get()).isThere(),
       enter: async (ask) => (await sandbox.get()).enter(ask),
       [Symbol.asyncDispose]: async () => (await sandbox.opened())?.[Symbol.asyncDispose](),
     };

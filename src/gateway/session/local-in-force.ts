@@ -1,12 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
-import { CommandSandbox } from "../../sandbox/command-sandbox.ts";
-import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import type { Config } from "../config/config.ts";
-import { sandboxPrograms } from "./local-sandbox.ts";
+import { problemOfMachine } from "./local-sandbox.ts";
 
 /** The sandbox of commands or plugins as `trunkline doctor` reports it. */
 export interface InForce {
@@ -82,20 +76,9 @@ async function inForce(
 }
 
 export async function tryOutSandbox(): Promise<string | undefined> {
-  const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
-  const removeData = (): void => rmSync(data, { recursive: true, force: true });
-  // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
-  process.once("exit", removeData);
   try {
-    using egress = new EgressProxy({ allowHosts: [], setting: "" });
-    const files = { write: [], keep: [], hide: [], show: [] };
-    const options = { ...sandboxPrograms(), data, egress, files: () => files };
-    await using _ = await CommandSandbox.open(options);
-    return undefined;
+    return await problemOfMachine();
   } catch (error) {
     return (error as Error).message;
-  } finally {
-    process.off("exit", removeData);
-    removeData();
   }
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
-import { promisify } from "node:util";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { spawnWrapped } from "../../../test/support/spawn-wrapped.ts";
+import type { Program } from "../../sandbox/bubblewrap.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
 import { House } from "../house.ts";
 import { LocalSandbox } from "./local-sandbox.ts";
@@ -22,8 +23,8 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
     await using home = await SampleHome.create();
     const { project } = home;
     const file = join(project, "mine.jsonc");
-    const text = '{ "agent": { "sandbox": "on" } } // s3cret';
-    await home.write(file, text);
+    const written = '{ "agent": { "sandbox": "on" } } // s3cret';
+    await home.write(file, written);
     await home.write(join(project, "token.key"), "s3cret");
     for (const named of [{ flags: { config: file } }, { env: { TRUNKLINE_CONFIG: file } }]) {
       const { config, files } = await home.load(named);
@@ -31,12 +32,12 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
       const house = new House(config, { files: paths, load: async () => config });
       const env = { PATH: process.env.PATH, HOME: home.path, ...named.env };
       await using sandbox = new LocalSandbox(house, [project], env);
-      using inside = await sandbox.enter(async () => false);
+      await using inside = await sandbox.enter(async () => false);
       const shell = { command: "/bin/sh", args: ["-c", SCRIPT], env, cwd: project };
-      const { command = "", args = [], ...options } = inside?.confine(shell) ?? {};
-      const { stdout } = await promisify(execFile)(command, args, options);
-      assert.equal(stdout, "done\n");
-      assert.equal(await readFile(file, "utf8"), text);
+      const child = spawnWrapped(inside.confine(shell) as Program);
+      assert.ok(child.stdout !== null);
+      assert.equal(await text(child.stdout), "done\n");
+      assert.equal(await readFile(file, "utf8"), written);
       assert.equal(await readFile(join(project, "token.key"), "utf8"), "s3cret");
     }
   });

@@ -1,18 +1,26 @@
-import { existsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
 
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { isInside, realPath } from "../../base/file/path.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command-sandbox.ts";
+import { CommandSandbox as Sandbox } from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
+import type { FileView, Mount } from "../../sandbox/file-view.ts";
+import { toolchainsIn } from "../../sandbox/home-files.ts";
+import { listedVariables } from "../../sandbox/listed-variables.ts";
+import { namedFiles, type SandboxUser } from "../../sandbox/system-files.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
+import { folderOf, readRecord } from "../../worktree/record.ts";
 import { ownPaths } from "../config/locations.ts";
 import type { House } from "../house.ts";
 import { gitRules } from "./git-rules.ts";
+import { personalGitConfig } from "./personal-git-config.ts";
+import { ProjectHomes } from "./project-home.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
 
@@ -26,6 +34,7 @@ interface Visit {
 /** The open sandbox of a session, and its proxy. */
 interface Opened extends AsyncDisposable {
   readonly sandbox: Sandbox;
+  readonly isShown: (path: string) => boolean;
 }
 
 /** Turns off telemetry and update checks: a person would be asked about each connection. */
@@ -60,18 +69,29 @@ export class LocalSandbox implements CommandSandbox {
     return this.#house.config.agent.sandbox !== "on";
   }
 
-  async enter(ask: AskHost): Promise<Confinement | undefined> {
-    const { sandbox } = (await this.#opened.get()) ?? {};
-    if (sandbox === undefined) return undefined;
+  async isThere(): Promise<boolean> {
+    return (await this.#opened.get()) !== undefined;
+  }
+
+  async enter(ask: AskHost): Promise<Confinement> {
+    const opened = await this.#opened.get();
+    if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
+    const { sandbox, isShown } = opened;
+    // Here the git folders of the command are prepared, and their mounts are passed to wrap().
+    const mounts = this.#git();
     const visit: Visit = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
     return {
       refused: visit.refused,
+      isShown,
       confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
-        const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
-        return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
+        const { variables } = this.#house.config.agent;
+        const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
+        const program = { command, args, env: shown, cwd: realPath(cwd) };
+        return { ...rest, ...sandbox.wrap(program, mounts) };
       },
-      [Symbol.dispose]: () => {
+      notes: () => [],
+      [Symbol.asyncDispose]: async () => {
         this.#visits.delete(visit);
       },
     };
@@ -81,23 +101,34 @@ export class LocalSandbox implements CommandSandbox {
     await (await this.#opened.opened())?.[Symbol.asyncDispose]();
   }
 
+  #git(): Mount[] {
+    return this.#folders
+      .map(gitRules)
+      .flatMap(({ write, keep }) => [
+        ...write.map((path) => ({ at: path, from: path, isWritable: true })),
+        ...keep
+          .filter((path) => existsSync(path))
+          .map((path) => ({ at: path, from: path, isWritable: false })),
+      ]);
+  }
+
+  /** Undefined where this machine can have no sandbox, and never had one. */
   async #open(): Promise<Opened | undefined> {
     const { config, log } = this.#house;
     const { sandbox: wanted } = config.agent;
-    // In a remote run, the whole program is already in a sandbox.
-    if (wanted === "off" || this.#env.TRUNKLINE_SERVICES !== undefined) return undefined;
+    // It may be on the machine of the editor, in whose terminal commands run then.
+    const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
+    if (isElsewhere && wanted === "auto") return undefined;
+    const works = join(config.data, "sandbox", "works");
     try {
-      return await this.#start();
+      const opened = await this.#start();
+      writeFileSync(works, "", { mode: 0o600 });
+      return opened;
     } catch (error) {
-      const why = (error as Error).message;
-      if (wanted === "on") {
-        const next =
-          "Run `trunkline doctor` to see how to fix it, or set `agent.sandbox` to `auto`";
-        throw new TrunklineError(
-          "unavailable",
-          `There is no sandbox for commands: ${why}. ${next}.`,
-        );
-      }
+      if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
+      // What is in the way may be in the project. Only the machine is a reason to go without.
+      const why = await problemOfMachine();
+      if (why === undefined) throw unsafe(error as Error, wanted);
       if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
       isSaid = true;
       return undefined;
@@ -105,18 +136,25 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   async #start(): Promise<Opened> {
-    const problem = problemWith(this.#folders);
-    if (problem !== undefined) throw new TrunklineError("unavailable", problem);
     const { bwrap, nsenter } = sandboxPrograms();
-    // Read before any command can change it.
-    const git = this.#folders.map(gitRules);
+    const { data } = this.#house.config;
+    const homes = new ProjectHomes(data);
+    const user = userOf(this.#env);
+    const folders = this.#folders.map((folder) => homes.real(folder));
+    const problem = problemWith(folders, user.home, realPath(data));
+    if (problem !== undefined) throw new TrunklineError("unavailable", problem);
+    const files = this.#view(homes, folders, user.home);
+    homes.note(files.write);
+    const home = homes.of(await projectOf(folders[0] ?? "/", data));
+    const etc = await personalGitConfig(folders[0] ?? "/", this.#env);
     await using opening = new AsyncDisposableStack();
     const egress = opening.use(this.#egress());
-    const files = (): FileRules => this.#files(git);
-    const data = join(this.#house.config.data, "sandbox");
-    const sandbox = opening.use(await Sandbox.open({ data, bwrap, nsenter, files, egress }));
+    const folder = join(data, "sandbox");
+    const options = { data: folder, bwrap, nsenter, files, user, home, etc, egress };
+    const sandbox = opening.use(await Sandbox.open(options));
     const open = opening.move();
-    return { sandbox, [Symbol.asyncDispose]: () => open.disposeAsync() };
+    const isShown = (path: string): boolean => sandbox.shows(path);
+    return { sandbox, isShown, [Symbol.asyncDispose]: () => open.disposeAsync() };
   }
 
   #egress(): EgressProxy {
@@ -146,27 +184,23 @@ export class LocalSandbox implements CommandSandbox {
     }
   }
 
-  #files(git: readonly ReturnType<typeof gitRules>[]): FileRules {
+  #view(
+    homes: ProjectHomes,
+    folders: readonly string[],
+    home: string,
+  ): Pick<FileView, "read" | "write" | "hide"> {
     const { config, reloading } = this.#house;
-    const { agent, data } = config;
-    const home = homeRules(homeOf(this.#env), this.#env);
+    const { files } = config.agent;
     // The files too: they may be in a folder of the session.
-    const own = ownPaths(data, reloading?.files, this.#env);
+    const own = ownPaths(config.data, reloading?.files, this.#env);
+    const hide = [...files.hide, ...own].flatMap((path) => [path, realPath(path)]);
+    const isOwn = (path: string): boolean => own.some((it) => isInside(path, realPath(it)));
+    const tools = [...toolchainsIn(home), ...namedFiles(this.#env, home)].filter(existsSync);
     return {
-      write: [
-        ...home.write,
-        ...git.flatMap(({ write }) => write),
-        ...agent.files.write,
-        ...this.#folders,
-      ],
-      keep: [...home.keep, ...git.flatMap(({ keep }) => keep)],
-      hide: [...home.hide, ...agent.files.hide, ...own],
-      show: [...home.show, ...agent.files.show],
+      read: [...files.show, ...tools].map((path) => homes.real(path)).filter((it) => !isOwn(it)),
+      write: [...folders, ...files.write.map((path) => homes.real(path))],
+      hide: [...new Set(hide)],
     };
-  }
-
-  #cacheVariables(): Record<string, string> {
-    return cacheVariables(homeOf(this.#env), this.#env, existsSync);
   }
 }
 
@@ -186,11 +220,61 @@ function missing(program: string, pack: string): TrunklineError {
   return new TrunklineError("unavailable", says);
 }
 
-function problemWith(folders: readonly string[]): string | undefined {
+/** Why this machine can have no sandbox for commands. Throws if that cannot be told now. */
+export async function problemOfMachine(): Promise<string | undefined> {
+  const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
+  const removeData = (): void => rmSync(data, { recursive: true, force: true });
+  // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
+  process.once("exit", removeData);
+  try {
+    using egress = new EgressProxy({ allowHosts: [], setting: "" });
+    const files = { read: [], write: [], hide: [] };
+    const user = { ...userOf({ HOME: "/home/nobody" }), name: "nobody" };
+    const home = join(realPath(data), "home");
+    mkdirSync(home);
+    await using _ = await Sandbox.open({ ...sandboxPrograms(), data, egress, files, user, home });
+    return undefined;
+  } catch (error) {
+    if (error instanceof TrunklineError && error.code === "unavailable") return error.message;
+    throw error;
+  } finally {
+    process.off("exit", removeData);
+    removeData();
+  }
+}
+
+/** A sandbox that has worked, or that the project is in the way of, is not done without. */
+function unsafe(error: Error, wanted: "auto" | "on" | "off"): TrunklineError {
+  const next =
+    wanted === "on"
+      ? "Run `trunkline doctor` to see how to fix it"
+      : "Run `trunkline doctor`, or set `agent.sandbox` to `off` to run commands with all your rights";
+  const says = `There is no sandbox for commands: ${error.message.replace(/\.$/, "")}. ${next}.`;
+  return new TrunklineError("unavailable", says, { cause: error });
+}
+
+function userOf(env: NodeJS.ProcessEnv): SandboxUser {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  return { name: env.USER || (uid === 0 ? "root" : "user"), uid, gid, home: realPath(homeOf(env)) };
+}
+
+/** The folder that a home is for: the repository, in a work tree that was made for a session. */
+async function projectOf(folder: string, data: string): Promise<string> {
+  const [, session] = relative(realPath(join(data, "worktrees")), folder).split(/^([^/.]+)/);
+  const record = session === undefined ? undefined : await readRecord(folderOf(data, session));
+  return record === undefined ? folder : realPath(record.repository);
+}
+
+function problemWith(folders: readonly string[], home: string, data: string): string | undefined {
   for (const folder of folders) {
-    if (folder === "/") return "the session works in '/', which contains the whole machine";
+    if (isInside(home, folder)) {
+      const what = folder === home ? "is your home folder" : "contains your home folder";
+      return `the session works in '${folder}', which ${what}. Open a folder of a project`;
+    }
+    if (isInside(folder, data) && !isInside(folder, join(data, "worktrees"))) {
+      return `the session works in '${folder}', which belongs to Trunkline itself`;
+    }
     const found = statSync(folder, { throwIfNoEntry: false });
-    // It may be on the machine of the editor; commands then run in the editor's terminal.
     if (found === undefined) return `the folder '${folder}' is not on this machine`;
     // Root in a sandbox cannot access files of other users.
     if (process.getuid?.() === 0 && found.uid !== 0) {

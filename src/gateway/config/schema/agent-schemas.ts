@@ -51,15 +51,24 @@ export const AGENT_SCHEMAS = {
             type: "array",
             items: { type: "string", minLength: 1 },
             default: [],
-            description: "Files and folders that they do not see, beside those that hold secrets.",
+            description: "Files and folders that they do not see, such as one in a project.",
           },
           show: {
             type: "array",
             items: { type: "string", minLength: 1 },
             default: [],
-            description: "Files and folders that they see though they are among those.",
+            description:
+              "Files and folders that they see beside the session's, the system's programs and the " +
+              "toolchains in your home folder.",
           },
         },
+      },
+      variables: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        default: [],
+        description: "Variables of your environment that they get beside the usual ones.",
+        "x-project": false,
       },
     },
   },

@@ -383,11 +383,16 @@ export interface AgentSettings {
   readonly files?: {
     /** Folders that commands in the sandbox may change beside the session's. */
     readonly write?: readonly string[];
-    /** Files and folders that they do not see, beside those that hold secrets. */
+    /** Files and folders that they do not see, such as one in a project. */
     readonly hide?: readonly string[];
-    /** Files and folders that they see though they are among those. */
+    /**
+     * Files and folders that they see beside the session's, the system's programs and the
+     * toolchains in your home folder.
+     */
     readonly show?: readonly string[];
   };
+  /** Variables of your environment that they get beside the usual ones. */
+  readonly variables?: readonly string[];
 }
 
 /** The plugin bus. */
@@ -3250,9 +3255,10 @@ export const checkAgentSettings: Check = (value) => {
       case "sandbox":
       case "egress":
       case "files":
+      case "variables":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["name", "sandbox", "egress", "files"]) };
+        return { path: [key], says: unknownKey(key, ["name", "sandbox", "egress", "files", "variables"]) };
     }
   }
   const name: unknown = value.name;
@@ -3338,6 +3344,17 @@ export const checkAgentSettings: Check = (value) => {
         }
         if (item4 === "") return { path: ["files", "show", i4], says: "must not be empty" };
       }
+    }
+  }
+  const variables: unknown = value.variables;
+  if (variables !== undefined) {
+    if (!Array.isArray(variables)) return { path: ["variables"], says: "must be a list" };
+    for (let i5 = 0; i5 < variables.length; i5++) {
+      const item5: unknown = variables[i5];
+      if (typeof item5 !== "string") {
+        return { path: ["variables", i5], says: "must be a string" };
+      }
+      if (item5 === "") return { path: ["variables", i5], says: "must not be empty" };
     }
   }
   return undefined;

@@ -1,0 +1,97 @@
+import { closeSync, openSync } from "node:fs";
+import { spawn } from "node:child_process";
+
+import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
+import { systemArguments } from "./system-files.ts";
+
+/** A program to start, as requested or as it has to be started. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Open files that it inherits, as its descriptors from 3 on. */
+  readonly files?: readonly number[];
+}
+
+/** Its own processes and users, no rights over the kernel, few system calls; its end is that of all. */
+const SEPARATE = [
+  ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"],
+  ...["--seccomp", String(FIRST_FD)],
+];
+
+/** Users of its own, in which nobody can become another. */
+export const OWN_USERS = ["--unshare-user", "--disable-userns"];
+
+export interface BubblewrapOptions {
+  /** The command line that bubblewrap is started with. */
+  readonly bwrap: readonly string[];
+  /** Arguments for users of its own, and the like. */
+  readonly more: readonly string[];
+  /** The file of the filter of system calls. */
+  readonly filter: string;
+  /** An empty file. */
+  readonly empty: string;
+  readonly view: FileView;
+  /** The folder to start in, as it is seen inside. */
+  readonly cwd?: string;
+  /** The command line that is run inside. */
+  readonly inside: readonly string[];
+}
+
+/**
+ * How a program is started with bubblewrap: the one place that decides what any sandbox shows and keeps.
+ * Throws "unavailable" if something of the view cannot be shown.
+ */
+export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> {
+  const { bwrap, more, filter, empty, view, cwd, inside } = options;
+  const { args, files } = mountView(view, empty, [openSync(filter, "r")]);
+  const readAll = view.read.includes("/") ? "--ro-bind" : undefined;
+  const all = view.write.includes("/") ? "--bind" : readAll;
+  const [command = "", ...rest] = [
+    ...bwrap,
+    ...SEPARATE,
+    ...more,
+    ...(all === undefined ? systemArguments() : [all, "/", "/"]),
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...args,
+    // The root is made for this sandbox: what is written there would be lost.
+    ...(all === undefined ? ["--remount-ro", "/"] : []),
+    ...(cwd === undefined ? [] : ["--chdir", cwd]),
+    "--",
+    ...inside,
+  ];
+  return { command, args: rest, cwd: "/", files };
+}
+
+/** Why a sandbox does not work. A program that takes too long may only be on a busy machine. */
+export interface SandboxProblem {
+  readonly code: "unavailable" | "timeout";
+  readonly says: string;
+}
+
+/** Runs a program to see whether its sandbox works. Returns what is in the way, or undefined. */
+export async function problemWith(
+  { command, args, env, cwd, files = [] }: Program,
+  milliseconds: number,
+): Promise<SandboxProblem | undefined> {
+  const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "ignore", "pipe", ...files];
+  const child = spawn(command, [...args], { env, cwd, stdio, timeout: milliseconds });
+  for (const file of files) closeSync(file);
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (part: string) => {
+    if (said.length < MOST_SAID) said += part;
+  });
+  return await new Promise((resolve) => {
+    child.on("error", ({ message }) => resolve({ code: "unavailable", says: message }));
+    child.on("close", (code, signal) => {
+      if (code === 0) return resolve(undefined);
+      const [line = ""] = said.trim().split("\n");
+      const says = line === "" ? `it ended with ${code ?? signal}` : line;
+      return resolve({ code: child.killed ? "timeout" : "unavailable", says });
+    });
+  });
+}
+
+const MOST_SAID = 10_000;

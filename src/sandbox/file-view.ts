@@ -1,0 +1,199 @@
+import { closeSync, fstatSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { isInside } from "../base/file/path.ts";
+import { makePinned, openPinned } from "./pinned-file.ts";
+
+/** Something that is seen at another place, or that stands for what is there. */
+export interface Mount {
+  /** Where it is seen. */
+  readonly at: string;
+  /** Where it is: a path that no link is on. */
+  readonly from: string;
+  readonly isWritable: boolean;
+}
+
+/**
+ * What programs in a sandbox see beside the programs of the system. Everything else of the machine is not
+ * there. The nearest rule applies: a folder can be read in one that is hidden.
+ */
+export interface FileView {
+  /** Folders of Trunkline's own that stand for those of the machine, such as a home and /tmp. */
+  readonly own: readonly Mount[];
+  /** Paths that can be read, or `/` for all. Those that do not exist are left out. */
+  readonly read: readonly string[];
+  /** Paths that can be written, or `/` for all. */
+  readonly write: readonly string[];
+  /** Paths that are empty, also in those above. */
+  readonly hide: readonly string[];
+  /** What is mounted over all this. Programs in the sandbox must not be able to write to the sources. */
+  readonly mounts: readonly Mount[];
+}
+
+/** The beginning of bubblewrap's arguments, and the descriptors that they name. */
+export interface Mounted {
+  readonly args: readonly string[];
+  /** They are passed on from the descriptor `FIRST_FD` on. */
+  readonly files: readonly number[];
+}
+
+/** The first descriptor after the standard streams. */
+export const FIRST_FD = 3;
+
+interface Place {
+  readonly at: string;
+  /** Undefined if it is hidden. */
+  readonly from: string | undefined;
+  readonly isWritable: boolean;
+  /** Whether mount points can be made in it: it is not the person's. */
+  readonly isOurs: boolean;
+  readonly mayBeMissing?: boolean;
+}
+
+/**
+ * Turns a view into arguments. `first` are descriptors that come before, and `empty` is an empty file.
+ * Sources are opened without following links, and bubblewrap compares what it has mounted with what was
+ * opened. Throws "unavailable" if something in the view is no file or folder, or is reached by a link.
+ */
+export function mountView(view: FileView, empty: string, first: readonly number[] = []): Mounted {
+  const files = [...first];
+  try {
+    const places = protectWays(placesIn(view));
+    const args: string[] = [];
+    const closed: string[] = [];
+    for (const { at, from, isWritable, mayBeMissing } of sorted(places)) {
+      // The root comes first, before anything that is not of this view.
+      if (at === "/") continue;
+      const hidden = from === undefined ? kindIn(places, at) : undefined;
+      if (hidden === "folder") {
+        args.push("--perms", "0755", "--tmpfs", at);
+        closed.push("--remount-ro", at);
+        continue;
+      }
+      const fd = openPinned(from ?? empty);
+      if (fd === undefined) {
+        if (mayBeMissing === true) continue;
+        throw new TrunklineError("unavailable", `Cannot use '${from}' in a sandbox: it is gone.`);
+      }
+      args.push(isWritable ? "--bind-fd" : "--ro-bind-fd", String(FIRST_FD + files.length), at);
+      files.push(fd);
+    }
+    // Writing to what is empty would lose files silently. Last, since mount points are made in it.
+    return { args: [...ways(places), ...args, ...closed], files };
+  } catch (error) {
+    for (const file of files) closeSync(file);
+    throw error;
+  }
+}
+
+type Places = Map<string, Place>;
+
+function sorted(places: Places): Place[] {
+  return [...places.values()].toSorted((one, other) => (one.at < other.at ? -1 : 1));
+}
+
+/** What stands at each path. Of two rules for a path, the stricter one counts. */
+function placesIn({ own, read, write, hide, mounts }: FileView): Places {
+  const places: Places = new Map();
+  const set = (place: Place): unknown => places.set(place.at, place);
+  for (const mount of own) set({ ...mount, isOurs: true });
+  const covers = [...own.map(({ at }) => at), ...hide];
+  /** Whether a path is seen anyway, in one of some folders. */
+  const isIn = (path: string, folders: readonly string[]): boolean =>
+    folders.some((folder) => {
+      const isCover = (it: string): boolean => isInside(path, it) && isInside(it, folder);
+      return path !== folder && isInside(path, folder) && !covers.some(isCover);
+    });
+  for (const at of read) {
+    // What can be read in a folder that can be written is not kept from being written.
+    if (write.includes(at) || isIn(at, [...read, ...write])) continue;
+    set({ at, from: at, isWritable: false, isOurs: false, mayBeMissing: true });
+  }
+  for (const at of write) {
+    if (!isIn(at, write)) set({ at, from: at, isWritable: true, isOurs: false });
+  }
+  for (const mount of mounts) set({ ...mount, isOurs: true });
+  for (const path of hide) {
+    for (const { at, from, isOurs } of sorted(places)) {
+      if (isOurs || from === undefined || !isInside(path, from)) continue;
+      const seen = join(at, relative(from, path));
+      // Something else may stand there, such as a mount.
+      if (nearest(places, seen)?.at !== at) continue;
+      set({ at: seen, from: undefined, isWritable: false, isOurs: false });
+    }
+  }
+  for (const { at, from } of sorted(places)) {
+    if (from === undefined && kindIn(places, at) === undefined) places.delete(at);
+  }
+  return places;
+}
+
+/** The place that a path is in, or is. */
+function nearest(places: Places, path: string): Place | undefined {
+  for (let at = path; ; at = dirname(at)) {
+    const found = places.get(at);
+    if (found !== undefined) return found;
+    if (at === dirname(at)) return undefined;
+  }
+}
+
+/** Where a path in another place comes from; undefined if that place is empty or none. */
+function sourceOf(places: Places, at: string): { from: string; place: Place } | undefined {
+  const place = at === dirname(at) ? undefined : nearest(places, dirname(at));
+  if (place?.from === undefined) return undefined;
+  return { from: join(place.from, relative(place.at, at)), place };
+}
+
+/** What a hidden path really is. */
+function kindIn(places: Places, at: string): "folder" | "file" | undefined {
+  const { from = at } = sourceOf(places, at) ?? {};
+  return kindOf(from);
+}
+
+function kindOf(path: string): "folder" | "file" | undefined {
+  const fd = openPinned(path);
+  if (fd === undefined) return undefined;
+  const isFolder = fstatSync(fd).isDirectory();
+  closeSync(fd);
+  return isFolder ? "folder" : "file";
+}
+
+/**
+ * Makes each folder on the way to a mount a mount itself, where programs can write: what is mounted upon
+ * can neither be moved nor replaced by a link, so that the next mount at that path is at the same place.
+ */
+function protectWays(places: Places): Places {
+  for (const { at, from, mayBeMissing } of sorted(places)) {
+    if (mayBeMissing === true && from !== undefined && kindOf(from) === undefined) {
+      places.delete(at);
+      continue;
+    }
+    const outer = sourceOf(places, at)?.place;
+    if (outer?.isWritable !== true) continue;
+    const steps = relative(outer.at, at).split(sep);
+    for (const [index, step] of steps.entries()) {
+      const isLast = index === steps.length - 1;
+      const seen = join(outer.at, ...steps.slice(0, index), step);
+      const inside = join(outer.from ?? "", ...steps.slice(0, index), step);
+      const wanted = isLast && from !== undefined ? kindOf(from) : "folder";
+      if (outer.isOurs) makePinned(inside, wanted === "folder");
+      else if (kindOf(inside) !== wanted && !(isLast && from === undefined)) {
+        const why = `there is no ${wanted} in the sandbox that it could be seen at`;
+        throw new TrunklineError("unavailable", `Cannot show '${seen}': ${why}.`);
+      }
+      if (!isLast) places.set(seen, { ...outer, at: seen, from: inside });
+    }
+  }
+  return places;
+}
+
+/** The folders above, which bubblewrap would make for root alone. */
+function ways(places: Places): string[] {
+  const folders = new Set<string>();
+  for (const at of places.keys()) {
+    if (sourceOf(places, at) !== undefined) continue;
+    for (let each = dirname(at); each !== dirname(each); each = dirname(each)) folders.add(each);
+  }
+  return [...folders].toSorted().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
+}

@@ -1,0 +1,130 @@
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { copyFile, mkdir, readdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+
+import { isInside } from "../base/file/path.ts";
+
+/** The programs of the system and their libraries. */
+export const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+
+/** Programs and libraries of systems that have them elsewhere. */
+const STORES = [
+  ...["/nix/store", "/gnu/store", "/nix/var/nix/profiles"],
+  ...["/run/current-system", "/run/booted-system", "/run/opengl-driver"],
+];
+
+/** Settings of the system that programs do not work without. They tell no secret. */
+const SETTINGS = [
+  ...["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone"],
+  ...["mime.types", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols"],
+  ...["os-release", "debian_version", "locale.conf", "locale.alias", "inputrc", "terminfo"],
+  ...["fonts", "perl", "php", "magic", "xml", "sgml", "texmf", "R", "maven"],
+  ...["ssl/openssl.cnf", "ssl/cert.pem", "pki/tls/openssl.cnf", "pki/tls/cert.pem"],
+];
+/** The same, with versions in their names. */
+const VERSIONED = /^(?:java-[\w-]+|python\d[\d.]*|ImageMagick-\d+|java)$/;
+
+/** Certificates of authorities: too many to copy. Private keys are beside them. */
+const CERTIFICATES = [
+  ...["/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/ca-trust", "/etc/pki/tls/certs"],
+];
+
+/** Who programs in a sandbox run as. */
+export interface SandboxUser {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+}
+
+/**
+ * Arguments for bubblewrap that show the programs of the system. Links in the root are made again: on merged systems /bin links to /usr/bin.
+ */
+export function systemArguments(): string[] {
+  const links = readdirSync("/", { withFileTypes: true }).filter((it) => it.isSymbolicLink());
+  return [
+    ...links.flatMap(({ name }) => ["--symlink", readlinkSync(`/${name}`), `/${name}`]),
+    ...SYSTEM.filter(isFolder).flatMap((path) => ["--ro-bind", path, path]),
+    ...["--perms", "0755", "--dir", "/run"],
+  ];
+}
+
+/** What a sandbox shows of the machine's files beside them, whoever uses it. */
+export function systemFiles(): string[] {
+  return [...STORES, ...CERTIFICATES].flatMap((path) => real(path) ?? []);
+}
+
+/** Makes the /etc of a sandbox: settings of the system, and names of nobody else. */
+export async function makeEtc(folder: string, user: SandboxUser): Promise<void> {
+  await mkdir(folder, { mode: 0o755 });
+  const versioned = (await readdir("/etc")).filter((name) => VERSIONED.test(name));
+  for (const name of [...SETTINGS, ...versioned]) await copy(`/etc/${name}`, join(folder, name));
+  for (const path of CERTIFICATES.filter(isFolder)) {
+    await mkdir(join(folder, path.slice("/etc/".length)), { recursive: true });
+  }
+  const { name, uid, gid, home } = user;
+  const root = uid === 0 ? "" : "root:x:0:0:root:/root:/usr/sbin/nologin\n";
+  // Some programs look up the name of their user, and fail if there is none.
+  const users = `${root}${name}:x:${uid}:${gid}:${name}:${home}:/bin/sh\n`;
+  await writeFile(join(folder, "passwd"), users, { mode: 0o644 });
+  await writeFile(join(folder, "group"), `${name}:x:${gid}:\n`, { mode: 0o644 });
+  await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n", { mode: 0o644 });
+}
+
+/** Copies what everybody may read. Links stay links if they lead to programs, and are followed if not. */
+async function copy(from: string, to: string): Promise<void> {
+  const found = await stat(from).catch(() => undefined);
+  if (found === undefined || (found.mode & 0o004) === 0) return;
+  await mkdir(dirname(to), { recursive: true, mode: 0o755 });
+  const target = await readlink(from).catch(() => undefined);
+  if (target !== undefined && isProgram(resolve(dirname(from), target))) return symlink(target, to);
+  if (found.isFile()) return copyFile(from, to);
+  if (!found.isDirectory()) return;
+  await mkdir(to, { mode: 0o755 });
+  for (const name of await readdir(from)) await copy(join(from, name), join(to, name));
+}
+
+function isProgram(path: string): boolean {
+  return [...SYSTEM, ...STORES].some((folder) => isInside(path, folder));
+}
+
+/** Variables that name the folder of a toolchain. */
+const TOOLCHAINS = [
+  ...["JAVA_HOME", "GOROOT", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT"],
+  ...["VOLTA_HOME", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "SDKMAN_DIR"],
+  ...["ANDROID_HOME", "ANDROID_SDK_ROOT", "DOTNET_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"],
+  ...["FLUTTER_ROOT", "EMSDK", "HOMEBREW_PREFIX"],
+];
+
+/** Programs and certificates that variables name, outside of a home folder and of the system. */
+export function namedFiles(env: NodeJS.ProcessEnv, home: string): string[] {
+  const folders = (env.PATH ?? "").split(":");
+  const certificates = [env.NODE_EXTRA_CA_CERTS, env.SSL_CERT_FILE, env.SSL_CERT_DIR];
+  const toolchains = TOOLCHAINS.map((name) => env[name]);
+  const named = [...folders.map(prefixOf), ...toolchains, ...certificates];
+  const found = named.flatMap((path) => (path && isAbsolute(path) ? (real(path) ?? []) : []));
+  // A folder that holds a home holds more than programs.
+  return found.filter(
+    (path) => !isProgram(path) && !isInside(path, home) && !isInside(home, path) && path !== "/",
+  );
+}
+
+/** What belongs to a folder of programs: its libraries are often beside it. */
+function prefixOf(folder: string): string {
+  const above = dirname(folder);
+  const beside = ["lib", "lib64", "libexec", "include", "share"];
+  const isPrefix = /\/s?bin$/.test(folder) && beside.some((name) => isFolder(join(above, name)));
+  return isPrefix ? above : folder;
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function real(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
