@@ -1,3 +1,4 @@
+import { prettyJson } from "../text/format.ts";
 import type { ComponentChildren, JSX } from "preact";
 
 import { milliseconds, shortPath } from "../text/format.ts";
@@ -114,5 +115,5 @@ function Pre({
 function pretty(value: unknown): string {
   if (typeof value === "string") return value;
   const line = JSON.stringify(value) ?? "";
-  return line.length <= 100 ? line : JSON.stringify(value, null, 2);
+  return line.length <= 100 ? line : prettyJson(value);
 }

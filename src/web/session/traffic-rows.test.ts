@@ -39,4 +39,9 @@ test("filterTraffic() keeps the chosen lanes and the rows that have the words", 
 test("prettyMessage() breaks JSON into lines and leaves other text alone", () => {
   assert.equal(prettyMessage('{"a":1}'), '{\n  "a": 1\n}');
   assert.equal(prettyMessage("not json"), "not json");
+  // With line breaks, the first would be 40 MB long, and the second 20 GB.
+  for (const levels of [4_000, 100_000]) {
+    const deep = "[".repeat(levels) + "]".repeat(levels);
+    assert.equal(prettyMessage(deep), deep);
+  }
 });

@@ -1,3 +1,4 @@
+import { prettyJson } from "../text/format.ts";
 import type { TrafficRow } from "../../gateway/dashboard/session-api.ts";
 
 /** A message, or several of a kind in a row. */
@@ -59,7 +60,7 @@ export function filterTraffic(
 /** A raw message with line breaks, if it is JSON. */
 export function prettyMessage(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return prettyJson(JSON.parse(text));
   } catch {
     return text;
   }

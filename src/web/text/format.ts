@@ -1,3 +1,19 @@
+/** Deeper JSON stays in one line: the space before each of its lines would be far longer than itself. */
+const MOST_LEVELS = 40;
+
+/** JSON in lines. Throws where it is so deep that it cannot be written at all. */
+export function prettyJson(value: unknown): string {
+  const line = JSON.stringify(value);
+  let level = 0;
+  let deepest = 0;
+  // Brackets in texts count, too: such JSON is shown in one line at worst.
+  for (const char of line) {
+    if (char === "[" || char === "{") deepest = Math.max(deepest, ++level);
+    else if (char === "]" || char === "}") level--;
+  }
+  return deepest > MOST_LEVELS ? line : JSON.stringify(value, null, 2);
+}
+
 /** How long ago, in one short word. */
 export function ago(at: number, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));

@@ -184,15 +184,17 @@ const DELIMITERS = [
   { mark: "_", kind: "emphasis" },
 ] as const;
 
-const LINK = /^!?\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]{0,2000})>?(?:\s+"[^"\n]{0,500}")?\s*\)/;
+/** No part of it may hold the beginning of another: else a text full of brackets is read for each of them. */
+const LINK =
+  /^!?\[([^[\]\n]{0,1000})\]\([^\S\n]{0,9}<?([^\s)>[]{0,2000})>?(?:[^\S\n]{1,9}"[^"\n[]{0,500}")?[^\S\n]{0,9}\)/;
 const ADDRESS = /^https?:\/\/[^\s<>"'`)\]]+[^\s<>"'`)\].,;:!?]/;
 const SPECIAL = /[\\`*_~[!h\n<]/;
 
 export function parseInline(text: string, depth = 0): Inline[] {
   const found: Inline[] = [];
   let plain = "";
-  /** Marks without another one after this place, so that a text full of them is read once. */
-  const absent = new Set<string>();
+  /** Where each mark is next from some place on, so that a text full of them is read once. */
+  const next = new Map<string, { readonly from: number; readonly at: number }>();
   const push = (inline: Inline, length: number): number => {
     if (plain !== "") found.push(plain);
     plain = "";
@@ -200,10 +202,13 @@ export function parseInline(text: string, depth = 0): Inline[] {
     return length;
   };
   const closer = (mark: string, from: number): number => {
-    if (absent.has(mark)) return -1;
-    const end = text.indexOf(mark, from);
-    if (end < 0) absent.add(mark);
-    return end;
+    const known = next.get(mark);
+    if (known !== undefined && known.from <= from && (known.at < 0 || from <= known.at)) {
+      return known.at;
+    }
+    const at = text.indexOf(mark, from);
+    next.set(mark, { from, at });
+    return at;
   };
   /** The end of emphasis: `*` ends at a single mark, and `**` at the last two of three. */
   const closing = (mark: string, from: number): number => {

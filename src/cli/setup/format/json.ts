@@ -1,5 +1,6 @@
 import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 
+import { findTooDeep, TOO_DEEP } from "../../../gateway/config/file/parse-file.ts";
 import { setInJsonc } from "../../../gateway/config/file/set-in-jsonc.ts";
 import { type Format, isMap } from "./format.ts";
 
@@ -7,6 +8,7 @@ import { type Format, isMap } from "./format.ts";
 export const json: Format = {
   read(text) {
     if (text.trim() === "") return {};
+    if (findTooDeep(text) !== undefined) throw new Error(`it is ${TOO_DEEP}`);
     const errors: ParseError[] = [];
     const value: unknown = parse(text, errors, { allowTrailingComma: true });
     const [first] = errors;

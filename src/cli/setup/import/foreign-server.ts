@@ -69,7 +69,12 @@ export function readServer(entry: unknown): ReadServer {
     ...(cwd !== undefined && { cwd }),
     ...choicesOf(entry),
   };
-  const visible = args.flatMap((word, at) => (maskText(word) === word ? [] : [`args[${at}]`]));
+  // A flag says of the next word that it is a secret.
+  const visible = args.flatMap((word, at) => {
+    const both = `${args[at - 1] ?? ""} ${word}`;
+    const isSecret = maskText(word) !== word || !maskText(both).endsWith(` ${word}`);
+    return isSecret ? [`args[${at}]`] : [];
+  });
   return {
     server,
     leftOut: [...env.leftOut, ...unknownOf(entry)],

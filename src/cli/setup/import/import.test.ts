@@ -69,15 +69,20 @@ describe("trunkline setup --import", () => {
     assert.doesNotMatch(out + err, /ghp_/);
     assert.deepEqual(out.split("\n").slice(0, -3), [
       "files (Cursor): npx -y server-filesystem .",
+      "  CALLED WITHOUT ASKING: read",
       "github (Cursor): github-mcp",
+      "  with variables: GITHUB_TOKEN=•••, LEVEL=2",
       "here (Cursor): x ${workspaceFolder}",
       "made (Cursor): not taken over, because it uses '${cmd: date}', which Trunkline does not expand",
       "files-codex (Codex): npx -y server-filesystem /srv; left out: startup_timeout_sec",
       "docs (Codex): https://docs.example.com/mcp",
+      "  with headers: Authorization=Bearer ${DOCS_TOKEN}",
       "old (Codex): not taken over, because it is switched off",
       "search (opencode): https://search.example.com/mcp",
+      "  with headers: Authorization=Bearer ${KEY}",
       "developer (goose): not taken over, because it is built into that program",
       "notes (goose): notes --stdio",
+      "  with variables: NOTES_KEY=${NOTES_KEY}",
       "local (Continue): already there",
     ]);
     const { mcpServers } = parse(readFileSync(line.home.userFile, "utf8")) as {
@@ -141,6 +146,48 @@ describe("trunkline setup --import", () => {
     const shown = await line.run("setup", "cursor", "--import", "--dry-run");
     assert.deepEqual([shown.code, shown.out.startsWith("files (Cursor)")], [0, true]);
     assert.equal(readFileSync(line.home.userFile, "utf8"), before);
+  });
+
+  it("shows all that it takes over before it asks, in both formats", async () => {
+    await using line = await SampleCommandLine.create({});
+    const entry = {
+      command: "run",
+      args: ["--token", "swordfish"],
+      cwd: "/tmp/there",
+      env: { NODE_OPTIONS: "--require /tmp/x.js", A_KEY: "abc" },
+      alwaysAllow: ["delete_all"],
+      timeout: 5000,
+    };
+    const file = join(line.home.path, ".cursor/mcp.json");
+    await line.home.write(file, JSON.stringify({ mcpServers: { "a\u001b[2K": entry } }));
+    const asked = await line.run("setup", "cursor", "--import");
+    assert.deepEqual(asked.out.split("\n"), [
+      String.raw`a\u001b[2K (Cursor): run --token •••`,
+      "  with variables: NODE_OPTIONS=--require /tmp/x.js, A_KEY=•••",
+      "  in the folder: /tmp/there",
+      "  milliseconds for a call: 5000",
+      "  CALLED WITHOUT ASKING: delete_all",
+      "",
+    ]);
+    assert.match(asked.err, /: args\[1\]\n.*Agree with --yes/s);
+    const { out } = await line.run("setup", "cursor", "--import", "--dry-run", "--json");
+    const { servers } = JSON.parse(out) as { servers: { takes: object }[] };
+    assert.deepEqual(servers[0]?.takes, {
+      env: { NODE_OPTIONS: "--require /tmp/x.js", A_KEY: "•••" },
+      cwd: "/tmp/there",
+      timeout: 5000,
+      autoApprove: ["delete_all"],
+    });
+  });
+
+  it("says of a file that is nested too deep that it cannot be read", async () => {
+    await using line = await SampleCommandLine.create({});
+    const file = join(line.home.path, ".cursor/mcp.json");
+    for (const text of ["[".repeat(200_000), '{"a":'.repeat(50_000)]) {
+      await line.home.write(file, text);
+      const { code, err } = await line.run("setup", "cursor", "--import", "--dry-run");
+      assert.deepEqual([code, /nested more than 64 levels deep/.test(err)], [1, true], err);
+    }
   });
 
   it("prints no secret as JSON", async () => {

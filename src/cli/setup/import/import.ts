@@ -1,7 +1,8 @@
 import { chmodSync, statSync } from "node:fs";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { maskText } from "../../../base/text/mask.ts";
+import { MASK } from "../../../base/text/held-secrets.ts";
+import { maskAll, maskWhole } from "../../../base/text/mask.ts";
 import { visibleLine } from "../../../base/text/visible.ts";
 import { editConfigFile } from "../../../gateway/config/file/edit-file.ts";
 import { userFile } from "../../../gateway/config/locations.ts";
@@ -42,13 +43,19 @@ export async function importServers(
   const { candidates, problems } = collectServers(targets, places, known, isOwnToken);
   for (const problem of problems) err(`${visibleLine(problem)}\n`);
   const fresh = candidates.filter((each) => each.server !== undefined && !each.isKnown);
-  if (values.json !== true) {
-    out(candidates.length === 0 ? "No MCP servers were found.\n" : listOf(candidates));
+  const isAsking = values.yes !== true && values["dry-run"] !== true;
+  if (values.json !== true || isAsking) {
+    const show = values.json === true ? err : out;
+    show(candidates.length === 0 ? "No MCP servers were found.\n" : listOf(candidates));
   }
   const isAgreed = fresh.length > 0 && (await agrees(invocation, fresh, file));
   if (isAgreed) await addServers(file, fresh, { env, data: config.data });
   if (values.json === true) {
-    const servers = candidates.map((each) => ({ ...each, server: undefined }));
+    const servers = candidates.map((each) => ({
+      ...each,
+      server: undefined,
+      takes: takenOf(each),
+    }));
     out(`${JSON.stringify({ file, isChanged: isAgreed, servers }, null, 2)}\n`);
   } else if (isAgreed) {
     out(
@@ -91,14 +98,51 @@ async function addServers(
 }
 
 function listOf(candidates: readonly Candidate[]): string {
-  return candidates.map((each) => `${lineOf(each)}\n`).join("");
+  const lines = candidates.flatMap((each) => [lineOf(each), ...takenLines(each)]);
+  return lines.map((line) => `${visibleLine(line)}\n`).join("");
 }
 
 function lineOf({ name, program, server, problem, isKnown, leftOut }: Candidate): string {
-  const head = `${visibleLine(name)} (${program}): `;
+  const head = `${name} (${program}): `;
   if (isKnown) return `${head}already there`;
-  if (server === undefined) return `${head}not taken over, because ${visibleLine(problem ?? "")}`;
+  if (server === undefined) return `${head}not taken over, because ${problem ?? ""}`;
   const what = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
   const rest = leftOut.length === 0 ? "" : `; left out: ${leftOut.join(", ")}`;
-  return visibleLine(`${head}${maskText(what)}${rest}`);
+  return `${head}${maskWhole(what)}${rest}`;
+}
+
+/** How each field is called that is taken over in addition to the command or the address. */
+const TAKEN: Readonly<Record<string, string>> = {
+  cwd: "in the folder",
+  env: "with variables",
+  headers: "with headers",
+  autoApprove: "CALLED WITHOUT ASKING",
+  timeout: "milliseconds for a call",
+  type: "transport",
+};
+
+/** All that a person agrees to, so that nothing is taken over which was not shown. */
+function takenLines(candidate: Candidate): string[] {
+  if (candidate.isKnown) return [];
+  return Object.entries(takenOf(candidate)).map(([field, value]) => {
+    const words =
+      typeof value === "object" && value !== null && !Array.isArray(value)
+        ? Object.entries(value).map(([name, text]) => `${name}=${String(text)}`)
+        : [value].flat();
+    return `  ${TAKEN[field] ?? field}: ${words.join(", ")}`;
+  });
+}
+
+function takenOf({ server, secrets }: Candidate): Readonly<Record<string, unknown>> {
+  if (server === undefined) return {};
+  const inFirstLine = new Set(["command", "args", "url"]);
+  const rest = Object.entries(server).filter(([field]) => !inFirstLine.has(field));
+  const shown = rest.map(([field, value]) => {
+    if (field !== "env" && field !== "headers") return [field, maskAll(value)] as const;
+    const pairs = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
+      return [name, secrets.includes(`${field}.${name}`) ? MASK : maskWhole(text)] as const;
+    });
+    return [field, Object.fromEntries(pairs)] as const;
+  });
+  return Object.fromEntries(shown);
 }

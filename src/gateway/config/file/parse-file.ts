@@ -12,6 +12,7 @@ import type { KeyPath } from "../layer.ts";
 
 /** Deeper than any configuration, and far below the depth at which a parser overflows the stack. */
 const MAX_DEPTH = 64;
+export const TOO_DEEP = `nested more than ${MAX_DEPTH} levels deep`;
 /** Only the first problems are reported: a file that is not JSON at all has one in every word. */
 const MAX_PROBLEMS = 20;
 
@@ -82,10 +83,9 @@ export function parseFile(path: string, text: string): ParsedFile {
 }
 
 function parse(text: string, problems: Problem[]): Node | undefined {
-  // The parser recurses for each level, and would overflow the stack.
   const deep = findTooDeep(text);
   if (deep !== undefined) {
-    problems.push({ offset: deep, says: `nested more than ${MAX_DEPTH} levels deep` });
+    problems.push({ offset: deep, says: TOO_DEEP });
     return undefined;
   }
   const errors: ParseError[] = [];
@@ -99,7 +99,8 @@ function parse(text: string, problems: Problem[]): Node | undefined {
   return root;
 }
 
-function findTooDeep(text: string): number | undefined {
+/** Where JSON with comments gets too deep for its parser, which recurses for each level. */
+export function findTooDeep(text: string): number | undefined {
   const scanner = createScanner(text, true);
   let depth = 0;
   for (;;) {
