@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { AcpEditor, Place } from "../support/acp-editor.ts";
 import { runningAt } from "../support/running-at.ts";
@@ -13,6 +14,9 @@ const SHARED = {
   answers: { "session/request_permission": () => undefined },
   isShared: true,
 };
+
+/** What a process says when it finds that its session was taken. */
+const TAKEN = /\n\n_Another Trunkline has taken this session over .* It goes on there\._\n\n/;
 
 async function joinIn(editor: AcpEditor, sessionId: string): Promise<void> {
   await editor.hello();
@@ -59,8 +63,8 @@ describe("a session whose process is stopped", { timeout: 600_000 }, () => {
     }
     // It learns what happened, and that it is not the one that has the session open.
     await one.program.until(() => one.text().endsWith("on and on"));
-    assert.equal(one.text(), two.text());
-    assert.equal(one.text(), three.text());
+    assert.equal(two.text(), three.text());
+    assert.equal(one.text().replace(TAKEN, ""), two.text());
     assert.match(one.program.stderr, /session.taken-over/);
     assert.deepEqual(await one.prompt(sessionId, "say mine"), { stopReason: "end_turn" });
     await three.program.until(() => three.text().endsWith("mine"));
@@ -90,7 +94,29 @@ describe("a session whose process is stopped", { timeout: 600_000 }, () => {
     }
     const { error } = await one.answerTo(asked);
     assert.match(error?.data.details, /Another Trunkline has taken session/);
-    await one.program.until(() => one.text() === two.text());
+    await one.program.until(() => one.text().replace(TAKEN, "") === two.text());
+    assert.match(one.text(), TAKEN);
+  });
+
+  it("keeps its session if its machine has slept: its clients were stopped too", async () => {
+    using place = new Place();
+    await using one = new AcpEditor(place, SHARED);
+    const sessionId = await one.begin();
+    await using two = new AcpEditor(place, SHARED);
+    await joinIn(two, sessionId);
+    const prompt = [{ type: "text", text: "permission" }];
+    const asked = two.post("session/prompt", { sessionId, prompt });
+    const question = await two.find(({ method }) => method === "session/request_permission");
+    {
+      using _one = stopped(one);
+      using _two = stopped(two);
+      // Longer than anybody waits for a process that is stopped.
+      await delay(10_000);
+    }
+    const outcome = { outcome: "selected", optionId: "once" };
+    two.program.write({ jsonrpc: "2.0", id: question.id, result: { outcome } });
+    assert.deepEqual((await two.answerTo(asked)).result, { stopReason: "end_turn" });
+    assert.doesNotMatch(one.program.stderr, /taken-over/);
   });
 
   it("keeps its session if nobody else needs it", async () => {

@@ -36,6 +36,11 @@ export class Keyboard implements Disposable {
       if (lines.line === "" || !this.#output.isShown) interrupt();
       else this.#erase();
     });
+    // Ctrl-Z stops the process. When it goes on, readline has paused the input.
+    lines.on("SIGCONT", () => {
+      if (this.#output.isShown) this.prompt();
+      else lines.resume();
+    });
     // Readline has put the digit into the line when this is called.
     input.on("keypress", (text: unknown) => {
       if (typeof text !== "string" || !/^[1-9]$/.test(text) || lines.line !== text) return;

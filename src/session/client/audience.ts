@@ -10,6 +10,16 @@ import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
 
+const TAKEN_WORDS =
+  "Another Trunkline has taken this session over while this one did not answer. It goes on there.";
+
+/** Tells a client why its session goes on in another process. */
+const TAKEN: SessionUpdate = {
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text: `\n\n_${TAKEN_WORDS}_\n\n` },
+  _meta: { "trunkline/aside": true },
+};
+
 /** Sends a session's updates to its clients: live, replayed from the log, and before the first came. */
 export class Audience {
   readonly attachments: Attachments;
@@ -122,7 +132,9 @@ export class Audience {
     this.delivery.close();
     for (const client of this.attachments.clients()) {
       const last = this.attachments.detach(client);
-      if (isTaken) client.taken?.(this.#sessionId, last);
+      if (!isTaken) continue;
+      background(this.#showTo(client, last, TAKEN), "Telling a client");
+      client.taken?.(this.#sessionId, last);
     }
   }
 

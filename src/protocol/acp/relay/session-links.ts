@@ -354,7 +354,7 @@ export class SessionLinks {
   async #recover(sessionId: string, joined: Joined, link?: SessionLink): Promise<void> {
     const asked = link?.askedAbout(sessionId) ?? [];
     try {
-      await this.#reopen(sessionId, joined);
+      await this.#reopen(sessionId, joined, asked.length);
     } catch (error) {
       // The client stays in the session: its next message is another attempt.
       joined.link = joined.lost = joined.recovery = undefined;
@@ -389,7 +389,7 @@ export class SessionLinks {
     background(this.take(isPrompt ? sentAfter(text, after) : text), "Sending a request again");
   }
 
-  async #reopen(sessionId: string, joined: Joined): Promise<void> {
+  async #reopen(sessionId: string, joined: Joined, asked: number): Promise<void> {
     let until = performance.now() + this.#takeOverWithin;
     const silent = new Set<string>();
     for (;;) {
@@ -402,7 +402,9 @@ export class SessionLinks {
           until = performance.now() + this.#takeOverWithin;
         }
         const isEarly = error instanceof TrunklineError && error.code === "unavailable";
-        if (!isEarly || this.#isClosed || performance.now() > until) throw error;
+        // Its agent may be one that was ended too, and whose end was not noticed yet.
+        const isAwaited = asked + joined.waiting.length > 0;
+        if ((!isEarly && isAwaited) || this.#isClosed || performance.now() > until) throw error;
       }
       await delay(RETRY);
     }
