@@ -1,8 +1,11 @@
-import { closeSync, openSync } from "node:fs";
 import { spawn } from "node:child_process";
+import { closeSync, constants, lstatSync, openSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
 import { systemArguments } from "./system-files.ts";
+
+const { S_IFDIR, S_IFMT, S_IFREG } = constants;
 
 /** A program to start, as requested or as it has to be started. */
 export interface Program {
@@ -54,7 +57,7 @@ export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> 
     ...SEPARATE,
     ...more,
     ...(all === undefined ? systemArguments() : [all, "/", "/"]),
-    ...["--proc", "/proc", "--dev", "/dev"],
+    ...["--proc", "/proc", ...kernelSettings(), "--dev", "/dev"],
     ...args,
     // The root is made for this sandbox: what is written there would be lost.
     ...(all === undefined ? ["--remount-ro", "/"] : []),
@@ -63,6 +66,20 @@ export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> 
     ...inside,
   ];
   return { command, args: rest, cwd: "/", files };
+}
+
+/**
+ * Keeps settings of the kernel from being written. Root may write them without any capability, and one of
+ * them names a program that the kernel runs as root outside of the sandbox (core_pattern).
+ */
+function kernelSettings(): string[] {
+  if (process.getuid?.() !== 0) return [];
+  const found = readdirSync("/proc", { withFileTypes: true }).filter(({ name }) => {
+    if (/^\d+$/.test(name)) return false;
+    const { mode } = lstatSync(join("/proc", name));
+    return (mode & S_IFMT) === S_IFDIR || ((mode & S_IFMT) === S_IFREG && (mode & 0o222) !== 0);
+  });
+  return found.flatMap(({ name }) => ["--ro-bind", `/proc/${name}`, `/proc/${name}`]);
 }
 
 /** Why a sandbox does not work. A program that takes too long may only be on a busy machine. */

@@ -114,7 +114,8 @@ function placesIn({ own, read, write, hide, mounts }: FileView): Places {
     if (!isIn(at, write)) set({ at, from: at, isWritable: true, isOurs: false });
   }
   for (const mount of mounts) set({ ...mount, isOurs: true });
-  for (const path of hide) {
+  // A folder that was named to work in is there, with what is hidden in it.
+  for (const path of hide.filter((it) => !write.includes(it))) {
     for (const { at, from, isOurs } of sorted(places)) {
       if (isOurs || from === undefined || !isInside(path, from)) continue;
       const seen = join(at, relative(from, path));

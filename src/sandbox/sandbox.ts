@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
@@ -66,6 +67,7 @@ export class Sandbox implements AsyncDisposable {
   readonly home: string;
   readonly #options: SandboxOptions;
   readonly #folder: string;
+  readonly #view: FileView;
   readonly #group: ControlGroup | undefined;
 
   private constructor(options: SandboxOptions, folder: string, group: ControlGroup | undefined) {
@@ -73,6 +75,7 @@ export class Sandbox implements AsyncDisposable {
     this.#folder = folder;
     this.#group = group;
     this.home = options.home?.at ?? join(folder, "home");
+    this.#view = viewOf(options, folder, this.home);
   }
 
   static async open(options: SandboxOptions): Promise<Sandbox> {
@@ -114,7 +117,7 @@ export class Sandbox implements AsyncDisposable {
       cwd: program.cwd,
       ports: egress === undefined ? [] : [0],
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
-      ...(parts.landlock ? { landlock: this.#landlock(program.env) } : {}),
+      ...(parts.landlock ? { landlock: this.#landlock() } : {}),
     };
     const node = [
       process.execPath,
@@ -129,7 +132,7 @@ export class Sandbox implements AsyncDisposable {
       more: namespaces(user),
       filter: join(this.#folder, "filter.bpf"),
       empty: join(this.#folder, "empty"),
-      view: this.#view(program.env),
+      view: this.#view,
       inside,
     });
     const env = { ...withoutOurFolders(program.env), HOME: this.home, TMPDIR: "/tmp" };
@@ -141,36 +144,37 @@ export class Sandbox implements AsyncDisposable {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  #view(env: NodeJS.ProcessEnv): FileView {
-    const { write, also = [], home, read } = this.#options;
-    const own = (name: string): string => join(this.#folder, name);
-    return {
-      own: [
-        { at: this.home, from: real(home?.path ?? own("home")), isWritable: true },
-        { at: "/tmp", from: own("tmp"), isWritable: true },
-        { at: "/var/tmp", from: own("var-tmp"), isWritable: true },
-        { at: "/etc", from: own("etc"), isWritable: false },
-        ...also.map(({ path, at }) => ({ at, from: real(path), isWritable: true })),
-      ],
-      read: [
-        ...[...systemFiles(), ...namedFiles(env, this.home)],
-        ...[...read, process.execPath, own(ENTER)].map(real),
-      ],
-      write: write.map(real),
-      hide: [],
-      mounts: [],
-    };
-  }
-
   /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
-  #landlock(env: NodeJS.ProcessEnv): NonNullable<Entry["landlock"]> {
-    const { own, read, write } = this.#view(env);
+  #landlock(): NonNullable<Entry["landlock"]> {
+    const { own, read, write } = this.#view;
     const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
     return {
       read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],
       write: [...write, ...writable, "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
     };
   }
+}
+
+/** Named once, before anything runs that could make a link of it. */
+function viewOf(options: SandboxOptions, folder: string, home: string): FileView {
+  const { write, also = [], read } = options;
+  const own = (name: string): string => join(folder, name);
+  return {
+    own: [
+      { at: home, from: real(options.home?.path ?? own("home")), isWritable: true },
+      { at: "/tmp", from: own("tmp"), isWritable: true },
+      { at: "/var/tmp", from: own("var-tmp"), isWritable: true },
+      { at: "/etc", from: own("etc"), isWritable: false },
+      ...also.map(({ path, at }) => ({ at, from: real(path), isWritable: true })),
+    ],
+    read: [
+      ...[...systemFiles(), ...namedFiles(process.env, homeOf(process.env))],
+      ...[...read, process.execPath, own(ENTER)].map(real),
+    ],
+    write: write.map(real),
+    hide: [],
+    mounts: [],
+  };
 }
 
 function namespaces(user: SandboxOptions["user"]): string[] {

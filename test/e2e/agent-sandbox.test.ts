@@ -34,10 +34,10 @@ class Rig implements AsyncDisposable {
 
   static async open(commands: readonly Scripted[], sandbox?: string): Promise<Rig> {
     const llm = await FakeLlm.start([...commands, { content: "Done." }]);
-    const config = sandbox === undefined ? {} : { agent: { sandbox } };
-    // The caches are those of its own home, where commands may write.
-    const caches = { XDG_CACHE_HOME: "" };
-    const env = sandbox === undefined ? caches : { ...caches, TRUNKLINE_AGENT_SANDBOX: sandbox };
+    const files = { show: [process.execPath] };
+    const config = { agent: { files, ...(sandbox === undefined ? {} : { sandbox }) } };
+    const secrets = { XDG_CACHE_HOME: "", MY_LOGIN: "word", NPM_TOKEN: "word" };
+    const env = sandbox === undefined ? secrets : { ...secrets, TRUNKLINE_AGENT_SANDBOX: sandbox };
     return new Rig(new AgentEditor({ llm, config, env }), llm, commands.length);
   }
 
@@ -77,13 +77,16 @@ const COMMANDS = {
   keys: FIND_KEYS,
   processes: "ls /proc | grep -c '^[0-9]'",
   child: `env -i setsid sh -c 'sleep ${MARK} & sleep ${MARK}' >/dev/null 2>&1 & sleep 0.3; echo ok`,
-  changes: "echo x > in.txt && echo y > /tmp/kept && echo z > ~/.cache/z && echo fine",
-  kept: "cat /tmp/kept; touch ../x",
-  outside: "touch /etc/x /usr/x ~/x ~/.npmrc2; echo x >> ~/.bashrc; exit 1",
-  ownCache: "echo x > ~/.cache/trunkline/x; ls ~/.cache/trunkline | wc -l",
+  changes:
+    "echo x > in.txt && echo y > /tmp/kept && mkdir -p ~/.cache/a && echo z > ~/.cache/z && echo fine",
+  kept: "cat /tmp/kept ~/.cache/z; touch ../x",
+  outside: "touch /etc/x /usr/x /srv/x /x ~/.local/bin/x; echo x >> ~/.bashrc; touch ~/x; exit 1",
+  ownCache: "ls ~/.cache/trunkline; mkdir -p ~/.cache/trunkline && echo x > ~/.cache/trunkline/x",
   secrets:
     "cat ~/.ssh/id ~/.netrc ~/.npmrc ~/.config/gh/hosts.yml ~/.config/trunkline/config.jsonc",
-  settings: "cat ~/.gitconfig ~/.yarnrc",
+  variables: "env | grep -c word",
+  settings: "git config pull.rebase; git config --list | grep -c credential; ls ~/.local/bin",
+  unseen: "cat ~/.npmrc",
   ours: "ls -A ../data /run | grep -v : | wc -w",
   commit: "echo more >> a.txt && git commit -qam Second && git log --format=%s",
   hook: "echo x > .git/hooks/pre-commit",
@@ -111,8 +114,8 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     rig.inHome(".npmrc", `//registry.example/:_authToken=${secret}`);
     rig.inHome(".config/gh/hosts.yml", secret);
     rig.inHome(".config/trunkline/config.jsonc", "{ /* word */ }");
-    rig.inHome(".gitconfig", "[user]\n\tname = Ada\n");
-    rig.inHome(".yarnrc", "registry https://registry.example\n");
+    rig.inHome(".gitconfig", "[pull]\n\trebase = interactive\n[credential]\n\thelper = store\n");
+    rig.inHome(".local/bin/tool", "");
     rig.inHome(".bashrc", "mine\n");
     rig.inHome(".cache/trunkline/code/x", "ours\n");
     editor.write("a.txt", "a\n");
@@ -136,10 +139,12 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     left.bashrc = readFileSync(join(home, ".bashrc"), "utf8");
     left.cached = existsSync(join(home, ".cache/z"));
     left.folders = readdirSync(join(editor.data, "sandbox")).length;
+    const [name = ""] = readdirSync(join(editor.data, "sandbox/homes"));
+    left.kept = readFileSync(join(editor.data, "sandbox/homes", name, "home/.cache/z"), "utf8");
     editor.program.child.stdin.end();
     await editor.program.exit;
     left.lastingAfterwards = running(`sleep\0${LASTING}`);
-    left.foldersAfterwards = readdirSync(join(editor.data, "sandbox"));
+    left.foldersAfterwards = readdirSync(join(editor.data, "sandbox")).toSorted();
   });
 
   it("find no model key in /proc, which they do without a sandbox", async () => {
@@ -162,28 +167,34 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     assert.deepEqual(left.lastingAfterwards, []);
   });
 
-  it("can change the project, caches, and a /tmp that lasts as long as the session", () => {
+  it("can change the project, caches of its own, and a /tmp that lasts as long as the session", () => {
     assert.match(said("changes"), /tool: fine/);
-    assert.match(said("kept"), /tool: y\n/);
+    assert.match(said("kept"), /tool: y\nz\n/);
     assert.deepEqual(left.files, [".git", "a.txt", "in.txt"]);
-    assert.equal(left.cached, true);
+    assert.equal(left.cached, false, "not those of the person");
+    assert.equal(left.kept, "z\n");
   });
 
   it("cannot change anything else, and are told why", () => {
-    assert.equal(said("outside").match(/Read-only file system/g)?.length, 5, said("outside"));
+    assert.equal(said("outside").match(/Read-only file system/g)?.length, 4, said("outside"));
     assert.match(said("outside"), /It ran in a sandbox: .* set outside_sandbox/);
     assert.deepEqual(left.outside, []);
     assert.equal(left.bashrc, "mine\n");
   });
 
   it("cannot plant code that our own program would run at its next start", () => {
-    assert.match(said("ownCache"), /Read-only file system\n0\n/);
+    assert.match(said("ownCache"), /No such file or directory/);
   });
 
   it("see no secrets of the person, and no data of Trunkline", () => {
     assert.doesNotMatch(said("secrets"), /word/);
-    assert.match(said("settings"), /name = Ada\nregistry https/, "but other settings");
-    assert.doesNotMatch(said("settings"), /word/);
+    assert.match(said("variables"), /tool: 0\n/);
+    assert.match(
+      said("settings"),
+      /tool: interactive\n0\ntool\n/,
+      "but harmless settings and programs",
+    );
+    assert.match(said("unseen"), /\.npmrc' is not shown .*`agent\.files\.show`/);
     assert.match(said("ours"), /tool: 0\n/);
   });
 
@@ -198,8 +209,8 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
 
   it("leave nothing of the sandbox after the session", () => {
     assert.match(said("readOnlyTmp"), /fine/);
-    assert.equal(left.folders, 1);
-    assert.deepEqual(left.foldersAfterwards, []);
+    assert.equal(left.folders, 3);
+    assert.deepEqual(left.foldersAfterwards, ["homes", "works"], "caches are kept");
   });
 });
 
@@ -258,7 +269,7 @@ describe("a person", { skip, timeout: 600_000 }, () => {
       return ++count === 1 ? "reject_once" : "allow_once";
     };
     const [within = "", refused = "", ran = ""] = await rig.outputs();
-    assert.match(within, /Read-only file system/);
+    assert.match(within, /exit code 0/);
     assert.match(refused, /did not allow it/);
     assert.match(ran, /exit code 0/);
     assert.equal(count, 2, "always was said of the command in the sandbox alone");
@@ -271,11 +282,18 @@ describe("a person", { skip, timeout: 600_000 }, () => {
       "on",
     );
     const [within = "", outside = ""] = await rig.outputs("/");
-    assert.match(within, /There is no sandbox for commands: the session works in '\/'.*`auto`/);
+    assert.match(
+      within,
+      /There is no sandbox for commands: the session works in '\/'.*trunkline doctor/,
+    );
     assert.match(outside, /`agent.sandbox` is `on`/);
-    await using auto = await Rig.open([run("echo ran")]);
-    assert.match((await auto.outputs("/"))[0] ?? "", /tool: ran/);
-    await auto.editor.program.says(/agent\.no-sandbox.*trunkline doctor/);
+  });
+
+  it("gets an error, too, if only this folder is in the way of a sandbox", async () => {
+    await using rig = await Rig.open([run("echo ran")]);
+    const [refused = ""] = await rig.outputs("/");
+    assert.match(refused, /There is no sandbox for commands: .*`agent.sandbox` to `off`/);
+    assert.doesNotMatch(refused, /tool: ran/);
   });
 });
 

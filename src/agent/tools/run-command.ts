@@ -165,6 +165,10 @@ async function runVisibly(
   return ran;
 }
 
+/** Paths that are said to be missing. */
+const MISSING =
+  /(\/[^\s'":,;()]+)['"]?(?:: no such file| \(no such file|.{0,40}ENOENT)|ENOENT[^/\n]*(\/[^\s'":,;()]+)|no such file or directory:?[^/\n]{0,5}(\/[^\s'":,;()]+)/gi;
+
 /** What programs say when it is the sandbox that is in their way. */
 const SIGNS =
   /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon|failed to sign|could not read username|resource busy/i;
@@ -181,7 +185,21 @@ function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): Li
         `hidden, and the network is reached by HTTP proxy alone. This may be why it failed.${next}`,
     );
   }
+  const [hidden] = ended.isOk
+    ? []
+    : missingIn(ended.output).filter((it) => !confinement.isShown(it));
+  if (hidden !== undefined) {
+    const rule = "it sees the workspace, the system's programs, toolchains and a home of its own";
+    notes.push(
+      `'${hidden}' is not shown in the sandbox: ${rule}. The person can name it in ` +
+        "`agent.files.show`, and variables in `agent.variables`.",
+    );
+  }
   notes.push(...confinement.notes());
   if (notes.length === 0) return ended;
   return { ...ended, output: `${ended.output.trimEnd()}\n${notes.join("\n")}` };
+}
+
+function missingIn(output: string): string[] {
+  return Array.from(output.matchAll(MISSING), ([, ...paths]) => paths.find(Boolean) ?? "");
 }

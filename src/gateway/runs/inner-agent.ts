@@ -26,7 +26,7 @@ export async function innerAgent(
   name: string,
   { run, parts }: InnerAgentOptions,
 ): Promise<InnerAgent> {
-  const settings = name === BUILT_IN ? builtIn(config) : config.agents[name];
+  const settings = name === BUILT_IN ? builtIn(config, parts) : config.agents[name];
   if (settings === undefined) {
     throw new TrunklineError(
       "not-found",
@@ -51,12 +51,18 @@ export async function innerAgent(
   });
 }
 
-/** It cannot read the configuration in its sandbox, so it is told the prices of models. */
-function builtIn({
-  models: { cost },
-}: House["config"]): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+/**
+ * It cannot read the configuration in its sandbox, so it is told the prices of models, and that its commands
+ * are in a sandbox already.
+ */
+function builtIn(
+  { models: { cost } }: House["config"],
+  parts: SandboxParts | undefined,
+): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
   const [command, ...args] = selfCommand();
-  const set =
-    Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`];
+  const set = [
+    ...(Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`]),
+    ...(parts === undefined ? [] : ["--set", "agent.sandbox=off"]),
+  ];
   return { command, args: [...args, "acp", "--agent", BUILT_IN, ...set] };
 }

@@ -56,11 +56,19 @@ export class LocalSandbox implements CommandSandbox {
   readonly #house: House;
   readonly #folders: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
+  readonly #programs: typeof sandboxPrograms;
   readonly #visits = new Set<Visit>();
   readonly #opened = new Lazy(() => this.#open());
 
-  constructor(house: House, folders: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  /** `programs` finds those that make a sandbox. */
+  constructor(
+    house: House,
+    folders: readonly string[],
+    env: NodeJS.ProcessEnv = process.env,
+    programs = sandboxPrograms,
+  ) {
     this.#house = house;
+    this.#programs = programs;
     this.#folders = folders.map((folder) => resolve(folder));
     this.#env = env;
   }
@@ -127,7 +135,7 @@ export class LocalSandbox implements CommandSandbox {
     } catch (error) {
       if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
       // What is in the way may be in the project. Only the machine is a reason to go without.
-      const why = await problemOfMachine();
+      const why = await problemOfMachine(this.#programs);
       if (why === undefined) throw unsafe(error as Error, wanted);
       if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
       isSaid = true;
@@ -136,7 +144,7 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   async #start(): Promise<Opened> {
-    const { bwrap, nsenter } = sandboxPrograms();
+    const { bwrap, nsenter } = this.#programs();
     const { data } = this.#house.config;
     const homes = new ProjectHomes(data);
     const user = userOf(this.#env);
@@ -221,7 +229,7 @@ function missing(program: string, pack: string): TrunklineError {
 }
 
 /** Why this machine can have no sandbox for commands. Throws if that cannot be told now. */
-export async function problemOfMachine(): Promise<string | undefined> {
+export async function problemOfMachine(programs = sandboxPrograms): Promise<string | undefined> {
   const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
   const removeData = (): void => rmSync(data, { recursive: true, force: true });
   // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
@@ -232,7 +240,7 @@ export async function problemOfMachine(): Promise<string | undefined> {
     const user = { ...userOf({ HOME: "/home/nobody" }), name: "nobody" };
     const home = join(realPath(data), "home");
     mkdirSync(home);
-    await using _ = await Sandbox.open({ ...sandboxPrograms(), data, egress, files, user, home });
+    await using _ = await Sandbox.open({ ...programs(), data, egress, files, user, home });
     return undefined;
   } catch (error) {
     if (error instanceof TrunklineError && error.code === "unavailable") return error.message;
