@@ -14,13 +14,16 @@ export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 
  * one for each connection, since many bridges have the same name.
  */
 export class GuestGuard implements Guard {
-  readonly #guestOf: (connection: Connection) => Guest;
+  readonly #guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">;
   readonly #limits: LedgerLimits;
   readonly #ofPlugins = new Map<string, Ledger>();
   readonly #ofOthers = new WeakMap<Connection, Ledger>();
   readonly #turns = new FairTurns();
 
-  constructor(guestOf: (connection: Connection) => Guest, limits: LedgerLimits = GUEST_LIMITS) {
+  constructor(
+    guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">,
+    limits: LedgerLimits = GUEST_LIMITS,
+  ) {
     this.#guestOf = guestOf;
     this.#limits = limits;
   }

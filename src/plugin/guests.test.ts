@@ -7,6 +7,7 @@ import { MemoryConnection } from "./sdk/test/memory-connection.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { PluginManifestSchema } from "../protocol/bus/plugin.gen.ts";
 import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
+import type { PluginPermissions } from "./plugin/permissions.ts";
 import {
   BRIDGE_NAME,
   CONTROL_NAME,
@@ -29,7 +30,9 @@ const manifest = (id: string, needsTools: string[] = []) =>
 
 describe("Guests", () => {
   it("lets a plugin call its own tools and those it needs, by its manifest or our configuration", () => {
-    const guests = new Guests({ granted: (id) => (id === "ours" ? ["granted"] : undefined) });
+    const guests = new Guests({
+      rightsOf: (id) => (id === "ours" ? { needsTools: ["granted"] } : undefined),
+    });
     const ours = by("ours-client");
     const { isPlugin: isOurs, mayCall } = guests.of(ours);
     assert.equal(isOurs, true);
@@ -44,20 +47,25 @@ describe("Guests", () => {
   });
 
   it("lets a plugin call only what was approved, whatever its manifest says", () => {
-    const guests = new Guests({ granted: () => ["granted"], approved: () => ["approved"] });
-    assert.equal(guests.register(by("ours"), manifest("ours", ["*"])), undefined);
-    const { mayCall, isApproved } = guests.of(by("ours-client"));
-    const may = ["granted", "approved", "other"].map((tool) => mayCall(tool, undefined));
-    assert.deepEqual([isApproved, ...may], [true, true, true, false]);
+    for (const approved of [
+      { approvedTools: ["approved"] },
+      { permissions: { tools: ["approved"] } },
+    ]) {
+      const guests = new Guests({ rightsOf: () => ({ needsTools: ["granted"], ...approved }) });
+      assert.equal(guests.register(by("ours"), manifest("ours", ["*"])), undefined);
+      const { mayCall, isApproved } = guests.of(by("ours-client"));
+      const may = ["granted", "approved", "other"].map((tool) => mayCall(tool, undefined));
+      assert.deepEqual([isApproved, ...may], [true, true, true, false]);
+    }
   });
 
   it("lets a plugin that needs '*' call everything", () => {
-    const guests = new Guests({ granted: () => ["*"] });
+    const guests = new Guests({ rightsOf: () => ({ needsTools: ["*"] }) });
     assert.equal(guests.of(by("any")).mayCall("x", undefined), true);
   });
 
   it("lets bridges and our own program call what the policy allows, and others only plugins' tools", () => {
-    const guests = new Guests({ granted: () => undefined });
+    const guests = new Guests({ rightsOf: () => undefined });
     for (const trusted of [BRIDGE_NAME, "transport.http-client", CONTROL_NAME, undefined]) {
       assert.equal(guests.of(by(trusted)).mayCall("x", undefined), true, trusted ?? "nobody");
     }
@@ -66,14 +74,14 @@ describe("Guests", () => {
   });
 
   it("recognises a plugin by its certificate, even if it is not configured", () => {
-    const guests = new Guests({ granted: () => undefined });
+    const guests = new Guests({ rightsOf: () => undefined });
     assert.equal(guests.of(by("stranger", PLUGIN_UNIT)).isPlugin, true);
     // Which a name that bridges have does not change.
     assert.equal(guests.of(by("transport.x", PLUGIN_UNIT)).mayCall("x", undefined), false);
   });
 
   it("refuses to register without a certificate, under another name, or with endless lists", () => {
-    const guests = new Guests({ granted: () => undefined });
+    const guests = new Guests({ rightsOf: () => undefined });
     assert.match(guests.register(by(), manifest("a")) ?? "", /must show a certificate/);
     assert.match(guests.register(by("b-client"), manifest("a")) ?? "", /is that of 'b'/);
     const endless = manifest("a", Array<string>(10_001).fill("t"));
@@ -81,6 +89,69 @@ describe("Guests", () => {
     const long = manifest("a", ["t".repeat(1_001)]);
     assert.match(guests.register(by("a"), long) ?? "", /of 1000 characters/);
     assert.equal(guests.manifestOf("a"), undefined);
+  });
+});
+
+describe("the permissions of a plugin", () => {
+  const guestWith = (permissions: PluginPermissions | undefined) =>
+    new Guests({ rightsOf: () => ({ ...(permissions === undefined ? {} : { permissions }) }) });
+
+  it("limit documents and topics to its own, unless others were approved", () => {
+    const { namespace, mayPublish, maySubscribe } = guestWith({
+      ...{ namespace: "ours", publish: ["build"], subscribe: ["*"] },
+    }).of(by("ours-client"));
+    assert.equal(namespace, "ours");
+    const topics = ["ours", "ours/x", "build", "oursx", "ours.x/y", "other/x", "*"];
+    assert.deepEqual(topics.map(mayPublish), [true, true, true, false, false, false, false]);
+    assert.ok(topics.every(maySubscribe));
+    const nobodyAsked = guestWith({}).of(by("ours-client"));
+    assert.deepEqual(
+      [nobodyAsked.namespace, nobodyAsked.maySubscribe("x"), nobodyAsked.mayPublish("x")],
+      [undefined, false, false],
+    );
+  });
+
+  it("let a plugin of before go on with what plugins share", () => {
+    const { namespace, mayPublish, maySubscribe } = guestWith(undefined).of(by("ours-client"));
+    assert.deepEqual([namespace, mayPublish("x"), maySubscribe("x")], ["/", true, true]);
+  });
+
+  it("refuse a registration that provides more than was approved, and name it", () => {
+    const provides = { tools: ["greet"], prompts: [], storage: ["notes"], ai: ["x"] };
+    const permissions = { provides, publish: ["build"] };
+    const good = {
+      ...{ providesTools: ["greet"], providesStorage: ["notes"], providesAi: ["x"] },
+      providesEvents: ["ours/x", "build"],
+    };
+    const registered = (more: object) =>
+      guestWith(permissions).register(
+        by("ours"),
+        create(PluginManifestSchema, { id: "ours", ...more }),
+      );
+    assert.equal(registered(good), undefined);
+    for (const [more, words] of [
+      [{ providesTools: ["greet", "clock"] }, "the tool 'clock'"],
+      [{ providesPrompts: ["p"] }, "the prompt 'p'"],
+      [{ providesStorage: ["markdown"] }, "the storage 'markdown'"],
+      [{ providesAi: ["claude"] }, "the AI provider 'claude'"],
+      [{ providesTransport: ["http"] }, "the transport 'http'"],
+      [{ providesEvents: ["news"] }, "the topic 'news'"],
+    ] as const) {
+      const why = `it provides ${words}, which nobody approved. Run \`trunkline plugin approve ours\``;
+      assert.equal(registered(more), why);
+    }
+    const guests = guestWith({});
+    const storage = create(PluginManifestSchema, { id: "ours", providesStorage: ["markdown"] });
+    assert.match(guests.register(by("ours"), storage) ?? "", /the storage 'markdown'/);
+    assert.equal(guests.manifestOf("ours"), undefined);
+    // One about which nobody was asked may offer its tools.
+    assert.equal(
+      guests.register(
+        by("ours"),
+        create(PluginManifestSchema, { id: "ours", providesTools: ["t"] }),
+      ),
+      undefined,
+    );
   });
 });
 

@@ -5,6 +5,8 @@ import { PLUGIN_UNIT, problemOfName } from "../protocol/bus/certificates/certifi
 import { STDIO_CALLER } from "../protocol/bus/shape/tool-shape.ts";
 import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
 import { ConnectionError } from "../wire/quic/connection-error.ts";
+import { approving, covers, isOwnTopic, SHARED } from "./plugin/permissions.ts";
+import type { PluginSettings } from "./plugin/settings.ts";
 
 /** The certificate that `trunkline plugin` shows. */
 export const CONTROL_NAME = "trunkline-control";
@@ -33,13 +35,22 @@ export interface Guest {
   readonly isApproved?: boolean;
   /** Whether it may call a tool; `owner` is the plugin that brings it, if one does. */
   readonly mayCall: (tool: string, owner: string | undefined) => boolean;
+  /** Whose documents it uses; undefined for a plugin about which nobody was asked. */
+  readonly namespace: string | undefined;
+  readonly mayPublish: (topic: string) => boolean;
+  readonly maySubscribe: (topic: string) => boolean;
 }
 
+/** What the configuration says of a plugin's rights on the bus. */
+export type PluginRights = Pick<PluginSettings, "needsTools" | "approvedTools" | "permissions"> &
+  Partial<Pick<PluginSettings, "providesStorage" | "providesAi">>;
+
+/** What everybody else than plugins with permissions may do with documents and events. */
+const UNLIMITED = { namespace: SHARED, mayPublish: () => true, maySubscribe: () => true };
+
 export interface GuestsOptions {
-  /** What the configuration lets a plugin call; undefined when there is no plugin of that id. */
-  readonly granted: (id: string) => readonly string[] | undefined;
-  /** The tools of others that were approved for a plugin; undefined where nobody was asked. */
-  readonly approved?: (id: string) => readonly string[] | undefined;
+  /** Undefined when there is no plugin of that id. */
+  readonly rightsOf: (id: string) => PluginRights | undefined;
 }
 
 /**
@@ -70,6 +81,8 @@ export class Guests {
     if (entries.length > MOST_ENTRIES || entries.some((entry) => entry.length > LONGEST_ENTRY)) {
       return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
     }
+    const more = unapproved(manifest, this.#options.rightsOf(name));
+    if (more !== undefined) return `it provides ${more}, which nobody approved. ${approving(name)}`;
     this.#manifests.set(name, manifest);
     this.changed();
     return undefined;
@@ -89,7 +102,7 @@ export class Guests {
   /** Whether a certificate is that of a plugin. */
   isPlugin(peer: PeerCertificate): boolean {
     const name = nameOf({ peer });
-    const isKnown = this.#manifests.has(name) || this.#options.granted(name) !== undefined;
+    const isKnown = this.#manifests.has(name) || this.#options.rightsOf(name) !== undefined;
     return isKnown || peer.unit === PLUGIN_UNIT;
   }
 
@@ -109,20 +122,25 @@ export class Guests {
     const name = nameOf({ peer });
     if (peer !== undefined && this.isPlugin(peer)) return this.#plugin(name);
     if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
-      return { name, isPlugin: false, mayCall: () => true };
+      return { ...UNLIMITED, name, isPlugin: false, mayCall: () => true };
     }
-    return { name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
+    return { ...UNLIMITED, name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
   }
 
   #plugin(name: string): Guest {
-    const granted = this.#options.granted(name) ?? [];
+    const { needsTools = [], approvedTools, permissions } = this.#options.rightsOf(name) ?? {};
     const said = this.#manifests.get(name)?.needsTools ?? [];
-    const approved = this.#options.approved?.(name);
+    const approved = permissions === undefined ? approvedTools : (permissions.tools ?? []);
     // What was approved when it was added counts, not what it says of itself since.
-    const needed = new Set([...granted, ...(approved ?? said)]);
+    const needed = new Set([...needsTools, ...(approved ?? said)]);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || needed.has(tool) || needed.has("*");
-    return { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
+    const guest = { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
+    if (permissions === undefined) return { ...UNLIMITED, ...guest };
+    const { namespace, publish = [], subscribe = [] } = permissions;
+    const mayUse = (topics: readonly string[]) => (topic: string) =>
+      isOwnTopic(name, topic) || covers(topics, topic);
+    return { ...guest, namespace, mayPublish: mayUse(publish), maySubscribe: mayUse(subscribe) };
   }
 }
 
@@ -146,8 +164,34 @@ export function nameOf({ peer }: Pick<Connection, "peer">): string {
   return peer === undefined ? "anonymous" : peer.name.replace(CLIENT, "");
 }
 
-function entriesOf({ needsTools, providesTools, providesStorage, providesAi }: PluginManifest) {
-  return [...needsTools, ...providesTools, ...providesStorage, ...providesAi];
+function entriesOf(manifest: PluginManifest): string[] {
+  const { needsTools, needsEvents, needsStorage, needsAi, providesTools, ...others } = manifest;
+  const { providesPrompts, providesEvents, providesStorage, providesAi, providesTransport } =
+    others;
+  const needs = [...needsTools, ...needsEvents, ...needsStorage, ...needsAi];
+  const provides = [...providesTools, ...providesPrompts, ...providesEvents, ...providesStorage];
+  return [...needs, ...provides, ...providesAi, ...providesTransport];
+}
+
+/** What a plugin would provide that nobody has approved, in words. */
+function unapproved(manifest: PluginManifest, rights: PluginRights = {}): string | undefined {
+  const { permissions, providesStorage = [], providesAi = [] } = rights;
+  if (permissions === undefined) return undefined;
+  const { provides = {}, publish = [] } = permissions;
+  const own = manifest.providesEvents.filter((topic) => isOwnTopic(manifest.id, topic));
+  const kinds: [what: string, names: readonly string[], approved: readonly string[]][] = [
+    ["tool", manifest.providesTools, provides.tools ?? ["*"]],
+    ["prompt", manifest.providesPrompts, provides.prompts ?? ["*"]],
+    ["storage", manifest.providesStorage, [...(provides.storage ?? []), ...providesStorage]],
+    ["AI provider", manifest.providesAi, [...(provides.ai ?? []), ...providesAi]],
+    ["transport", manifest.providesTransport, provides.transport ?? []],
+    ["topic", manifest.providesEvents, [...publish, ...own]],
+  ];
+  for (const [what, names, approved] of kinds) {
+    const name = names.find((one) => !covers(approved, one));
+    if (name !== undefined) return `the ${what} '${visibleLine(name)}'`;
+  }
+  return undefined;
 }
 
 /**

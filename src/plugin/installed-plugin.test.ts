@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
-import { askManifest, declaredPermissions, findPlugin } from "./installed-plugin.ts";
+import { findPlugin } from "./installed-plugin.ts";
 
 const NODE = process.execPath;
 
@@ -21,13 +22,15 @@ describe("findPlugin()", () => {
   it("finds a script, a program and a folder", async () => {
     await using at = await folder({ "a.mjs": "", b: "", "new/plugin.ts": "" });
     await chmod(join(at.path, "b"), 0o755);
-    assert.deepEqual(findPlugin("./a.mjs", at.path), {
-      command: NODE,
-      args: [join(at.path, "a.mjs")],
-    });
-    assert.deepEqual(findPlugin("b", at.path), { command: join(at.path, "b") });
-    const args = [join(at.path, "new/plugin.ts")];
-    assert.deepEqual(findPlugin("new", at.path), { command: NODE, args });
+    const [script, program] = [join(at.path, "a.mjs"), join(at.path, "b")];
+    const here = { folder: at.path };
+    const asScript = { command: NODE, args: [script], file: script, ...here };
+    assert.deepEqual(findPlugin("./a.mjs", at.path), asScript);
+    const asProgram = { command: program, args: [], file: program, ...here };
+    assert.deepEqual(findPlugin("b", at.path), asProgram);
+    const file = join(at.path, "new/plugin.ts");
+    const inFolder = { command: NODE, args: [file], file, folder: join(at.path, "new") };
+    assert.deepEqual(findPlugin("new", at.path), inFolder);
   });
 
   it("finds an installed package by its `trunkline` field or its only `bin`", async () => {
@@ -39,12 +42,10 @@ describe("findPlugin()", () => {
       "node_modules/many/package.json": '{ "bin": { "a": "a.js", "b": "b.js" } }',
       "sub/x": "",
     });
-    const inModules = (file: string) => ({
-      command: NODE,
-      args: [join(at.path, "node_modules", file)],
-    });
-    assert.deepEqual(findPlugin("one", join(at.path, "sub")), inModules("one/p.mjs"));
-    assert.deepEqual(findPlugin("@team/two", at.path), inModules("@team/two/two.js"));
+    const inModules = (name: string): string => join(at.path, "node_modules", name);
+    assert.equal(findPlugin("one", join(at.path, "sub")).file, inModules("one/p.mjs"));
+    const { file, folder: package_ } = findPlugin("@team/two", at.path);
+    assert.deepEqual([file, package_], [inModules("@team/two/two.js"), inModules("@team/two")]);
     assert.throws(() => findPlugin("many", at.path), /no `trunkline` or single `bin`/);
   });
 
@@ -58,41 +59,20 @@ describe("findPlugin()", () => {
     assert.throws(() => findPlugin("x/../../no-such-folder", at.path), { code: "not-found" });
     assert.throws(() => findPlugin("text.txt", at.path), /neither a script for Node nor a program/);
   });
-});
 
-describe("askManifest()", () => {
-  it("reads the id from the manifest, or says that --id can give it", async () => {
+  it("refuses a package whose program is elsewhere, or whose package.json is no file", async () => {
     await using at = await folder({
-      "good.mjs":
-        'console.log(JSON.stringify({ id: process.argv.includes("--manifest") && "tools.x" }))',
-      "loud.mjs": `console.log("hello");\nconsole.log('{"id":"tools.y"}')`,
-      "bad.mjs": 'console.error("no such flag"); process.exit(2)',
-      "lone.mjs": 'import "no-such-package"',
-      "odd.mjs": 'console.log("hello")',
-      "null.mjs": `console.log('{"id":"x","permissions":null}')`,
-      "text.mjs": `console.log('{"id":"x","permissions":{"read":"/"}}')`,
-      "tool.mjs": `console.log('{"id":"x","needs_tools":5}')`,
+      "out/package.json": '{ "trunkline": "../elsewhere.mjs" }',
+      "link/package.json": '{ "trunkline": "./p.mjs" }',
+      "elsewhere.mjs": "",
+      "pipe/plugin.ts": "",
+      "null/package.json": "null",
     });
-    const program = (name: string) => ({ command: NODE, args: [join(at.path, name)] });
-    assert.equal((await askManifest(program("good.mjs"))).id, "tools.x");
-    assert.equal((await askManifest(program("loud.mjs"))).id, "tools.y");
-    await assert.rejects(askManifest(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
-    await assert.rejects(
-      askManifest(program("lone.mjs")),
-      /: Cannot find package 'no-such-package'.*\. Run `npm install` in its folder first\.$/,
-    );
-    for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
-      await assert.rejects(askManifest(program(name)), /has no id\. If .* with --id\.$/, name);
-    }
-  });
-});
-
-describe("declaredPermissions()", () => {
-  it("are all that a plugin asks for, or none where it declares nothing", () => {
-    assert.equal(declaredPermissions({ id: "a", needs_tools: ["b"] }), undefined);
-    assert.deepEqual(declaredPermissions({ id: "a", permissions: { read: [], run: false } }), {});
-    const permissions = { read: ["/r"], write: ["/w"], run: true };
-    const asked = declaredPermissions({ id: "a", needs_tools: ["b"], permissions });
-    assert.deepEqual(asked, { ...permissions, tools: ["b"] });
+    await symlink(join(at.path, "elsewhere.mjs"), join(at.path, "link/p.mjs"));
+    assert.throws(() => findPlugin("out", at.path), /its program '.*' is not in it\.$/);
+    assert.throws(() => findPlugin("link", at.path), /its program '.*p\.mjs' is not in it\.$/);
+    execFileSync("mkfifo", [join(at.path, "pipe/package.json")]);
+    assert.throws(() => findPlugin("pipe", at.path), /cannot be read: it is not a regular file/);
+    assert.throws(() => findPlugin("null", at.path), /no plugin\.ts/);
   });
 });

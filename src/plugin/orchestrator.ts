@@ -28,6 +28,7 @@ import { checkPluginId, expectPlugin, Guests } from "./guests.ts";
 import { PluginHost } from "./host/plugin-host.ts";
 import { FirstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/introduce.ts";
+import { namespacedStorage } from "./storage/namespaced-storage.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
@@ -55,7 +56,7 @@ export interface OrchestratorOptions {
   /** Answers what is asked of storage that no plugin provides. */
   readonly storage: BusHandlers;
   readonly transport: BusTransport;
-  /** Has plugins with permissions reach only what was approved; without it, they reach everything. */
+  /** Keeps plugins to their permissions; without it, those with permissions are not started. */
   readonly confine?: ConfinePlugin | undefined;
   readonly log: Log;
   readonly limits?: Partial<PluginLimits>;
@@ -108,15 +109,7 @@ export class Orchestrator implements AsyncDisposable {
       log.warn("bus.certificates", { message });
     });
     this.#guests = new Guests({
-      granted: (id) => {
-        const plugin = this.#find(id) ?? this.#findLeaving(id);
-        return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
-      },
-      approved: (id) => {
-        const plugin = this.#find(id) ?? this.#findLeaving(id);
-        const { permissions, approvedTools } = plugin?.settings ?? {};
-        return permissions === undefined ? approvedTools : (permissions.tools ?? []);
-      },
+      rightsOf: (id) => (this.#find(id) ?? this.#findLeaving(id))?.settings,
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
     this.#tools = new PluginTools(offer, manifestOf);
@@ -131,7 +124,10 @@ export class Orchestrator implements AsyncDisposable {
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
     const orchestrator = new Orchestrator(options);
     try {
-      orchestrator.#listener = await orchestrator.#listen(options.listen);
+      orchestrator.#listener = await orchestrator.#listen(
+        options.listen,
+        options.clientCertificate,
+      );
       await orchestrator.#note();
     } catch (error) {
       await orchestrator[Symbol.asyncDispose]();
@@ -187,8 +183,11 @@ export class Orchestrator implements AsyncDisposable {
     await this.#ending.disposeAsync();
   }
 
-  async #listen(listen: string): Promise<Listener> {
-    const { clientCertificate, transport } = this.#options;
+  async #listen(
+    listen: string,
+    clientCertificate: OrchestratorOptions["clientCertificate"],
+  ): Promise<Listener> {
+    const { transport } = this.#options;
     const service = this.#service();
     const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
     const followed = await this.#certificates.follow(
@@ -223,7 +222,7 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   async #ownTlsListener(): Promise<Listener> {
-    this.#tlsListener ??= this.#listen("tls://localhost:0");
+    this.#tlsListener ??= this.#listen("tls://localhost:0", "require");
     try {
       return await this.#tlsListener;
     } catch (error) {
@@ -235,7 +234,9 @@ export class Orchestrator implements AsyncDisposable {
   /** Takes a connection of a plugin that has a network of its own. */
   async #take(socket: Socket): Promise<void> {
     try {
-      const listener = this.#listener?.take === undefined ? undefined : this.#listener;
+      // Whoever shows no certificate may do more than the plugin.
+      const isStrict = this.#options.clientCertificate === "require";
+      const listener = isStrict && this.#listener?.take !== undefined ? this.#listener : undefined;
       (listener ?? (await this.#ownTlsListener())).take?.(socket);
     } catch {
       // It dials again, and whoever listens says why it cannot.
@@ -264,6 +265,7 @@ export class Orchestrator implements AsyncDisposable {
       events: this.#events,
       guests: this.#guests,
       log: this.#log,
+      report: this.#report,
       firstStarts: this.#firstStarts,
       tools: this.#tools,
       registered: (id) => this.#find(id)?.registered(),
@@ -277,7 +279,10 @@ export class Orchestrator implements AsyncDisposable {
     };
     const handlers: BusHandlers = {
       ...serveBus(bus),
-      ...routeStorage(providerOf, isNested, limitStorage(storage)),
+      ...namespacedStorage(
+        routeStorage(providerOf, isNested, limitStorage(storage)),
+        ({ connection }) => this.#guests.of(connection),
+      ),
     };
     return {
       handlers: serveControl(this, this.#guests, handlers),

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -16,12 +23,14 @@ const BUILT = join(ROOT, "dist/trunkline.js");
 const SDK = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
 const SERVER = join(ROOT, "test/support/tools-server.mjs");
 
+const { state } = await pluginsInForce(defaultConfig("/nowhere"));
+const isLimited = state === "ok";
+
 const SHARED = `
 import { readFileSync } from "node:fs";
 import { definePlugin } from SDK;
 const { NAME = "four" } = process.env;
-// The fourth says less while it is added than when it runs.
-const NEEDS = { three: ["*"], four: process.env.NAME === undefined ? ["who_one"] : ["*"] };
+const NEEDS = { three: ["*"], four: ["*"] };
 definePlugin({
   id: "tools." + NAME,
   version: "1.0.0",
@@ -48,7 +57,8 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
     writeFileSync(tools, JSON.stringify([{ name: "hello", description: "Says hello" }]));
     const server = [process.execPath, SERVER, tools, home.record];
     // The MCP server is wrapped as a plugin, and that plugin is served as an MCP server again.
-    const words = [BUILT, "--id", "mcp.hello", "--", "plugin", "wrap", "--id", "mcp.hello", "--"];
+    const id = ["--id", "mcp.hello", "--allow-everything"];
+    const words = [BUILT, ...id, "--", "plugin", "wrap", "--id", "mcp.hello", "--"];
     const given = ["--data", home.data, ...words, ...server];
     await using bridge = new Bridge(new Program(["plugin", "mcp", ...given]));
     const { result } = await bridge.ask("tools/list");
@@ -67,7 +77,8 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
     const tools = join(home.path, "tools.json");
     writeFileSync(tools, JSON.stringify([{ name: "add_tool" }]));
     const wrapped = ["plugin", "wrap", "--id", "mcp.hello", "--", process.execPath, SERVER];
-    const given = ["--data", home.data, BUILT, "--id", "mcp.hello", "--", ...wrapped];
+    const id = ["--id", "mcp.hello", "--allow-everything"];
+    const given = ["--data", home.data, BUILT, ...id, "--", ...wrapped];
     await using bridge = new Bridge(new Program(["plugin", "mcp", ...given, tools, home.record]));
     await bridge.ask("initialize", {
       protocolVersion: "2025-11-25",
@@ -91,22 +102,56 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
   });
 });
 
+describe("trunkline plugin add", { timeout: 600_000 }, () => {
+  it("adds what can do everything only for somebody who types its name", async () => {
+    await using home = new BusHome();
+    const file = join(home.path, "program");
+    writeFileSync(file, `#!/bin/sh\ntouch ${join(home.path, "ran")}\n`, { mode: 0o755 });
+    const config = join(home.path, "config.json");
+    writeFileSync(config, "{}");
+    const add = ["plugin", "add", file, "--id", "tools.sh", "--config", config];
+    const within = ["sh", "-c", 'exec script -qec "exec $*" /dev/null', "sh"];
+    for (const [typed, code] of [
+      ["y", 1],
+      ["tools.sh", 0],
+    ] as const) {
+      await using program = new Program([...add, "--data", home.data], { within });
+      let shown = "";
+      const isAsked = Promise.withResolvers<void>();
+      program.child.stdout.on("data", (text: string) => {
+        shown += text;
+        if (shown.includes("Type its name, tools.sh")) isAsked.resolve();
+      });
+      await Promise.race([isAsked.promise, program.exit]);
+      program.child.stdin.write(`${typed}\r`);
+      assert.equal(await program.exit, code, shown);
+      assert.match(shown, /do everything on this machine that you can do/);
+      const { bus } = JSON.parse(readFileSync(config, "utf8")) as { bus?: unknown };
+      assert.equal(bus === undefined, code === 1);
+    }
+    assert.equal(existsSync(join(home.path, "ran")), false);
+  });
+});
+
 describe("trunkline plugin dev", { timeout: 600_000 }, () => {
   it("prints what a plugin says, starts it again when it is changed, and can be called", async () => {
     await using home = new BusHome();
     const folder = join(home.path, "plugin");
     mkdirSync(folder);
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(ROOT, join(folder, "node_modules/trunkline"));
+    writeFileSync(join(folder, "package.json"), "{}");
     const write = (word: string): void => {
-      const sdk = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
       const tools = `{ word: { description: "Says a word", call: () => "${word}" } }`;
       const boot = `() => console.log("${word} begins")`;
       const plugin = `{ id: "tools.dev", version: "1.0.0", boot: ${boot}, tools: ${tools} }`;
-      const text = `import { definePlugin } from ${sdk};\ndefinePlugin(${plugin});\n`;
+      const text = `import { definePlugin } from "trunkline/plugin";\ndefinePlugin(${plugin});\n`;
       writeFileSync(join(folder, "plugin.mjs"), text);
     };
     write("first");
     const file = join(folder, "plugin.mjs");
-    await using program = new Program(["plugin", "dev", file, "--data", home.data]);
+    const how = isLimited ? [] : ["--id", "tools.dev", "--allow-everything"];
+    await using program = new Program(["plugin", "dev", file, ...how, "--data", home.data]);
     for (const [at, word] of ["first", "second"].entries()) {
       await program.until(({ lines }) => {
         const starts = lines.filter((line) => line === "tools.dev | up, with 1 tool").length;
@@ -117,7 +162,8 @@ describe("trunkline plugin dev", { timeout: 600_000 }, () => {
       if (word === "first") write("second");
     }
     assert.ok(program.lines.includes("tools.dev | changed: it is started again"));
-    assert.match(program.lines[0] ?? "", /it declares no permissions, and runs with all of yours/);
+    const may = isLimited ? /nothing outside its package/ : /do everything on this machine/;
+    assert.match(program.lines[0] ?? "", may);
     program.child.kill("SIGINT");
     assert.equal(await program.exit, 0, program.stderr);
   });
@@ -136,13 +182,17 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
       "tools.three": { ...module("three"), permissions },
     };
     const config = join(home.path, "config.json");
-    writeFileSync(config, JSON.stringify({ bus: { plugins } }));
+    const bus = { sandbox: isLimited ? "auto" : "off", plugins };
+    writeFileSync(config, JSON.stringify({ bus }));
+    // It says less while it is added than when it runs.
+    const manifest = { id: "tools.four", needs_tools: ["who_one"] };
+    writeFileSync(join(home.path, "trunkline.plugin.json"), JSON.stringify(manifest));
     const add = ["plugin", "add", file, "--env", "NAME=four", "--config", config];
     const refused = await home.runInProcess(...add);
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /'tools\.four' asks for:\n {2}call the tool 'who_one'\n/);
-    assert.deepEqual(JSON.parse(readFileSync(config, "utf8")), { bus: { plugins } });
-    const added = await home.runInProcess(...add, "--approve");
+    assert.match(refused.err, /'tools\.four' asks for:\n(?:.*\n)? {2}call the tool 'who_one'\n/);
+    assert.deepEqual(JSON.parse(readFileSync(config, "utf8")), { bus });
+    const added = await home.runInProcess(...add, "--allow-everything");
     assert.equal(added.code, 0, added.err);
     const args = ["--config", config, "--data", home.data, "--listen", "localhost:0"];
     await using orchestrator = new OrchestratorProgram(
@@ -160,10 +210,10 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     assert.match(await call("ask_two"), /'tools\.two' may not call 'who_one'/);
     // Its manifest asks for every tool, and nobody has approved that.
     assert.match(await call("ask_three"), /'tools\.three' may not call 'who_one'/);
-    // The fourth has no permissions, so it may read. It may call what was approved, and no more.
+    // The fourth may do everything on the machine. On the bus it may call what was approved, and no more.
     assert.equal(await call("ask_four"), `one ${pid}`);
     assert.match(await call("ask_four", "who_two"), /nobody has approved that/);
-    assert.equal(await call("peek_three"), "ERR_ACCESS_DENIED");
+    assert.match(await call("peek_three"), isLimited ? /^ENOENT$/ : /^root:/);
     assert.match(await call("peek_one"), /^root:/);
     process.kill(Number(pid), "SIGKILL");
     await orchestrator.logged("plugin.up", 7);
@@ -175,7 +225,6 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     ) as {
       plugins: { id: string; hosts?: string[] }[];
     };
-    const isLimited = (await pluginsInForce(defaultConfig(home.data))).state === "ok";
     const limited = states.filter(({ hosts }) => hosts !== undefined).map(({ id }) => id);
     assert.deepEqual(limited, isLimited ? ["tools.three"] : []);
     const ours = () => processesWhere(({ command }) => command.includes(home.path));

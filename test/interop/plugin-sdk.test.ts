@@ -74,10 +74,13 @@ describe("the packed package that plugins import", { timeout: 600_000 }, () => {
     const begun = join(home, "begun");
     const said = await scaffoldPlugin(begun, "tools.begun");
     assert.match(said, /npm install\n {2}npm test\n/);
-    const files = ["README.md", "package.json", "plugin.test.ts", "plugin.ts", "tsconfig.json"];
+    const files = [
+      ...["README.md", "package.json", "plugin.test.ts", "plugin.ts", "trunkline.plugin.json"],
+      "tsconfig.json",
+    ];
     assert.deepEqual((await readdir(begun)).toSorted(), files);
     const { stdout } = await run(process.execPath, ["--test"], begun);
-    assert.match(stdout, /^ℹ pass 2$/m);
+    assert.match(stdout, /^ℹ pass 3$/m);
     await run(process.execPath, [COMPILER, "--project", begun], begun);
     const manifest = await run(process.execPath, ["plugin.ts", "--manifest"], begun);
     assert.equal((JSON.parse(manifest.stdout) as { id: string }).id, "tools.begun");

@@ -1,79 +1,146 @@
 import assert from "node:assert/strict";
+import { mkdtempDisposable, realpath, symlink } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { approve } from "./approve.ts";
 
-const WANTS = {
+import type { DeclaredManifest } from "../../plugin/declared-manifest.ts";
+import { approve, type AskingPlugin, canDoEverything, type Consent, wantedOf } from "./approve.ts";
+
+const WANTS: DeclaredManifest = {
   id: "tools.x",
   needs_tools: ["echo"],
+  needs_events: ["build"],
+  provides_events: ["journal"],
+  provides_storage: ["markdown"],
+  provides_tools: ["x"],
+  provides_prompts: [],
   permissions: {
     read: ["/etc/motd"],
-    write: ["/tmp/x"],
-    run: true,
+    write: ["/srv/x"],
     hosts: ["api.example.org", "localhost:5432"],
   },
 };
 
-const inForce = async () => ({ state: "ok", says: "in force" }) as const;
+const limits = { state: "ok", says: "in force" } as const;
+const NONE = { state: "warn", says: "none: bwrap is not installed" } as const;
 
-/** Standard input of a test is no terminal. */
-function open(isApproved = false) {
-  const said: string[] = [];
-  return { values: { approve: isApproved }, err: (text: string) => void said.push(text), said };
+/** Standard input of a test is no terminal, so nobody is asked. */
+async function ask(plugin: Partial<AskingPlugin>, consent: Consent = {}) {
+  const wanted = wantedOf({ manifest: WANTS, isScript: true, limits, ...plugin }, consent);
+  await approve(consent, (plugin.manifest ?? WANTS).id, wanted);
+  return wanted.permissions;
 }
 
 describe("approve()", () => {
-  it("refuses what nobody has approved, and names all of it", async () => {
-    const message =
-      /call the tool 'echo'\n {2}read \/etc\/motd\n {2}read and write \/tmp\/x\n {2}reach api\.example\.org\n {2}reach localhost:5432\n {2}start programs/;
-    await assert.rejects(approve(open(), WANTS, inForce), { code: "untrusted", message });
-    await assert.rejects(approve(open(), WANTS, inForce), /--approve if you agree/);
+  it("refuses what nobody has approved, and names all of it, loudest first", async () => {
+    const message = [
+      "'tools.x' asks for:",
+      "  keep the storage 'markdown': others' documents pass through it",
+      "  call the tool 'echo'",
+      "  read and write /srv/x",
+      "  read /etc/motd",
+      "  reach api.example.org",
+      "  reach localhost:5432",
+      "  publish events of the topic 'journal'",
+      "  be told of events of the topic 'build'",
+      "It was not approved. Look at it, and add --approve if you agree.",
+    ].join("\n");
+    await assert.rejects(ask({}), { code: "untrusted", message });
   });
 
   it("takes exactly what was asked for", async () => {
     const { permissions, needs_tools: tools } = WANTS;
-    assert.deepEqual(await approve(open(true), WANTS, inForce), {
-      permissions: { tools, ...permissions },
-    });
-    assert.deepEqual(await approve(open(), { id: "tools.y", permissions: {} }, inForce), {
-      permissions: {},
+    assert.deepEqual(await ask({}, { approve: true }), {
+      ...{ tools, ...permissions, namespace: "tools.x" },
+      ...{ publish: ["journal"], subscribe: ["build"] },
+      provides: { tools: ["x"], prompts: [], storage: ["markdown"] },
     });
   });
 
-  it("refuses hosts that cannot be limited to", async () => {
-    const permissions = { hosts: ["localhost"] };
-    const approving = approve(open(true), { id: "tools.y", permissions }, inForce);
+  it("asks nothing about a plugin that wants nothing, and gives one that says nothing nothing", async () => {
+    const provides = { tools: ["*"], prompts: ["*"] };
+    for (const permissions of [{}, undefined]) {
+      const manifest = { id: "tools.y", ...(permissions === undefined ? {} : { permissions }) };
+      assert.deepEqual(await ask({ manifest }), { namespace: "tools.y", provides });
+    }
+  });
+
+  it("needs a flag of its own for everything: --approve is not enough", async () => {
+    const everything =
+      /do everything on this machine that you can do\n(?:.*\n)*Everything, because /;
+    const cases: [plugin: Partial<AskingPlugin>, why: RegExp][] = [
+      [{ manifest: { id: "tools.y" }, isScript: false }, /it declares no permissions/],
+      [{ limits: NONE }, /plugins have no sandbox here \(none: bwrap is not installed\)/],
+    ];
+    for (const [plugin, why] of cases) {
+      for (const consent of [{}, { approve: true }]) {
+        await assert.rejects(ask(plugin, consent), { code: "untrusted", message: everything });
+        await assert.rejects(ask(plugin, consent), why);
+        await assert.rejects(ask(plugin, consent), /add --allow-everything if you agree\.$/);
+      }
+      await assert.rejects(ask(plugin, { approve: true }), /--approve is not enough for this/);
+      const { everything: isAll, read, hosts } = await ask(plugin, { "allow-everything": true });
+      assert.deepEqual([isAll, read, hosts], [true, undefined, undefined]);
+    }
+    // An executable that says what it wants is limited to that.
+    assert.equal((await ask({ isScript: false }, { approve: true })).everything, undefined);
+    // And one that a person trusts is not.
+    assert.equal((await ask({}, { "allow-everything": true })).everything, true);
+  });
+
+  it("is as loud about programs and about the home folder, whatever link leads there", async () => {
+    const wanting = (permissions: NonNullable<DeclaredManifest["permissions"]>) => ({
+      manifest: { id: "tools.y", permissions },
+    });
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-approve-"));
+    const link = join(home.path, "data");
+    await symlink(dirname(homedir()), link);
+    for (const permissions of [
+      { run: true },
+      { write: [homedir()] },
+      { read: ["/"] },
+      { write: [join(homedir(), ".bashrc")] },
+      { read: [link] },
+    ]) {
+      await assert.rejects(ask(wanting(permissions), { approve: true }), /add --allow-everything/);
+    }
+    const path = await realpath(dirname(homedir()));
+    await assert.rejects(ask(wanting({ read: [link] })), new RegExp(`  read ${path}\n`));
+    assert.equal(canDoEverything({ write: ["/srv"], hosts: ["*"], tools: ["*"] }), false);
+  });
+
+  it("refuses hosts that cannot be limited to, and names that lead elsewhere", async () => {
+    const wanting = (manifest: DeclaredManifest) => ask({ manifest }, { approve: true });
     await assert.rejects(
-      approving,
+      wanting({ id: "tools.y", permissions: { hosts: ["localhost"] } }),
       /'localhost': it is this machine\. Write it as `localhost:PORT`/,
     );
+    for (const namespace of ["../tools.z", "a/b", "", ".."]) {
+      const manifest = { id: "tools.y", permissions: { namespace } };
+      await assert.rejects(wanting(manifest), /^TrunklineError.*Cannot have a plugin/s, namespace);
+    }
   });
 
-  it("says before it asks that hosts are not limited here", async () => {
-    const line = open(true);
-    const none = { state: "warn", says: "none, so it is open: no bwrap.", next: "Run: x" } as const;
-    await approve(line, WANTS, async () => none);
-    assert.deepEqual(line.said, [
-      "note: sandbox of plugins: none, so it is open: no bwrap. Run: x\n",
-    ]);
+  it("refuses to ask more than fits a screen", async () => {
+    const needs_tools = Array.from({ length: 60 }, (_, number) => `tool${number}`);
+    const more = /asks for more than anybody reads: 50 things of 500 characters/;
+    for (const manifest of [
+      { id: "tools.y", needs_tools },
+      { id: "tools.y", needs_events: ["x".repeat(600)] },
+    ]) {
+      await assert.rejects(ask({ manifest }, { approve: true }), more);
+    }
   });
 
-  it("says that a plugin which declares nothing has all rights", async () => {
-    const line = open();
-    assert.deepEqual(await approve(line, { id: "tools.z" }, inForce), { approvedTools: [] });
-    assert.deepEqual(line.said, [
-      "note: 'tools.z' declares no permissions: it runs with all of yours.\n",
-    ]);
-    await approve({ ...line, values: { id: "tools.z" } }, { id: "tools.z" }, inForce);
-    assert.match(
-      line.said[1] ?? "",
-      /'tools\.z' was not asked, because of --id, for its permissions: .* may call no tools of others/,
+  it("asks about documents of others", async () => {
+    const manifest = { id: "tools.y", permissions: { namespace: "tools.notes" } };
+    await assert.rejects(
+      ask({ manifest }),
+      /\n {2}read and write the documents of 'tools\.notes'\n/,
     );
-  });
-
-  it("asks about the tools of others, whether a plugin declares permissions or not", async () => {
-    const wants = { id: "tools.z", needs_tools: ["*", "echo"] };
-    const message = /'tools\.z' asks for:\n {2}call every tool\n {2}call the tool 'echo'\n/;
-    await assert.rejects(approve(open(), wants, inForce), { code: "untrusted", message });
-    assert.deepEqual(await approve(open(true), wants, inForce), { approvedTools: ["*", "echo"] });
+    const words = /\n {2}read and write the documents that plugins share\n/;
+    await assert.rejects(ask({ manifest: { id: "tools.y" }, namespace: "/" }), words);
+    await assert.rejects(ask({ manifest: { id: "y", needs_storage: ["markdown"] } }), words);
   });
 });

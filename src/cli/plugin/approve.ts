@@ -1,65 +1,142 @@
+import { isAbsolute } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
+import { isInside, realPath } from "../../base/file/path.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { type AskedManifest, declaredPermissions } from "../../plugin/installed-plugin.ts";
-import { type PluginPermissions, portsOf } from "../../plugin/plugin/permission-flags.ts";
 import type { InForce } from "../../gateway/session/local-in-force.ts";
-import type { Invocation, Values } from "../shell/command.ts";
-import { confirm } from "../shell/ask.ts";
+import { type DeclaredManifest, wantedPermissions } from "../../plugin/declared-manifest.ts";
+import { checkPluginId } from "../../plugin/guests.ts";
+import { type PluginPermissions, portsOf, SHARED } from "../../plugin/plugin/permissions.ts";
+import { askLine, confirm } from "../shell/ask.ts";
+import type { Values } from "../shell/command.ts";
 
-type Approving = Pick<
-  Invocation<Values & { readonly approve?: boolean; readonly id?: string }>,
-  "values" | "err"
->;
+/** Options by which a person agrees without being asked. */
+export interface Consent extends Values {
+  readonly approve?: boolean;
+  readonly "allow-everything"?: boolean;
+}
 
-/** What a person has approved, as it is written to the configuration. */
-export interface Approved {
-  /** Undefined where it declares none: then it runs with all rights of its user. */
-  readonly permissions?: PluginPermissions;
-  /** The tools of others that it may call, where `permissions` do not have them. */
-  readonly approvedTools?: readonly string[];
+/** What a plugin asks for has to fit a screen: what matters must not scroll away. */
+const MOST_WANTS = 50;
+const LONGEST_WANT = 500;
+
+/** A plugin of which it is to be said what it may do. */
+export interface AskingPlugin {
+  readonly manifest: DeclaredManifest;
+  /** Whether it is a script for Node: our SDK reaches the bus from within a sandbox. */
+  readonly isScript: boolean;
+  /** Whether there is a sandbox for it. */
+  readonly limits: InForce;
+  /** The namespace that it has used so far. */
+  readonly namespace?: string | undefined;
+  /** Whether it may do everything already. */
+  readonly hasAll?: boolean | undefined;
+}
+
+/** What a plugin asks for, and why that is everything, if it is. */
+export interface Wanted {
+  readonly permissions: PluginPermissions;
+  readonly why?: string;
+}
+
+export function wantedOf(plugin: AskingPlugin, consent: Consent): Wanted {
+  const { manifest, isScript, limits, namespace, hasAll } = plugin;
+  checkPluginId(manifest.id);
+  const wanted = withRealPaths(wantedPermissions(manifest, namespace));
+  if (wanted.namespace !== SHARED) checkPluginId(wanted.namespace ?? "");
+  // Throws where one cannot be limited to.
+  portsOf(wanted.hosts ?? []);
+  const isUnclear = !isScript && manifest.permissions === undefined;
+  const why =
+    consent["allow-everything"] === true
+      ? "--allow-everything"
+      : hasAll === true
+        ? "it may do that already"
+        : limits.state !== "ok"
+          ? `plugins have no sandbox here (${limits.says})`
+          : isUnclear
+            ? "it declares no permissions, and programs of other SDKs reach no bus from a sandbox"
+            : undefined;
+  if (why === undefined) return { permissions: wanted };
+  const { read: _read, write: _write, run: _run, hosts: _hosts, ...onBus } = wanted;
+  return { permissions: { everything: true, ...onBus }, why };
+}
+
+/** A link in a plugin's package may lead anywhere: a person is told where to, and approves that. */
+function withRealPaths({ read, write, ...others }: PluginPermissions): PluginPermissions {
+  const real = (paths: readonly string[]): string[] =>
+    paths.map((path) => (isAbsolute(path) ? realPath(path) : path));
+  return {
+    ...others,
+    ...(read === undefined ? {} : { read: real(read) }),
+    ...(write === undefined ? {} : { write: real(write) }),
+  };
 }
 
 /**
- * Has a person approve what a plugin asks for: what it may do on this machine, if it declares that, and
- * in any case the tools of others that it may call.
+ * Has a person approve what a plugin asks for. The more it may do, the louder is the question: what can do
+ * everything is approved by typing its name, or by a flag of its own.
  */
-export async function approve(
-  { values, err }: Approving,
-  manifest: AskedManifest,
-  limits: () => Promise<InForce>,
-): Promise<Approved> {
-  const { id } = manifest;
-  const permissions = declaredPermissions(manifest);
-  const approvedTools = manifest.needs_tools ?? [];
-  if (permissions === undefined) {
-    const why = values.id === undefined ? "declares no" : "was not asked, because of --id, for its";
-    const calls = values.id === undefined ? "" : ", but may call no tools of others";
-    err(`note: '${visibleLine(id)}' ${why} permissions: it runs with all of yours${calls}.\n`);
-  } else {
-    const { state, says, next = "" } = await limits();
-    if (state !== "ok") err(`note: sandbox of plugins: ${says} ${next}\n`);
+export async function approve(consent: Consent, id: string, wanted: Wanted): Promise<void> {
+  const { permissions, why } = wanted;
+  const wants = wordsOf(id, permissions);
+  if (wants.length > MOST_WANTS || wants.some((want) => want.length > LONGEST_WANT)) {
+    const most = `${MOST_WANTS} things of ${LONGEST_WANT} characters`;
+    throw new TrunklineError("untrusted", `'${id}' asks for more than anybody reads: ${most}.`);
   }
-  const wants = wantsOf(permissions ?? { tools: approvedTools });
-  if (wants.length > 0 && values.approve !== true) {
-    const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
-    const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));
-    if (!isAgreed) {
-      const next = process.stdin.isTTY ? "" : " Look at it, and add --approve if you agree.";
-      throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${next}`);
-    }
+  const isLoud = canDoEverything(permissions);
+  const flag = isLoud ? "allow-everything" : "approve";
+  if (wants.length === 0 || consent[flag] === true) return;
+  if (consent["allow-everything"] === true) return;
+  const because = why === undefined ? "" : `\nEverything, because ${why}.`;
+  const asks = `'${id}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}${because}`;
+  if (process.stdin.isTTY) {
+    const isAgreed = isLoud ? await typesName(asks, id) : await confirm(`${asks}\nAllow it?`);
+    if (isAgreed) return;
+    throw new TrunklineError("untrusted", `${asks}\nIt was not approved.`);
   }
-  return permissions === undefined ? { approvedTools } : { permissions };
+  const next = `Look at it, and add --${flag} if you agree.`;
+  const notEnough = isLoud && consent.approve === true ? " --approve is not enough for this." : "";
+  throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${notEnough} ${next}`);
 }
 
-function wantsOf(permissions: PluginPermissions): string[] {
-  const { tools = [], read = [], write = [], run = false, hosts = [] } = permissions;
-  // Throws where one cannot be limited to.
-  portsOf(hosts);
+/** Whether a plugin can do what its user can, in the end: change what that person runs later. */
+export function canDoEverything(permissions: PluginPermissions): boolean {
+  const { everything = false, run = false, read = [], write = [] } = permissions;
+  const home = realPath(homeOf(process.env));
+  // Programs run what is in hidden files there, and keep their keys in them.
+  const isLoud = (path: string): boolean => isInside(home, path) || path.startsWith(`${home}/.`);
+  return everything || run || [...read, ...write].some(isLoud);
+}
+
+async function typesName(asks: string, id: string): Promise<boolean> {
+  const warning = "It can then read your keys, and change your files and what you run.";
+  return (await askLine(`${asks}\n${warning}\nType its name, ${id}, to allow that: `)) === id;
+}
+
+/** What a plugin may do besides what every plugin may, loudest first. */
+export function wordsOf(id: string, permissions: PluginPermissions): string[] {
+  const { everything = false, run = false, namespace, provides = {} } = permissions;
+  const { tools = [], read = [], write = [], hosts = [] } = permissions;
+  const { publish = [], subscribe = [] } = permissions;
+  const named = (what: string, name: string): string =>
+    name === "*" ? `every ${what}` : `the ${what} '${name}'`;
+  const own = namespace === undefined || namespace === id;
+  const whose = namespace === SHARED ? "that plugins share" : `of '${namespace}'`;
+  const storage = provides.storage ?? [];
   return [
-    ...tools.map((tool) => `call ${tool === "*" ? "every tool" : `the tool '${tool}'`}`),
-    ...read.map((path) => `read ${path}`),
+    ...(everything ? ["do everything on this machine that you can do"] : []),
+    ...(run ? ["start programs and use all of your files; only its hosts are limited"] : []),
+    ...storage.map((kind) => `keep ${named("storage", kind)}: others' documents pass through it`),
+    ...(own ? [] : [`read and write the documents ${whose}`]),
+    ...(provides.ai ?? []).map((name) => `answer for ${named("AI provider", name)}`),
+    ...(provides.transport ?? []).map((name) => `provide ${named("transport", name)}`),
+    ...tools.map((tool) => `call ${named("tool", tool)}`),
     ...write.map((path) => `read and write ${path}`),
+    ...read.map((path) => `read ${path}`),
     ...hosts.map((host) => `reach ${host === "*" ? "every host but this machine" : host}`),
-    ...(run ? ["start programs, of which only the hosts are limited"] : []),
+    ...publish.map((topic) => `publish events of ${named("topic", topic)}`),
+    ...subscribe.map((topic) => `be told of events of ${named("topic", topic)}`),
   ];
 }

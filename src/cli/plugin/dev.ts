@@ -6,12 +6,16 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
+import { pluginsInForce } from "../../gateway/session/local-in-force.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import type { Consent } from "./approve.ts";
 import { type TriedPlugin, triedPlugin } from "./tried-plugin.ts";
 
 /** `trunkline plugin dev PLUGIN` */
-export async function run(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
+export async function run(
+  invocation: Invocation<Consent & { readonly id?: string }>,
+): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
   const [where = ""] = positionals;
   const path = resolve(cwd, where);
@@ -20,10 +24,12 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
     const why = "there is no such file or folder. Of an installed package, name the folder";
     throw new TrunklineError("not-found", `Cannot watch '${where}': ${why}.`);
   }
-  const tried = (): Promise<TriedPlugin> => triedPlugin(positionals, cwd, values.id);
+  const { config } = await quietHouse(invocation);
+  const limits = await pluginsInForce(config);
+  const tried = (): Promise<TriedPlugin> =>
+    triedPlugin(positionals, { cwd, config, limits, consent: values });
   const first = await tried();
   let { id } = first.settings;
-  const { config } = await quietHouse(invocation);
   const folder = stats.isDirectory() ? path : dirname(path);
   const tell = (line: string): void => out(`${visibleLine(id)} | ${visibleLine(line)}\n`);
   const stopped = untilSignal();

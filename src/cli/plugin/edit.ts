@@ -1,63 +1,98 @@
-import {
-  type AskedManifest,
-  askManifest,
-  findPlugin,
-  type PluginProgram,
-} from "../../plugin/installed-plugin.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { lookAtPlugin } from "../../gateway/bus/look-at-plugin.ts";
+import type { Config } from "../../gateway/config/config.ts";
+import { editConfig } from "../../gateway/config/edit/edit-config.ts";
+import { valueAt } from "../../gateway/config/layer.ts";
+import { pluginsInForce } from "../../gateway/session/local-in-force.ts";
+import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
-import type { InForce } from "../../gateway/session/local-in-force.ts";
+import { type PluginPermissions, SHARED } from "../../plugin/plugin/permissions.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
-import type { Editing } from "../config/tell-edited.ts";
+import { type Editing, inputOf, kindOf, tellEdited } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { approve } from "./approve.ts";
+import { approve, type Consent, wantedOf } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 
 const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
 
 const SHOWN = "`trunkline plugin list` shows its state.";
 
-type PluginValues = Editing & {
-  readonly id?: string;
-  readonly env?: readonly string[];
-  readonly mcp?: boolean;
-  readonly "own-process"?: boolean;
-  readonly approve?: boolean;
-  readonly replace?: boolean;
-};
+type PluginValues = Editing &
+  Consent & {
+    readonly id?: string;
+    readonly env?: readonly string[];
+    readonly mcp?: boolean;
+    readonly "own-process"?: boolean;
+    readonly replace?: boolean;
+  };
+
+type PluginEntry = Config["bus"]["plugins"][string];
 
 /** `trunkline plugin add PATH|PACKAGE` */
 export async function add(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
   if (values.mcp === true) return addServer(invocation);
   const [where = "", ...args] = positionals;
-  const { command, args: first = [] } = findPlugin(where, cwd);
-  const program = { command, args: first };
-  const manifest: AskedManifest =
-    values.id === undefined ? await askManifest(program) : { id: values.id };
-  const { id } = manifest;
-  checkPluginId(id);
-  const limits = async (): Promise<InForce> => {
-    const { pluginsInForce } = await import("../../gateway/session/local-in-force.ts");
-    return pluginsInForce((await quietHouse(invocation)).config);
-  };
-  // Only a script can be kept to permissions. What a plugin calls, the bus itself can refuse.
-  const { permissions: _, ...others } = manifest;
-  const approved = await approve(invocation, first.length === 1 ? manifest : others, limits);
+  const found = findPlugin(where, cwd);
+  const { id, permissions } = await askAbout(invocation, found, { given: values.id });
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const settings = { ...programOf(program, args, values), ...approved, ...env };
+  const settings = { ...programOf(found, args, values), permissions, ...env };
   return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+}
+
+interface AskOptions {
+  /** An id; then the plugin is not looked at. */
+  readonly given?: string | undefined;
+  /** The only id that it may have. */
+  readonly expected?: string;
+  /** Whether it may do everything already. */
+  readonly hasAll?: boolean | undefined;
+}
+
+/** What a person lets a plugin do, after it was looked at. */
+async function askAbout(
+  invocation: Invocation<PluginValues>,
+  found: FoundPlugin,
+  { given, expected, hasAll }: AskOptions,
+): Promise<{ readonly id: string; readonly permissions: PluginPermissions }> {
+  const { values, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const limits = await pluginsInForce(config);
+  const manifest =
+    given === undefined ? await lookAtPlugin(found, config.data, limits) : { id: given };
+  const { id } = manifest;
+  if (expected !== undefined && id !== expected) {
+    throw cannotApprove(expected, `its manifest is that of '${visibleLine(id)}'`);
+  }
+  const isScript = found.args.length > 0;
+  const before = entryOf(config, id);
+  const namespace = before && (before.permissions?.namespace ?? SHARED);
+  const wanted = wantedOf({ manifest, isScript, limits, namespace, hasAll }, values);
+  await approve(values, id, wanted);
+  const { permissions } = wanted;
+  if (manifest.permissions === undefined && permissions.everything !== true) {
+    const next = "It runs in a sandbox, with its own package; --allow-everything lifts that";
+    err(`note: '${visibleLine(id)}' declares no permissions of this machine. ${next}.\n`);
+  }
+  return { id, permissions };
+}
+
+/** An id may be a name that every object has. */
+function entryOf({ bus: { plugins } }: Config, id: string): PluginEntry | undefined {
+  return Object.hasOwn(plugins, id) ? plugins[id] : undefined;
 }
 
 /** A script for Node is a module, which can share a process with others. */
 function programOf(
-  { command, args: [module, ...none] = [] }: PluginProgram,
+  { command, args: [module] }: FoundPlugin,
   more: readonly string[],
   values: PluginValues,
 ) {
   const args = more.length === 0 ? {} : { args: [...more] };
-  if (module === undefined || none.length > 0) return { command, ...args };
+  if (module === undefined) return { command, ...args };
   return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
 }
 
@@ -65,10 +100,53 @@ function programOf(
 async function addServer(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals } = invocation;
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const settings = { mcp: positionals, ...env };
   const id = values.id ?? nameOf(positionals);
   checkPluginId(id);
-  return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+  const permissions: PluginPermissions = { everything: true, namespace: id };
+  await approve(values, id, { permissions, why: "an MCP server runs outside the sandbox" });
+  return addEntry(invocation, PLUGINS, id, { mcp: positionals, permissions, ...env }, SHOWN);
+}
+
+/** `trunkline plugin approve ID` */
+export async function approveAgain(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals, cwd } = invocation;
+  const [id = ""] = positionals;
+  const { config } = await quietHouse(invocation);
+  const entry = entryOf(config, id);
+  if (entry === undefined) throw cannotApprove(id, "the configuration has none of that id");
+  const file = "module" in entry ? entry.module : "command" in entry ? entry.command : undefined;
+  let permissions: PluginPermissions;
+  if (entry.permissions === undefined || file === undefined) {
+    permissions = entry.permissions ?? permissionsOfBefore(entry);
+    await approve(values, id, { permissions, why: "it was added before anybody was asked" });
+  } else {
+    const { everything: hasAll } = entry.permissions;
+    const found = findPlugin(file, cwd);
+    ({ permissions } = await askAbout(invocation, found, { expected: id, hasAll }));
+  }
+  const at = [...PLUGINS.path, id];
+  const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
+    if (valueAt(now, at) === undefined)
+      throw cannotApprove(id, "it is in another file; see --project");
+    const old = valueAt(now, [...at, "approvedTools"]);
+    return [
+      { path: [...at, "permissions"], value: permissions },
+      ...(old === undefined ? [] : [{ path: [...at, "approvedTools"], value: undefined }]),
+    ];
+  });
+  return tellEdited(invocation, edited, `Approved plugin '${id}' in`, SHOWN);
+}
+
+function cannotApprove(id: string, why: string): TrunklineError {
+  return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
+}
+
+/** What a plugin may do that is started with all rights, as plugins were: about all of it at once. */
+function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
+  const all = ["*"];
+  const provides = { tools: all, prompts: all, storage: all, ai: all };
+  const topics = { publish: all, subscribe: all };
+  return { everything: true, tools: approvedTools, namespace: SHARED, ...topics, provides };
 }
 
 /** `trunkline plugin remove ID` */

@@ -4,16 +4,21 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
+import type { Consent } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 import { triedPlugin } from "./tried-plugin.ts";
 
 /** `trunkline plugin mcp PLUGIN`: an MCP server on the standard streams. */
-export async function serve(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
+export async function serve(
+  invocation: Invocation<Consent & { readonly id?: string }>,
+): Promise<number> {
   const { positionals, cwd, values, err } = invocation;
-  const { settings, note } = await triedPlugin(positionals, cwd, values.id);
+  const house = await openHouse(invocation);
+  const { config } = house;
+  const { settings, note } = await triedPlugin(positionals, { cwd, config, consent: values });
   err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
   const { servePluginOnStdio } = await import("../../gateway/bus/plugin-on-stdio.ts");
-  await servePluginOnStdio(await openHouse(invocation), settings);
+  await servePluginOnStdio(house, settings);
   return 0;
 }
 

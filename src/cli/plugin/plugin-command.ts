@@ -34,6 +34,16 @@ const id: OptionSpec = {
   describe: "Id of the plugin, instead of asking it",
 };
 
+const allowEverything: OptionSpec = {
+  type: "boolean",
+  describe: "Let the plugin do everything that you can do on this machine, outside the sandbox",
+};
+
+const approve: OptionSpec = {
+  type: "boolean",
+  describe: "Allow what the plugin asks for, without a question; not if that is everything",
+};
+
 export const plugin: Command = {
   name: "plugin",
   summary: "Create and add plugins, and manage those that are running",
@@ -64,8 +74,9 @@ export const plugin: Command = {
       summary: "Add a plugin to your configuration file",
       description:
         "A file is the plugin's program. A folder or an installed npm package names it by " +
-        "`trunkline` or `bin` in its package.json; without these it is plugin.ts. The program is asked " +
-        "for its id. A running gateway starts the plugin at once.",
+        "`trunkline` or `bin` in its package.json; without these it is plugin.ts. What it asks for is " +
+        "read from trunkline.plugin.json beside it, or printed by the program in a sandbox, and you " +
+        "are asked to approve it. A running gateway starts the plugin at once.",
       args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
       options: {
         id,
@@ -79,10 +90,8 @@ export const plugin: Command = {
           type: "boolean",
           describe: "PLUGIN is the command of an MCP server on standard streams",
         },
-        approve: {
-          type: "boolean",
-          describe: "Allow what the plugin asks for, without a question",
-        },
+        approve,
+        "allow-everything": allowEverything,
         "own-process": {
           type: "boolean",
           describe: "Give a script a process of its own, instead of a worker in a shared one",
@@ -95,11 +104,24 @@ export const plugin: Command = {
         { run: "trunkline plugin add ./greet.mjs", explains: "Add a file." },
         { run: "trunkline plugin add PACKAGE", explains: "Add an npm package that is installed." },
         {
-          run: "trunkline plugin add --mcp --id mcp.files -- npx -y SERVER .",
-          explains: "Add an MCP server as a plugin.",
+          run: "trunkline plugin add --mcp --id mcp.files --allow-everything -- npx -y SERVER .",
+          explains: "Add an MCP server as a plugin. It runs outside the sandbox.",
         },
       ],
       load: async () => ({ run: (await import("./edit.ts")).add }),
+    },
+    {
+      name: "approve",
+      summary: "Approve what a configured plugin asks for by now",
+      description:
+        "Asks about what a plugin wants that nobody was asked about: one that was added before plugins " +
+        "had permissions, or one that wants more than when it was added.",
+      args: [{ name: "ID", describe: "The plugin" }],
+      options: { approve, "allow-everything": allowEverything, project, json },
+      examples: [
+        { run: "trunkline plugin approve ID", explains: "A running gateway starts it anew." },
+      ],
+      load: async () => ({ run: (await import("./edit.ts")).approveAgain }),
     },
     {
       name: "remove",
@@ -118,9 +140,7 @@ export const plugin: Command = {
         "Starts a bus with this plugin alone, prints what it says, and starts it again whenever a file " +
         "in its folder changes. `trunkline plugin call` reaches it meanwhile. Stop it with Ctrl-C.",
       args: [{ name: "PLUGIN", describe: "File or folder of the plugin" }, argument],
-      options: {
-        id,
-      },
+      options: { id, "allow-everything": allowEverything },
       examples: [{ run: "trunkline plugin dev ./greet.mjs", explains: "Watch its folder." }],
       load: async () => ({ run: (await import("./dev.ts")).run }),
     },
@@ -131,9 +151,7 @@ export const plugin: Command = {
         "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
         "policy of your configuration applies, and calls are recorded.",
       args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
-      options: {
-        id,
-      },
+      options: { id, "allow-everything": allowEverything },
       examples: [{ run: "trunkline plugin mcp ./greet.mjs", explains: "What a client starts." }],
       load: async () => ({ run: (await import("./mcp.ts")).serve }),
     },
@@ -168,7 +186,7 @@ export const plugin: Command = {
       description:
         "Checks any program that speaks the protocol of the bus, in any language, and prints which " +
         "rules hold, with the section that each is from. A command is started as an orchestrator " +
-        "starts a plugin, with certificates of its own; --addr names a program that runs. Tools are " +
+        "starts a plugin, with certificates of its own and all of your rights; --addr names a program that runs. Tools are " +
         "called only if you name one that may be called. The exit code is 1 if a rule does not hold.",
       args: [
         {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -109,19 +109,26 @@ describe("trunkline plugin list, call, logs and restart", () => {
   });
 });
 
+/** Without a sandbox, so that the tests do not depend on this machine: everything is asked for then. */
+const OPEN = { bus: { sandbox: "off" } };
+const PROVIDES = { tools: ["*"], prompts: ["*"] };
+
 describe("trunkline plugin add and remove", () => {
   it("write the program of a plugin under its own id", async () => {
-    await using line = await SampleCommandLine.create();
+    await using line = await SampleCommandLine.create(OPEN);
     const file = join(line.home.project, "p.mjs");
-    await line.home.write(file, `console.log('{ "id": "tools.p" }')`);
-    const added = await line.run("plugin", "add", "p.mjs", "--env", "A=1", "--", "--fast");
+    await line.home.write(file, "throw new Error('It was run');");
+    await line.home.write(join(line.home.project, "trunkline.plugin.json"), '{ "id": "tools.p" }');
+    const add = ["plugin", "add", "p.mjs", "--allow-everything"];
+    const added = await line.run(...add, "--env", "A=1", "--", "--fast");
     assert.equal(added.code, 0, added.err);
-    const plugin = { module: file, args: ["--fast"], approvedTools: [], env: { A: "1" } };
+    const permissions = { everything: true, namespace: "tools.p", provides: PROVIDES };
+    const plugin = { module: file, args: ["--fast"], permissions, env: { A: "1" } };
     assert.deepEqual((await line.home.load()).config.bus.plugins, { "tools.p": plugin });
-    assert.match((await line.run("plugin", "add", "p.mjs")).err, /--replace replaces it/);
-    assert.equal((await line.run("plugin", "add", "p.mjs", "--replace", "--own-process")).code, 0);
+    assert.match((await line.run(...add)).err, /--replace replaces it/);
+    assert.equal((await line.run(...add, "--replace", "--own-process")).code, 0);
     const { config } = await line.home.load();
-    const own = { module: file, process: "own", approvedTools: [] };
+    const own = { module: file, process: "own", permissions };
     assert.deepEqual(config.bus.plugins, { "tools.p": own });
     const [{ module, binary, args } = {}] = busPlan(config).plugins;
     assert.deepEqual([module, binary, args], [undefined, process.execPath, [file]]);
@@ -130,37 +137,33 @@ describe("trunkline plugin add and remove", () => {
   });
 
   it("find the program of an installed package, and of its folder", async () => {
-    await using line = await SampleCommandLine.create();
+    await using line = await SampleCommandLine.create(OPEN);
     const folder = join(line.home.project, "node_modules/@team/plugin");
     await line.home.write(join(folder, "package.json"), '{ "trunkline": "./src/p.mjs" }');
-    await line.home.write(join(folder, "src/p.mjs"), `console.log('{ "id": "tools.team" }')`);
+    await line.home.write(join(folder, "src/p.mjs"), "");
+    await line.home.write(join(folder, "trunkline.plugin.json"), '{ "id": "tools.team" }');
     const module = join(folder, "src/p.mjs");
     for (const named of ["@team/plugin", "./node_modules/@team/plugin"]) {
-      const added = await line.run("plugin", "add", named, "--replace");
+      const added = await line.run("plugin", "add", named, "--replace", "--allow-everything");
       assert.equal(added.code, 0, added.err);
       const { plugins } = (await line.home.load()).config.bus;
-      assert.deepEqual(plugins, { "tools.team": { module, approvedTools: [] } });
+      const permissions = { everything: true, namespace: "tools.team", provides: PROVIDES };
+      assert.deepEqual(plugins, { "tools.team": { module, permissions } });
     }
     const missing = await line.run("plugin", "add", "@team/other");
     assert.match(missing.err, /Install it first: `npm install @team\/other`/);
   });
 
   it("refuse an id or a path that leads elsewhere than it looks", async () => {
-    await using line = await SampleCommandLine.create();
-    const bad = {
-      "id.mjs": { id: "../../x" },
-      "home.mjs": { id: "tools.p", permissions: { read: ["~/x"] } },
-      "star.mjs": { id: "tools.p", permissions: { write: ["/home/*"] } },
-    };
-    for (const [name, manifest] of Object.entries(bad)) {
-      const program = `console.log(${JSON.stringify(JSON.stringify(manifest))})`;
-      await line.home.write(join(line.home.project, name), program);
-      const { code, err } = await line.run("plugin", "add", name, "--approve");
+    await using line = await SampleCommandLine.create(OPEN);
+    const add = ["plugin", "add", "p.mjs", "--approve", "--allow-everything"];
+    await line.home.write(join(line.home.project, "p.mjs"), "");
+    const file = join(line.home.project, "trunkline.plugin.json");
+    for (const manifest of [{ id: "../../x" }, { id: "x", permissions: { namespace: "../y" } }]) {
+      await line.home.write(file, JSON.stringify(manifest));
+      const { code, err } = await line.run(...add);
       assert.notEqual(code, 0);
-      assert.match(
-        err,
-        /Cannot have a plugin '..\/..\/x': use|(?:read|write)\[0\]' must be an absolute path/,
-      );
+      assert.match(err, /Cannot have a plugin '\.\..*': use/);
     }
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
     assert.equal((await line.run("plugin", "add", "--mcp", "--id", "..", "--", "x")).code, 1);
@@ -169,13 +172,98 @@ describe("trunkline plugin add and remove", () => {
   it("write an MCP server as one line, which starts this program around it", async () => {
     await using line = await SampleCommandLine.create();
     const server = ["npx", "-y", "server-files@1.0.0", "."];
-    const added = await line.run("plugin", "add", "--mcp", "--env", "A=1", "--", ...server);
+    const add = ["plugin", "add", "--mcp", "--env", "A=1"];
+    const refused = await line.run(...add, "--approve", "--", ...server);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /do everything on this machine .* --allow-everything if you agree/s);
+    const added = await line.run(...add, "--allow-everything", "--", ...server);
     assert.equal(added.code, 0, added.err);
     const { config } = await line.home.load();
     const id = "mcp.server-files";
-    assert.deepEqual(config.bus.plugins, { [id]: { mcp: server, env: { A: "1" } } });
+    const permissions = { everything: true, namespace: id };
+    assert.deepEqual(config.bus.plugins, { [id]: { mcp: server, permissions, env: { A: "1" } } });
     const [plugin] = busPlan(config).plugins;
     assert.deepEqual(plugin?.args.slice(-9), ["plugin", "wrap", "--id", id, "--", ...server]);
     assert.deepEqual(plugin?.env, { A: "1" });
+  });
+
+  it("add nothing that was not approved, and run nothing of it", async () => {
+    await using line = await SampleCommandLine.create(OPEN);
+    const ran = join(line.home.project, "ran");
+    const program = join(line.home.project, "program");
+    await line.home.write(program, `#!/bin/sh\ntouch ${ran}\necho '{ "id": "tools.sh" }'\n`);
+    chmodSync(program, 0o755);
+    const unasked = await line.run("plugin", "add", "./program", "--approve");
+    assert.match(unasked.err, /it has no trunkline\.plugin\.json, .* only in a sandbox/);
+    for (const more of [[], ["--approve"]]) {
+      const refused = await line.run("plugin", "add", "./program", "--id", "tools.sh", ...more);
+      assert.equal(refused.code, 1);
+      assert.match(refused.err, /'tools\.sh' asks for:\n {2}do everything on this machine/);
+    }
+    assert.deepEqual((await line.home.load()).config.bus.plugins, {});
+    assert.equal(existsSync(ran), false);
+  });
+});
+
+describe("trunkline plugin approve", () => {
+  it("asks once about a plugin that was added before anybody was asked", async () => {
+    const before = { command: "/opt/orchestra/tools-notes", approvedTools: ["clock"] };
+    const config = { bus: { plugins: { "tools.notes": before } } };
+    await using line = await SampleCommandLine.create(config);
+    const refused = await line.run("plugin", "approve", "tools.notes");
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.err,
+      /do everything .*\n.*\n {2}read and write the documents that plugins share\n.*because it was added before/s,
+    );
+    const approved = await line.run("plugin", "approve", "tools.notes", "--allow-everything");
+    assert.equal(approved.code, 0, approved.err);
+    const all = ["*"];
+    assert.deepEqual((await line.home.load()).config.bus.plugins["tools.notes"], {
+      command: before.command,
+      permissions: {
+        ...{ everything: true, tools: ["clock"], namespace: "/", publish: all, subscribe: all },
+        provides: { tools: all, prompts: all, storage: all, ai: all },
+      },
+    });
+  });
+
+  it("asks about what a plugin wants by now, and keeps the documents that it has used", async () => {
+    await using line = await SampleCommandLine.create();
+    const module = join(line.home.project, "p.mjs");
+    const plugins = { "tools.p": { module, env: { A: "1" }, permissions: {} } };
+    const bus = { sandbox: "off", plugins };
+    await line.home.write(line.home.userFile, JSON.stringify({ bus }));
+    await line.home.write(module, "");
+    const manifest = {
+      id: "tools.p",
+      permissions: {},
+      provides_storage: ["x"],
+      needs_events: ["t"],
+    };
+    const file = join(line.home.project, "trunkline.plugin.json");
+    await line.home.write(file, JSON.stringify(manifest));
+    const refused = await line.run("plugin", "approve", "tools.p");
+    assert.match(refused.err, /keep the storage 'x'.*documents that plugins share.*topic 't'/s);
+    const approved = await line.run("plugin", "approve", "tools.p", "--allow-everything");
+    assert.equal(approved.code, 0, approved.err);
+    assert.deepEqual((await line.home.load()).config.bus.plugins["tools.p"], {
+      ...{ module, env: { A: "1" } },
+      permissions: {
+        ...{ everything: true, namespace: "/", subscribe: ["t"] },
+        provides: { ...PROVIDES, storage: ["x"] },
+      },
+    });
+    await line.home.write(file, '{ "id": "tools.other" }');
+    const other = await line.run("plugin", "approve", "tools.p", "--allow-everything");
+    assert.match(
+      other.err,
+      /Cannot approve plugin 'tools\.p': its manifest is that of 'tools\.other'/,
+    );
+    const none = await line.run("plugin", "approve", "tools.q");
+    assert.match(
+      none.err,
+      /Cannot approve plugin 'tools\.q': the configuration has none of that id/,
+    );
   });
 });

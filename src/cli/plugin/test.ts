@@ -11,7 +11,7 @@ import { type OpenedSubject, openSubject } from "../../plugin/conformance/open-s
 import type { SafeCall } from "../../plugin/conformance/probe.ts";
 import type { Role } from "../../plugin/conformance/rule.ts";
 import { startSubject } from "../../plugin/conformance/start-subject.ts";
-import { findPlugin } from "../../plugin/installed-plugin.ts";
+import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { readArguments } from "../tools/tool-result.ts";
@@ -100,12 +100,12 @@ async function open(
   const said = (line: string): void => {
     if (values.verbose === true) err(`${visibleLine(line)}\n`);
   };
-  const all = [...(program.args ?? []), ...args];
+  const all = [...program.args, ...args];
   return startSubject({ command: program.command, args: all, transport, said, signal, ...calls });
 }
 
 /** A file or a folder is looked into; anything else is a command for the system to find. */
-function programOf(command: string, cwd: string): ReturnType<typeof findPlugin> {
+function programOf(command: string, cwd: string): Pick<FoundPlugin, "command" | "args"> {
   const isThere = statSync(resolve(cwd, command), { throwIfNoEntry: false }) !== undefined;
-  return isThere ? findPlugin(command, cwd) : { command };
+  return isThere ? findPlugin(command, cwd) : { command, args: [] };
 }

@@ -1,11 +1,11 @@
-import {
-  type AskedManifest,
-  askManifest,
-  declaredPermissions,
-  findPlugin,
-} from "../../plugin/installed-plugin.ts";
-import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { lookAtPlugin } from "../../gateway/bus/look-at-plugin.ts";
+import type { Config } from "../../gateway/config/config.ts";
+import { type InForce, pluginsInForce } from "../../gateway/session/local-in-force.ts";
+import { findPlugin } from "../../plugin/installed-plugin.ts";
 import { type PluginSettings, pluginSettings } from "../../plugin/plugin/settings.ts";
+import { canDoEverything, type Consent, wantedOf, wordsOf } from "./approve.ts";
 
 /** A plugin that is run without having been added. */
 export interface TriedPlugin {
@@ -14,43 +14,45 @@ export interface TriedPlugin {
   readonly note: string;
 }
 
+export interface TryOptions {
+  readonly cwd: string;
+  readonly config: Pick<Config, "bus" | "data">;
+  readonly consent: Consent & { readonly id?: string };
+  readonly limits?: InForce;
+}
+
 /**
  * How to run a plugin that nobody has added: as it would run if everything that it declares were
- * approved. With an id it is not asked what it declares.
+ * approved. What can do everything needs a flag. With an id it is not asked what it declares.
  */
 export async function triedPlugin(
   [where = "", ...more]: readonly string[],
-  cwd: string,
-  id: string | undefined,
+  { cwd, config, consent, limits: known }: TryOptions,
 ): Promise<TriedPlugin> {
-  const { command, args: [module, ...none] = [] } = findPlugin(where, cwd);
-  const first = module === undefined ? [] : [module, ...none];
-  const manifest: AskedManifest =
-    id === undefined ? await askManifest({ command, args: first }) : { id };
-  const given = { id: manifest.id, binary: command };
-  if (module === undefined || id !== undefined) {
-    const why = id === undefined ? "declares no" : "was not asked, because of --id, for its";
-    const settings = pluginSettings({ ...given, args: [...first, ...more] });
-    return { settings, note: `it ${why} permissions, and runs with all of yours` };
+  const found = findPlugin(where, cwd);
+  const limits = known ?? (await pluginsInForce(config));
+  const manifest =
+    consent.id === undefined ? await lookAtPlugin(found, config.data, limits) : { id: consent.id };
+  const { id } = manifest;
+  const [module] = found.args;
+  const { permissions, why } = wantedOf(
+    { manifest, limits, isScript: module !== undefined },
+    consent,
+  );
+  const wants = visibleLine(wordsOf(id, permissions).join(", "));
+  if (canDoEverything(permissions) && consent["allow-everything"] !== true) {
+    const because = why === undefined ? "" : `, because ${why}`;
+    const next = "Look at it, and add --allow-everything if you agree";
+    throw new TrunklineError(
+      "untrusted",
+      `Cannot run '${id}': it would ${wants}${because}. ${next}.`,
+    );
   }
-  const asModule = { ...given, module, args: [...none, ...more] };
-  const permissions = declaredPermissions(manifest);
-  if (permissions === undefined) {
-    const note = "it declares no permissions, and runs with all of yours";
-    return { settings: pluginSettings(asModule), note };
-  }
-  const settings = pluginSettings({ ...asModule, permissions });
-  return { settings, note: `it may do only what it declares: ${words(permissions)}` };
-}
-
-function words(permissions: PluginPermissions): string {
-  const { tools = [], read = [], write = [], run = false, hosts = [] } = permissions;
-  const wants = [
-    ...tools.map((tool) => `call '${tool}'`),
-    ...read.map((path) => `read ${path}`),
-    ...write.map((path) => `write ${path}`),
-    ...hosts.map((host) => `reach ${host}`),
-    ...(run ? ["start programs"] : []),
-  ];
-  return wants.length === 0 ? "nothing outside its package" : wants.join(", ");
+  // Whoever writes a plugin adds tools before they are in its manifest.
+  const provides = { ...permissions.provides, tools: ["*"], prompts: ["*"] };
+  const given = { ...permissions, provides };
+  const program = { id, binary: found.command, args: more, permissions: given };
+  const settings = pluginSettings(module === undefined ? program : { ...program, module });
+  const may = wants === "" ? "nothing outside its package" : wants;
+  return { settings, note: `it may do only what it declares: ${may}` };
 }

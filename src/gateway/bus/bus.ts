@@ -5,6 +5,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
 import type { ConfinePlugin } from "../../plugin/plugin/plugin-process.ts";
+import { approving, isLimited } from "../../plugin/plugin/permissions.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
@@ -95,6 +96,20 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
+/** The configured plugins about which nobody was asked: those that earlier versions have added. */
+export function unaskedPlugins({ plugins }: BusPlan): string[] {
+  return plugins.flatMap(({ id, permissions }) =>
+    permissions?.namespace === undefined ? [id] : [],
+  );
+}
+
+/** Says which configured plugins go on as before, and how to be asked about them. */
+export function noteUnasked(plan: BusPlan, log: Log): void {
+  for (const plugin of unaskedPlugins(plan)) {
+    log.warn("plugin.not-asked", { plugin, next: approving(plugin) });
+  }
+}
+
 /** Loads the code of the sandbox with the first plugin that has permissions. */
 function lazyConfine(options: ConfinePluginsOptions): ConfinePlugin {
   const confine = new Lazy(async () => {
@@ -146,6 +161,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       providesStorage: program.providesStorage ?? [],
       providesAi: program.providesAi ?? [],
       ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
+      ...(program.permissions === undefined ? {} : { permissions: program.permissions }),
       ...(program.approvedTools === undefined ? {} : { approvedTools: program.approvedTools }),
       dependsOn: program.dependsOn ?? [],
       ...limitsOf(program),
@@ -156,15 +172,13 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
 function programOf(
   id: string,
   program: PluginProgram,
-): Pick<PluginSettings, "module" | "permissions" | "binary" | "args"> {
+): Pick<PluginSettings, "module" | "binary" | "args"> {
   if ("command" in program) return { binary: program.command, args: program.args ?? [] };
   if ("module" in program) {
     const { module, args = [], process: place = "shared", permissions } = program;
     const binary = process.execPath;
-    if (permissions !== undefined) return { module, permissions, binary, args };
-    return place === "own"
-      ? { binary: process.execPath, args: [module, ...args] }
-      : { module, binary: process.execPath, args };
+    const isOwn = place === "own" && !isLimited(permissions);
+    return isOwn ? { binary, args: [module, ...args] } : { module, binary, args };
   }
   const [binary, ...own] = selfCommand();
   return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };

@@ -5,6 +5,7 @@ import {
   busPlan,
   hasBus,
   hasPlugins,
+  noteUnasked,
   openBus,
   type OpenedBus,
   reconfigure,
@@ -66,6 +67,7 @@ export class ConfiguredBus implements AsyncDisposable {
   async #open(): Promise<OpenedBus> {
     const { log, offer } = this.#options;
     this.#plan = this.#planned();
+    noteUnasked(this.#plan, log);
     return openBus(this.#plan, { offer, log, data: this.#config.data });
   }
 

@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
-import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
+import type { PluginPermissions } from "../../plugin/plugin/permissions.ts";
 import { Orchestrator } from "../../plugin/orchestrator.ts";
 import type { ConfinedPlugin } from "../../plugin/plugin/plugin-process.ts";
 import { pluginSettings } from "../../plugin/plugin/settings.ts";
@@ -72,7 +72,7 @@ definePlugin({
 const inForce = await pluginsInForce(defaultConfig("/nowhere"));
 const skip = inForce.state === "ok" ? false : `No sandbox can be had here: ${inForce.says}`;
 
-async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "off" = "on") {
+async function open(permissions: PluginPermissions) {
   await using opening = new AsyncDisposableStack();
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-"));
   opening.defer(() => home.remove());
@@ -86,7 +86,7 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
   const offer = new Offer();
   const names = ["127.0.0.1"];
   const confine = confinePlugins({
-    ...{ sandbox, data: at("approved/data"), log },
+    ...{ sandbox: "on", data: at("approved/data"), log },
     // Names lead to this machine here, and may: nothing else can be relied on in a test.
     egress: { resolve: async () => names, forbids: () => false },
   });
@@ -313,7 +313,8 @@ describe("where a sandbox works", { skip, timeout: 600_000 }, () => {
     const read = [join(home.path, "folder"), link];
     await assert.rejects(auto({ ...plugin, read }), {
       code: "unavailable",
-      message: /A plugin cannot be run in a sandbox: bwrap: /,
+      message:
+        /^It is not started, .* its permissions: A plugin cannot be run in a sandbox: bwrap: /,
     });
     const ports = new Map([[80, "127.0.0.1"]]);
     await assert.rejects(auto({ ...plugin, ports }), { code: "unavailable", message: /EACCES/ });
@@ -334,25 +335,25 @@ describe("where a sandbox works", { skip, timeout: 600_000 }, () => {
 describe("where no sandbox works", () => {
   const programs = { bwrap: "/bin/false", nsenter: "/bin/false" };
 
-  it("a plugin is started all the same, with a warning, or not at all", async () => {
+  it("a plugin is not started, unless a person has switched the sandbox off", async () => {
     await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-"));
-    const lines: { event: string; why?: string; next?: string }[] = [];
+    const lines: { event: string; why?: string }[] = [];
     const log = new Log("info", (line) => void lines.push(JSON.parse(line)));
     const options = { data: home.path, log, programs };
-    const auto = confinePlugins({ ...options, sandbox: "auto" });
-    for (let start = 1; start <= 2; start += 1) assert.equal(await auto(plugin), undefined);
+    for (const sandbox of ["auto", "on"] as const) {
+      await assert.rejects(confinePlugins({ ...options, sandbox })(plugin), {
+        code: "unavailable",
+        message:
+          /^It is not started, .*: Cannot create a network for a sandbox.*(?:Run|Try|Start)/s,
+      });
+    }
+    assert.deepEqual(lines, []);
+    const off = confinePlugins({ ...options, sandbox: "off" });
+    for (let start = 1; start <= 2; start += 1) assert.equal(await off(plugin), undefined);
     assert.deepEqual(
-      lines.map(({ event }) => event),
-      ["plugin.hosts-not-limited"],
+      lines.map(({ event, why }) => [event, why]),
+      [["plugin.not-limited", "`bus.sandbox` is `off`, so it runs with all of your rights"]],
     );
-    assert.match(lines[0]?.why ?? "", /Cannot create a network for a sandbox/);
-    assert.notEqual(lines[0]?.next ?? "", "");
-    await assert.rejects(confinePlugins({ ...options, sandbox: "on" })(plugin), {
-      code: "unavailable",
-      message:
-        /It is not started, because its hosts cannot be limited: .* set `bus\.sandbox` to `auto`\./,
-    });
-    assert.equal(await confinePlugins({ ...options, sandbox: "off" })(plugin), undefined);
     assert.deepEqual(readdirSync(join(home.path, "sandbox")), []);
   });
 

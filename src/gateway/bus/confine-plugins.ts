@@ -19,7 +19,7 @@ import { serviceSockets } from "../../sandbox/service-sockets.ts";
 import { sandboxPrograms } from "../session/local-sandbox.ts";
 
 export interface ConfinePluginsOptions {
-  /** Whether plugins are confined: where this machine can, always (or they do not start), or never. */
+  /** With `off`, a person has decided that no plugin is confined. */
   readonly sandbox: "auto" | "on" | "off";
   readonly data: string;
   readonly log: Log;
@@ -33,11 +33,8 @@ export interface ConfinePluginsOptions {
 const MOST_LOGGED = 100;
 
 /**
- * Has each plugin with permissions reach the bus and the approved hosts, and no other socket of this
- * machine: in a network and with files of its own. Where this machine cannot do that, the setting says
- * whether it is started all the same. A sandbox that fails for another reason is no reason to do without:
- * one with the paths or ports of a plugin may fail where others do not, and so may one that is started
- * while the machine is busy.
+ * Keeps each plugin to its permissions: in a sandbox it reaches the bus, the approved hosts and the
+ * approved files, and no other socket of this machine. Where there is no sandbox, it is not started.
  */
 export function confinePlugins(options: ConfinePluginsOptions): ConfinePlugin {
   const { sandbox, log } = options;
@@ -45,35 +42,27 @@ export function confinePlugins(options: ConfinePluginsOptions): ConfinePlugin {
   /** A program has run in a sandbox, so this machine can make one. */
   let isTriedOut = false;
   return async (plugin) => {
-    if (sandbox === "off") return undefined;
+    const { id } = plugin;
+    if (sandbox === "off") {
+      if (!warned.has(id)) log.warn("plugin.not-limited", { plugin: id, why: OFF });
+      warned.add(id);
+      return undefined;
+    }
     refuseUnreadable(plugin);
-    let why: string;
     try {
       const confined = await confinePlugin(plugin, options, isTriedOut);
       isTriedOut = true;
       return confined;
     } catch (error) {
-      if (isTriedOut || !isUnavailable(error)) throw error;
-      const problem = await problemOfMachine(options);
-      isTriedOut ||= problem === undefined;
-      if (problem === undefined || isTriedOut) throw error;
-      why = problem;
+      if (!isUnavailable(error)) throw error;
+      const why = `It is not started, because it cannot be kept to its permissions: ${error.message}`;
+      const next = isTriedOut ? "" : ` ${remedyFor(error.message, thisMachine())}`;
+      throw new TrunklineError("unavailable", why + next, { cause: error });
     }
-    const next = remedyFor(why, thisMachine());
-    if (sandbox === "on") {
-      const says = `It is not started, because its hosts cannot be limited: ${why}`;
-      throw new TrunklineError(
-        "unavailable",
-        `${says} ${next} Or set \`bus.sandbox\` to \`auto\`.`,
-      );
-    }
-    if (!warned.has(plugin.id)) {
-      log.warn("plugin.hosts-not-limited", { plugin: plugin.id, why, next });
-    }
-    warned.add(plugin.id);
-    return undefined;
   };
 }
+
+const OFF = "`bus.sandbox` is `off`, so it runs with all of your rights";
 
 async function confinePlugin(
   plugin: ConfinedPlugin,
@@ -146,7 +135,7 @@ function forward(
 /** Root in a sandbox has no rights to files of other users. It is not started without one for that. */
 function refuseUnreadable({ read, write }: ConfinedPlugin): void {
   if (process.getuid?.() !== 0) return;
-  for (const path of read) {
+  for (const path of [...read, ...write]) {
     const { uid = 0, mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
     const needed = write.includes(path) ? 0o006 : 0o004;
     if (uid === 0 || (mode & needed) === needed) continue;
@@ -164,23 +153,6 @@ async function tryOut(sandbox: PluginSandbox): Promise<void> {
   if (problem === undefined) return;
   const { code, says } = problem;
   throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${says}.`);
-}
-
-/** Why this machine can make no sandbox, not even one without paths and ports of a plugin. */
-async function problemOfMachine(options: ConfinePluginsOptions): Promise<string | undefined> {
-  using egress = new EgressProxy({ allowHosts: [], setting: "" });
-  try {
-    await using sandbox = await PluginSandbox.open({
-      ...(options.programs ?? sandboxPrograms()),
-      ...{ data: join(options.data, "sandbox"), egress, ports: [0] },
-      ...{ read: [], write: [], hide: [], seesAll: false },
-    });
-    await tryOut(sandbox);
-    return undefined;
-  } catch (error) {
-    if (isUnavailable(error)) return error.message;
-    throw error;
-  }
 }
 
 function isUnavailable(error: unknown): error is TrunklineError {

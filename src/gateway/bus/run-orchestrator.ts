@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import { type BusPlan, busPlan, openBus, reconfigure } from "./bus.ts";
+import { type BusPlan, busPlan, noteUnasked, openBus, reconfigure } from "./bus.ts";
 import { openData } from "../config/data-folder.ts";
 import type { Config } from "../config/config.ts";
 import { followConfig, type Reloading } from "../config/follow-config.ts";
@@ -41,6 +41,8 @@ export async function runOrchestrator(
         "bus.clientCertificate is 'request'",
     );
   }
+  // Orchestra's file has no place for permissions.
+  if (options.pluginsFile === undefined) noteUnasked(plan, log);
   await using opening = new AsyncDisposableStack();
   const audit = opening.use(openAudit(house));
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });

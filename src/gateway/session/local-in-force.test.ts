@@ -29,8 +29,8 @@ describe("pluginsInForce()", () => {
       states.push([state, says.split(": ", 1)[0]]);
     }
     assert.deepEqual(states, [
-      ["warn", "none, so plugins reach every host, and every socket of this machine"],
-      ["fail", "none, so plugins with permissions are not started"],
+      ["warn", "none, so plugins are not started, but those that may do everything"],
+      ["fail", "none, so plugins are not started, but those that may do everything"],
       ["warn", "off"],
     ]);
     const { state } = await pluginsInForce(limited("auto"), async () => undefined);

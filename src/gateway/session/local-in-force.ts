@@ -30,12 +30,12 @@ const COMMANDS: Words = {
   },
 };
 
-const REACH_ALL = "plugins reach every host, and every socket of this machine";
+const NOT_STARTED = "plugins are not started, but those that may do everything";
 const PLUGINS: Words = {
   setting: "bus.sandbox",
-  off: REACH_ALL,
-  inForce: "plugins with permissions reach only the approved hosts",
-  without: { auto: REACH_ALL, on: "plugins with permissions are not started" },
+  off: "plugins run with all of your rights",
+  inForce: "plugins can do only what was approved",
+  without: { auto: NOT_STARTED, on: NOT_STARTED },
 };
 
 /** Says why no sandbox can be made here; undefined if one can. */

@@ -4,14 +4,18 @@ import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
 import { askForOffer, type PluginOffer } from "./introduce.ts";
+import { approving, covers, type ProvidedNames } from "./permissions.ts";
 import type { PluginLink } from "./plugin-link.ts";
 
 /** Milliseconds between two changes: a plugin that changes all the time keeps no client busy. */
 const BETWEEN = 200;
+const ANY: readonly string[] = ["*"];
 
 export interface KnownOfferOptions {
   readonly id: string;
   readonly log: Log;
+  /** The tools and prompts that were approved; any where these are left out. */
+  readonly provides?: ProvidedNames | undefined;
   /** Milliseconds for each list. */
   readonly timeout: number;
   /** Gives up what is asked. */
@@ -77,12 +81,29 @@ export class KnownOffer {
   async #offerOf({ control }: Pick<PluginLink, "control">): Promise<PluginOffer> {
     const { id, timeout, stop, log } = this.#options;
     this.#isOutdated = false;
-    const offer = await askForOffer(control, id, timeout, stop);
+    const offer = this.#approved(await askForOffer(control, id, timeout, stop));
     const { leftOut } = offer;
     if (leftOut.length > 0) {
       const names = leftOut.slice(0, 10);
       log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
     }
     return offer;
+  }
+
+  #approved(offer: PluginOffer): PluginOffer {
+    const { id, log, provides } = this.#options;
+    const named =
+      (approved = ANY) =>
+      (one: { readonly name: string }) =>
+        covers(approved, one.name);
+    const tools = offer.tools.filter(named(provides?.tools));
+    const prompts = offer.prompts.filter(named(provides?.prompts));
+    const kept = new Set<object>([...tools, ...prompts]);
+    const more = [...offer.tools, ...offer.prompts].filter((one) => !kept.has(one));
+    if (more.length > 0) {
+      const names = more.slice(0, 10).map(({ name }) => name.slice(0, 100));
+      log.warn("plugin.not-approved", { names, next: approving(id) });
+    }
+    return { ...offer, tools, prompts };
   }
 }

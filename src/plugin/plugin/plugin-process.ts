@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
+import { isAbsolute } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
@@ -9,12 +10,7 @@ import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
-import {
-  permissionFlags,
-  type PermittedPaths,
-  permittedPaths,
-  portsOf,
-} from "./permission-flags.ts";
+import { isLimited, type PermittedPaths, permittedPaths, portsOf } from "./permissions.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
@@ -45,7 +41,7 @@ export interface PluginConfinement extends AsyncDisposable {
   connect(port: number, signal?: AbortSignal): Promise<Socket>;
 }
 
-/** Undefined where hosts cannot be limited, and the plugin is to be started all the same. */
+/** Undefined where a person has switched the sandbox off. Throws where there is none. */
 export type ConfinePlugin = (plugin: ConfinedPlugin) => Promise<PluginConfinement | undefined>;
 
 export interface PluginStart {
@@ -120,30 +116,34 @@ type Launched = Omit<PluginProcess, "address">;
 async function launch(start: PluginStart, stderr: (line: string) => void): Promise<Launched> {
   const { settings, host, orchestratorAddress } = start;
   const { module, binary, permissions } = settings;
-  const hint = start.prefersTls === true ? { [PREFERRED_TRANSPORT]: "tls" } : {};
-  const env = { ...usualVariables(), ...hint, ...settings.env };
+  if (isLimited(permissions)) return launchLimited(start, stderr);
+  const env = variablesOf(start);
   const args = argumentsOf(start, orchestratorAddress);
-  if (module === undefined) return { child: await begin({ command: binary, args, env, stderr }) };
-  const isShared = permissions === undefined && host !== undefined;
-  if (isShared) return { child: await host.start({ file: module, args, env, stderr }) };
-  return launchPermitted(start, module, { env, stderr });
+  if (module !== undefined && host !== undefined) {
+    return { child: await host.start({ file: module, args, env, stderr }) };
+  }
+  const all = module === undefined ? args : [module, ...args];
+  return { child: await begin({ command: binary, args: all, env, stderr }) };
 }
 
-/** Starts a module that may do only what was approved. */
-async function launchPermitted(
+/** Starts a program in a sandbox, in which it can do only what was approved. */
+async function launchLimited(
   start: PluginStart,
-  module: string,
-  given: Pick<ChildOptions, "env" | "stderr">,
+  stderr: (line: string) => void,
 ): Promise<Launched> {
   const { settings, certsDir, confine, bus, orchestratorAddress } = start;
-  const { id, binary: command, permissions = {} } = settings;
+  const { id, module, binary, permissions = {} } = settings;
   const { run = false, hosts = [] } = permissions;
+  if (confine === undefined || bus === undefined) throw fault("cannot be limited on this bus");
   const ports = portsOf(hosts);
-  const paths = await permittedPaths(permissions, module, certsDir);
-  const confined = bus && (await confine?.({ ...paths, id, run, hosts, ports, bus }));
+  const paths = permittedPaths(permissions, module ?? binary, certsDir);
+  const confined = await confine({ ...paths, id, run, hosts, ports, bus });
   const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
-  // The links that lead to it are not among what it may read.
-  const args = [...permissionFlags(paths, run), realpathSync(module), ...own];
+  // The links that lead to it are not in the sandbox.
+  const program = isAbsolute(binary) ? realpathSync(binary) : binary;
+  const [command, args] =
+    module === undefined ? [program, own] : [binary, [realpathSync(module), ...own]];
+  const given = { env: variablesOf(start), stderr };
   if (confined === undefined) return { child: await begin({ command, args, ...given }) };
   let child: OwnedChild;
   try {
@@ -165,10 +165,17 @@ async function launchPermitted(
   };
 }
 
+function variablesOf({ settings, prefersTls }: PluginStart): NodeJS.ProcessEnv {
+  const hint = prefersTls === true ? { [PREFERRED_TRANSPORT]: "tls" } : {};
+  return { ...usualVariables(), ...hint, ...settings.env };
+}
+
 function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: string): string[] {
   // Where QUIC would take an engine, and so a process and its rights, for each. A program of another
   // SDK may only know QUIC; one of ours reads which transport we prefer.
-  const listen = settings.module === undefined ? "localhost:0" : "tls://localhost:0";
+  // The network of a sandbox carries nothing else than TCP.
+  const isTls = settings.module !== undefined || isLimited(settings.permissions);
+  const listen = isTls ? "tls://localhost:0" : "localhost:0";
   return [
     ...settings.args,
     `--orchestrator-addr=${orchestratorAddress}`,

@@ -132,7 +132,7 @@ export class Plugin {
     this.#backoff = new Backoff(this.#limits);
     this.#offer = new KnownOffer(options.offer, {
       ...{ id: settings.id, log: this.#log, timeout: this.#limits.handshake },
-      stop: new SignalStop(this.#stopping.signal),
+      ...{ stop: new SignalStop(this.#stopping.signal), provides: settings.permissions?.provides },
       link: () => this.#running?.link,
       changed: options.changed,
     });

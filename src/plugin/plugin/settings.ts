@@ -1,13 +1,13 @@
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 
-import type { PluginPermissions } from "./permission-flags.ts";
+import type { PluginPermissions } from "./permissions.ts";
 
 /** One configured plugin. */
 export interface PluginSettings {
   readonly id: string;
   /** The module to run in the process that plugins share; else the program is started. */
   readonly module?: string;
-  /** What it may do; then it has a process of its own, in which Node sees to that. */
+  /** What it may do, as approved. Without them nobody was asked, and it may do everything. */
   readonly permissions?: PluginPermissions;
   /** The program to start. */
   readonly binary: string;

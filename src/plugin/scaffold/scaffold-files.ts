@@ -1,6 +1,8 @@
 import { dirname } from "node:path";
 
 import { shellWord } from "../../base/text/shell-word.ts";
+import { MANIFEST_FILE } from "../declared-manifest.ts";
+import { manifestOf } from "../sdk/parts.ts";
 
 export interface ScaffoldFacts {
   /** The plugin's id, also the name of its package. */
@@ -19,13 +21,14 @@ export function scaffoldFiles(facts: ScaffoldFacts): ReadonlyMap<string, string>
     ["package.json", packageJson(facts)],
     ["tsconfig.json", TSCONFIG],
     ["plugin.ts", plugin(facts)],
+    [MANIFEST_FILE, manifest(facts)],
     ["plugin.test.ts", TEST],
     ["README.md", readme(facts)],
   ]);
 }
 
 function packageJson({ name, trunkline }: ScaffoldFacts): string {
-  const manifest = {
+  const described = {
     name,
     version: "1.0.0",
     private: true,
@@ -34,13 +37,14 @@ function packageJson({ name, trunkline }: ScaffoldFacts): string {
       // An older Node would find no test in TypeScript, and call that a success.
       pretest: "node --import trunkline/plugin/node --eval 0",
       test: "node --test",
+      manifest: `node plugin.ts --manifest > ${MANIFEST_FILE}`,
       types: "tsc",
     },
     dependencies: { trunkline },
     devDependencies: { "@types/node": "^26.0.0", typescript: "^7.0.0" },
     engines: { node: ">=26.1" },
   };
-  return `${JSON.stringify(manifest, null, 2)}\n`;
+  return `${JSON.stringify(described, null, 2)}\n`;
 }
 
 const TSCONFIG = `{
@@ -65,6 +69,8 @@ function plugin({ name }: ScaffoldFacts): string {
 export default definePlugin({
   id: ${JSON.stringify(name)},
   version: "1.0.0",
+  // What it wants of the machine, such as hosts: ["api.example.org"]. \`npm run manifest\` notes it.
+  permissions: {},
   tools: {
     greet: {
       description: "Greets somebody",
@@ -76,7 +82,14 @@ export default definePlugin({
 `;
 }
 
+/** As the plugin prints it. */
+function manifest({ name }: ScaffoldFacts): string {
+  const tools = { greet: { description: "", call: () => "" } };
+  return `${JSON.stringify(manifestOf({ id: name, version: "1.0.0", permissions: {}, tools }))}\n`;
+}
+
 const TEST = `import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { testPlugin } from "trunkline/plugin/test";
 import plugin from "./plugin.ts";
@@ -92,6 +105,11 @@ test("greet greets by name", async () => {
 test("greet says which argument is missing", async () => {
   await assert.rejects(harness.call("greet"), /'name' is missing/);
 });
+
+test("${MANIFEST_FILE} is what the plugin says of itself", async () => {
+  const file = await readFile(new URL("${MANIFEST_FILE}", import.meta.url), "utf8");
+  assert.deepEqual(JSON.parse(file), plugin.manifest, "Run \`npm run manifest\`.");
+});
 `;
 
 function readme({ name, folder, node }: ScaffoldFacts): string {
@@ -104,7 +122,7 @@ the first line takes the Node that runs Trunkline.
 export PATH=${shellWord(dirname(node))}:"$PATH"
 npm install
 npm test
-node plugin.ts --manifest   # what it offers, as JSON
+npm run manifest   # notes what it offers and wants in ${MANIFEST_FILE}, for those who add it
 \`\`\`
 
 Start it again with each change, and call its tool from another terminal:

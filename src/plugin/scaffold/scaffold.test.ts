@@ -44,7 +44,7 @@ describe("scaffoldPlugin()", () => {
   it("accepts an empty folder", async () => {
     await using home = await temporary();
     await scaffoldPlugin(home.path, "greeter");
-    assert.equal((await readdir(home.path)).length, 5);
+    assert.equal((await readdir(home.path)).length, 6);
   });
 
   it("quotes a folder name for a shell", async () => {
@@ -85,7 +85,7 @@ describe("scaffoldPlugin()", () => {
       assert.deepEqual(await readdir(home.path), [], `call ${at}`);
     }
     await scaffoldPlugin(folder, "greeter");
-    assert.equal((await readdir(folder)).length, 5);
+    assert.equal((await readdir(folder)).length, 6);
   });
 
   it("keeps what somebody else puts into the folder meanwhile", async () => {

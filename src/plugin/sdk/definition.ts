@@ -126,11 +126,14 @@ export interface Health {
   readonly details?: Readonly<Record<string, string>>;
 }
 
-/** What a plugin wants of the machine: absolute paths, whether it starts programs, and hosts. */
+/** What a plugin wants of the machine and of the bus: absolute paths, hosts, documents of others. */
 export interface PermissionRequest {
   readonly read?: readonly string[];
   readonly write?: readonly string[];
+  /** Whether programs that it starts have all files of the user. */
   readonly run?: boolean;
+  /** The plugin whose documents it uses instead of its own; `/` for those that plugins share. */
+  readonly namespace?: string;
   /** Such as `api.example.org`, `*.example.org`, `db.example.org:5432` or `localhost:5432`. */
   readonly hosts?: readonly string[];
 }
@@ -163,7 +166,7 @@ export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
   };
   /**
    * What it wants of the machine. A person approves it when the plugin is added, and everything else
-   * is then denied. One that says nothing runs with all rights of its user.
+   * is then denied.
    */
   readonly permissions?: PermissionRequest;
   /** Before its first call, with what the orchestrator's configuration says of it. */
@@ -186,6 +189,7 @@ export interface Manifest {
   readonly provides_events: readonly string[];
   readonly provides_storage: readonly string[];
   readonly provides_ai: readonly string[];
+  readonly provides_transport?: readonly string[];
   readonly needs_tools: readonly string[];
   readonly needs_events: readonly string[];
   readonly needs_storage: readonly string[];

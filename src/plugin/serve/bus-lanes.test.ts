@@ -54,7 +54,7 @@ class Chain implements AsyncDisposable {
   readonly whole = mock.method(this.offer.tools, "call");
   readonly ofBridge = new Offer({ audit: this.audit });
   readonly ofClients = mock.method(this.ofBridge.tools, "call");
-  readonly guests = new Guests({ granted: () => undefined });
+  readonly guests = new Guests({ rightsOf: () => undefined });
   readonly #stack = new AsyncDisposableStack();
   readonly #bus: Bus;
 
@@ -77,7 +77,7 @@ class Chain implements AsyncDisposable {
       log: new Log("error", () => {}),
       firstStarts: new FirstStarts({ plugins: () => [], manifestOf: () => undefined, patience: 0 }),
       tools: { ownerOf: () => "sample", ownerOfPrompt: () => "sample" },
-      ...{ registered: () => {}, deliverTo: () => undefined },
+      ...{ report: () => {}, registered: () => {}, deliverTo: () => undefined },
     };
   }
 

@@ -3,10 +3,11 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import { HealthResult_Status } from "../../protocol/bus/plugin.gen.ts";
 import { toBusPrompt, toPromptGetResponse } from "../../protocol/bus/shape/prompt-shape.ts";
-import type { Answer, BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
+import type { Answer, BusCall, BusHandlers, BusService } from "../../protocol/bus/serve.ts";
 import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromToolRequest, toBusTool, type ToolCall } from "../../protocol/bus/shape/tool-shape.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -16,6 +17,7 @@ import { BusContext, busCaller } from "../bus-context.ts";
 import type { Events } from "./events.ts";
 import type { FirstStarts } from "../plugin/first-starts.ts";
 import type { Guest, Guests } from "../guests.ts";
+import { approving } from "../plugin/permissions.ts";
 import type { PluginTools } from "../plugin/plugin-tools.ts";
 import { serveStreams } from "./stream-handlers.ts";
 
@@ -24,6 +26,7 @@ export interface Bus {
   readonly events: Events;
   readonly guests: Guests;
   readonly log: Log;
+  readonly report: BusService["report"];
   readonly firstStarts: FirstStarts;
   /** Which plugin brings what. */
   readonly tools: Pick<PluginTools, "ownerOf" | "ownerOfPrompt">;
@@ -48,6 +51,7 @@ export function serveBus(bus: Bus): BusHandlers {
     register: (manifest, { connection }) => {
       const why = bus.guests.register(connection, manifest);
       if (why === undefined) bus.registered(manifest.id);
+      else bus.report("bus.not-registered", { peer: bus.guests.of(connection).name, why });
       const value = { accepted: why === undefined, rejectReason: why ?? "" };
       return { case: "register", value };
     },
@@ -151,7 +155,9 @@ export function contextOf(
 function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
   return {
     subscribe: async ({ subscriptionId, topic, filters }, call) => {
-      const { name } = guests.of(call.connection);
+      const guest = guests.of(call.connection);
+      const { name } = guest;
+      if (!guest.maySubscribe(topic)) throw mayNotUse("subscribe to", topic, guest);
       const id = subscriptionId || crypto.randomUUID();
       const confirmed: Answer = { case: "eventDelivery", value: { subscriptionId: id, topic } };
       const send = deliverTo(name);
@@ -189,11 +195,22 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       return undefined;
     },
     publish: ({ topic, eventType: type, payload = {} }, { connection, bytes }) => {
-      const source = guests.of(connection).name;
+      const guest = guests.of(connection);
+      if (!guest.mayPublish(topic)) throw mayNotUse("publish to", topic, guest);
+      const source = guest.name;
       events.publish({ topic, type, payload, source, time: new Date(), bytes });
       return undefined;
     },
   };
+}
+
+function mayNotUse(what: string, topic: string, { name }: Guest): TrunklineError {
+  const own = `its own topics begin with '${name}/'`;
+  const why = `nobody has approved that, and ${own}. ${approving(name)}`;
+  return new TrunklineError(
+    "untrusted",
+    `'${name}' may not ${what} '${visibleLine(topic)}': ${why}`,
+  );
 }
 
 type Delivered = Parameters<Parameters<Events["subscribe"]>[1]["deliver"]>[0];

@@ -26,7 +26,7 @@ async function call(caller: string, toolName: string, args: { id?: string } = {}
       return { said: ["one", "two"], restart: async () => {}, status: () => restarted } as never;
     },
   };
-  const guests = new Guests({ granted: () => undefined });
+  const guests = new Guests({ rightsOf: () => undefined });
   const handlers = serveControl(orchestrator, guests, {
     toolCall: () => ({ case: "toolCall", value: { success: true, result: { text: "another" } } }),
   });

@@ -16,10 +16,16 @@ describe("checkBus()", () => {
 
   it("warns about plugins without a running bus, and says how to start it", async () => {
     await using home = await SampleHome.create();
-    const plugins = { "tools.greet": { command: "greet" } };
+    const asked = { command: "x", permissions: { everything: true, namespace: "tools.asked" } };
+    const plugins = { "tools.greet": { command: "greet" }, "tools.asked": asked };
     const bus = { listen: "tls://127.0.0.1:1", plugins };
     await home.write(home.userFile, JSON.stringify({ bus }));
-    const [found] = await checkBus((await home.load()).config);
+    const [found, ...others] = await checkBus((await home.load()).config);
+    // Nobody was asked about the one that an earlier version has added.
+    assert.deepEqual(
+      others.map(({ state, next }) => [state, next]),
+      [["warn", "Run `trunkline plugin approve tools.greet`."]],
+    );
     assert.equal(found?.state, "warn");
     assert.match(found?.next ?? "", /`trunkline serve` or `trunkline orchestrator`/);
     assert.doesNotMatch(found?.says ?? "", /Run `/);

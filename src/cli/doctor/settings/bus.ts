@@ -1,7 +1,8 @@
-import { busPlan, hasBus } from "../../../gateway/bus/bus.ts";
+import { busPlan, hasBus, unaskedPlugins } from "../../../gateway/bus/bus.ts";
 import type { BusControl } from "../../../gateway/bus/bus-control.ts";
 import { examineCertificates } from "../../../gateway/bus/examine-certificates.ts";
 import type { Config } from "../../../gateway/config/config.ts";
+import { approving } from "../../../plugin/plugin/permissions.ts";
 import { byFix, FIX_COMMAND, type Finding } from "../finding.ts";
 import { silentHouse } from "../silent-house.ts";
 import { setAside } from "../state/set-aside.ts";
@@ -13,6 +14,19 @@ const BUS = "Plugin bus";
 export async function checkBus(config: Config): Promise<Finding[]> {
   const unusable = await certificateFindings(config);
   if (unusable.length > 0 || !hasBus(config)) return unusable;
+  return [...(await runningFindings(config)), ...unaskedFindings(config)];
+}
+
+/** Plugins that were added before anybody was asked what they may do. */
+function unaskedFindings(config: Config): Finding[] {
+  return unaskedPlugins(busPlan(config)).map((id) => ({
+    ...({ state: "warn", what: BUS } as const),
+    says: `nobody was asked what '${id}' may do: earlier versions have added it`,
+    next: `${approving(id)}.`,
+  }));
+}
+
+async function runningFindings(config: Config): Promise<Finding[]> {
   const { BusControl } = await import("../../../gateway/bus/bus-control.ts");
   const asked = { address: undefined, certsDir: undefined };
   try {

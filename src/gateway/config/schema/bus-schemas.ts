@@ -35,11 +35,12 @@ const PLUGIN = {
     description:
       "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   },
+  permissions: { $ref: "#PluginPermissions" },
   approvedTools: {
     ...NAMES,
     description:
-      "Tools of others that it may call, as approved by `plugin add`: those in its manifest count no " +
-      "more then. `*` for all.",
+      "Tools of others that it may call, as approved by earlier versions: those in its manifest count " +
+      "no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.",
   },
   providesStorage: {
     ...NAMES,
@@ -124,8 +125,8 @@ export const BUS_SCHEMAS = {
         default: "auto",
         "x-project": false,
         description:
-          "Whether plugins with `permissions` run in a sandbox, in which they reach only the approved " +
-          "hosts: where this machine can, always (or else they are not started), or never.",
+          "Whether plugins run in a sandbox that keeps them to their `permissions`. `auto` and `on`: " +
+          "they do, or are not started. `off`: they run with all of your rights.",
       },
       plugins: {
         type: "object",
@@ -159,7 +160,6 @@ export const BUS_SCHEMAS = {
       module: { type: "string", minLength: 1, description: "The module, as an absolute path." },
       args: PROGRAM.args,
       env: PROGRAM.env,
-      permissions: { $ref: "#PluginPermissions" },
       process: {
         enum: ["shared", "own"],
         description:
@@ -172,11 +172,16 @@ export const BUS_SCHEMAS = {
 
   PluginPermissions: {
     description:
-      "What a module may do, as approved by `plugin add`; it has a process of its own then, and " +
-      "everything else is denied: by Node, and by a sandbox (`bus.sandbox`).",
+      "What a plugin may do, as approved by `plugin add`. Everything else is denied: by a sandbox " +
+      "(`bus.sandbox`), in a process of its own, and by the bus.",
     type: "object",
     additionalProperties: false,
     properties: {
+      everything: {
+        type: "boolean",
+        description:
+          "Whether it runs outside the sandbox, with all of your rights. The bus limits it all the same.",
+      },
       tools: {
         type: "array",
         items: { type: "string" },
@@ -192,13 +197,45 @@ export const BUS_SCHEMAS = {
         items: { type: "string", pattern: "^/[^*]*$" },
         description: "Absolute paths that it may read and write.",
       },
-      run: { type: "boolean", description: "Whether it may start programs." },
+      run: {
+        type: "boolean",
+        description: "Whether it and the programs that it starts have all of your files.",
+      },
       hosts: {
         type: "array",
         items: { type: "string", minLength: 1 },
         description:
           "Hosts that it may reach beside the bus, none when left out: `api.example.org`, " +
           "`*.example.org`, `db.example.org:5432`, `localhost:PORT`; `*` for all but this machine.",
+      },
+      namespace: {
+        type: "string",
+        pattern: "^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$",
+        "x-form": "the id of a plugin, or /",
+        description:
+          "Whose documents it uses: those of a plugin, mostly its own id, or `/` for those that plugins " +
+          "share. Left out, nobody was asked, and it may use none: `trunkline plugin approve` asks.",
+      },
+      publish: {
+        ...NAMES,
+        description: "Topics that it may publish to, in addition to its own (`ID/…`); `*` for all.",
+      },
+      subscribe: {
+        ...NAMES,
+        description:
+          "Topics that it may subscribe to, in addition to its own (`ID/…`); `*` for all.",
+      },
+      provides: {
+        type: "object",
+        additionalProperties: false,
+        description: "What it may provide, by name; `*` for anything.",
+        properties: {
+          tools: { ...NAMES, description: "Tools; any when left out." },
+          prompts: { ...NAMES, description: "Prompts; any when left out." },
+          storage: { ...NAMES, description: "Kinds of storage, such as `markdown`." },
+          ai: { ...NAMES, description: "AI providers." },
+          transport: { ...NAMES, description: "Transports." },
+        },
       },
     },
   },

@@ -424,8 +424,8 @@ export interface BusSettings {
    */
   readonly workspace?: string;
   /**
-   * Whether plugins with `permissions` run in a sandbox, in which they reach only the approved
-   * hosts: where this machine can, always (or else they are not started), or never.
+   * Whether plugins run in a sandbox that keeps them to their `permissions`. `auto` and `on`: they
+   * do, or are not started. `off`: they run with all of your rights.
    */
   readonly sandbox?: "auto" | "on" | "off";
   /** Plugins to start, by id. */
@@ -457,9 +457,10 @@ export interface PluginCommand {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  readonly permissions?: PluginPermissions;
   /**
-   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
-   * more then. `*` for all.
+   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
+   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
    */
   readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
@@ -487,7 +488,6 @@ export interface PluginModule {
   readonly env?: {
     readonly [key: string]: string;
   };
-  readonly permissions?: PluginPermissions;
   /**
    * `own` gives it a process of its own, for a module that changes the whole process, such as its
    * working directory; `shared` when left out.
@@ -503,9 +503,10 @@ export interface PluginModule {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  readonly permissions?: PluginPermissions;
   /**
-   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
-   * more then. `*` for all.
+   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
+   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
    */
   readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
@@ -524,23 +525,49 @@ export interface PluginModule {
 }
 
 /**
- * What a module may do, as approved by `plugin add`; it has a process of its own then, and
- * everything else is denied: by Node, and by a sandbox (`bus.sandbox`).
+ * What a plugin may do, as approved by `plugin add`. Everything else is denied: by a sandbox
+ * (`bus.sandbox`), in a process of its own, and by the bus.
  */
 export interface PluginPermissions {
+  /**
+   * Whether it runs outside the sandbox, with all of your rights. The bus limits it all the same.
+   */
+  readonly everything?: boolean;
   /** Tools of others that it may call, whatever its manifest says; `*` for all. */
   readonly tools?: readonly string[];
   /** Absolute paths that it may read, in addition to its own package. */
   readonly read?: readonly string[];
   /** Absolute paths that it may read and write. */
   readonly write?: readonly string[];
-  /** Whether it may start programs. */
+  /** Whether it and the programs that it starts have all of your files. */
   readonly run?: boolean;
   /**
    * Hosts that it may reach beside the bus, none when left out: `api.example.org`, `*.example.org`,
    * `db.example.org:5432`, `localhost:PORT`; `*` for all but this machine.
    */
   readonly hosts?: readonly string[];
+  /**
+   * Whose documents it uses: those of a plugin, mostly its own id, or `/` for those that plugins
+   * share. Left out, nobody was asked, and it may use none: `trunkline plugin approve` asks.
+   */
+  readonly namespace?: string;
+  /** Topics that it may publish to, in addition to its own (`ID/…`); `*` for all. */
+  readonly publish?: readonly string[];
+  /** Topics that it may subscribe to, in addition to its own (`ID/…`); `*` for all. */
+  readonly subscribe?: readonly string[];
+  /** What it may provide, by name; `*` for anything. */
+  readonly provides?: {
+    /** Tools; any when left out. */
+    readonly tools?: readonly string[];
+    /** Prompts; any when left out. */
+    readonly prompts?: readonly string[];
+    /** Kinds of storage, such as `markdown`. */
+    readonly storage?: readonly string[];
+    /** AI providers. */
+    readonly ai?: readonly string[];
+    /** Transports. */
+    readonly transport?: readonly string[];
+  };
 }
 
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
@@ -561,9 +588,10 @@ export interface PluginMcp {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  readonly permissions?: PluginPermissions;
   /**
-   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
-   * more then. `*` for all.
+   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
+   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
    */
   readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
@@ -1141,6 +1169,7 @@ const pattern23 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
 const pattern24 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
 const pattern25 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 const pattern26 = new RegExp("^/[^*]*$", "u");
+const pattern27 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -4279,6 +4308,7 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "permissions":
       case "approvedTools":
       case "providesStorage":
       case "providesAi":
@@ -4338,130 +4368,9 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       if (typeof item5 !== "string") return false;
     }
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) return false;
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") return false;
-    }
-  }
-  const providesStorage: unknown = value.providesStorage;
-  if (providesStorage !== undefined) {
-    if (!Array.isArray(providesStorage)) return false;
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") return false;
-    }
-  }
-  const providesAi: unknown = value.providesAi;
-  if (providesAi !== undefined) {
-    if (!Array.isArray(providesAi)) return false;
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") return false;
-    }
-  }
-  const callTimeout: unknown = value.callTimeout;
-  if (callTimeout !== undefined) {
-    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
-    if (callTimeout < 1000) return false;
-    if (callTimeout > 2147483647) return false;
-  }
-  const calls: unknown = value.calls;
-  if (calls !== undefined) {
-    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
-    if (calls < 1) return false;
-    if (calls > 2048) return false;
-  }
-  const queue: unknown = value.queue;
-  if (queue !== undefined) {
-    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
-    if (queue < 0) return false;
-    if (queue > 100000) return false;
-  }
-  return true;
-};
-
-const fitsPluginModule: (value: unknown) => boolean = (value) => {
-  if (!isObject(value)) return false;
-  for (const key in value) {
-    switch (key) {
-      case "module":
-      case "args":
-      case "env":
-      case "permissions":
-      case "process":
-      case "config":
-      case "enabled":
-      case "dependsOn":
-      case "needsTools":
-      case "approvedTools":
-      case "providesStorage":
-      case "providesAi":
-      case "callTimeout":
-      case "calls":
-      case "queue":
-        continue;
-      default:
-        return false;
-    }
-  }
-  const module: unknown = value.module;
-  if (module === undefined) return false;
-  if (typeof module !== "string") return false;
-  if (module === "") return false;
-  const args: unknown = value.args;
-  if (args !== undefined) {
-    if (!Array.isArray(args)) return false;
-    for (let i = 0; i < args.length; i++) {
-      const item: unknown = args[i];
-      if (typeof item !== "string") return false;
-    }
-  }
-  const env: unknown = value.env;
-  if (env !== undefined) {
-    if (!isObject(env)) return false;
-    for (const key2 in env) {
-      const item2: unknown = env[key2];
-      if (typeof item2 !== "string") return false;
-    }
-  }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
     if (!fitsPluginPermissions(permissions)) return false;
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") return false;
-  }
-  const config: unknown = value.config;
-  if (config !== undefined) {
-    if (!isObject(config)) return false;
-    for (const key3 in config) {
-      const item3: unknown = config[key3];
-      if (typeof item3 !== "string") return false;
-    }
-  }
-  const enabled: unknown = value.enabled;
-  if (enabled !== undefined) {
-    if (typeof enabled !== "boolean") return false;
-  }
-  const dependsOn: unknown = value.dependsOn;
-  if (dependsOn !== undefined) {
-    if (!Array.isArray(dependsOn)) return false;
-    for (let i2 = 0; i2 < dependsOn.length; i2++) {
-      const item4: unknown = dependsOn[i2];
-      if (typeof item4 !== "string") return false;
-    }
-  }
-  const needsTools: unknown = value.needsTools;
-  if (needsTools !== undefined) {
-    if (!Array.isArray(needsTools)) return false;
-    for (let i3 = 0; i3 < needsTools.length; i3++) {
-      const item5: unknown = needsTools[i3];
-      if (typeof item5 !== "string") return false;
-    }
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -4512,15 +4421,24 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   if (!isObject(value)) return false;
   for (const key in value) {
     switch (key) {
+      case "everything":
       case "tools":
       case "read":
       case "write":
       case "run":
       case "hosts":
+      case "namespace":
+      case "publish":
+      case "subscribe":
+      case "provides":
         continue;
       default:
         return false;
     }
+  }
+  const everything: unknown = value.everything;
+  if (everything !== undefined) {
+    if (typeof everything !== "boolean") return false;
   }
   const tools: unknown = value.tools;
   if (tools !== undefined) {
@@ -4561,6 +4479,208 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
       if (item4 === "") return false;
     }
   }
+  const namespace: unknown = value.namespace;
+  if (namespace !== undefined) {
+    if (typeof namespace !== "string") return false;
+    if (!pattern27.test(namespace)) return false;
+  }
+  const publish: unknown = value.publish;
+  if (publish !== undefined) {
+    if (!Array.isArray(publish)) return false;
+    for (let i5 = 0; i5 < publish.length; i5++) {
+      const item5: unknown = publish[i5];
+      if (typeof item5 !== "string") return false;
+    }
+  }
+  const subscribe: unknown = value.subscribe;
+  if (subscribe !== undefined) {
+    if (!Array.isArray(subscribe)) return false;
+    for (let i6 = 0; i6 < subscribe.length; i6++) {
+      const item6: unknown = subscribe[i6];
+      if (typeof item6 !== "string") return false;
+    }
+  }
+  const provides: unknown = value.provides;
+  if (provides !== undefined) {
+    if (!isObject(provides)) return false;
+    for (const key2 in provides) {
+      switch (key2) {
+        case "tools":
+        case "prompts":
+        case "storage":
+        case "ai":
+        case "transport":
+          continue;
+        default:
+          return false;
+      }
+    }
+    const tools2: unknown = provides.tools;
+    if (tools2 !== undefined) {
+      if (!Array.isArray(tools2)) return false;
+      for (let i7 = 0; i7 < tools2.length; i7++) {
+        const item7: unknown = tools2[i7];
+        if (typeof item7 !== "string") return false;
+      }
+    }
+    const prompts: unknown = provides.prompts;
+    if (prompts !== undefined) {
+      if (!Array.isArray(prompts)) return false;
+      for (let i8 = 0; i8 < prompts.length; i8++) {
+        const item8: unknown = prompts[i8];
+        if (typeof item8 !== "string") return false;
+      }
+    }
+    const storage: unknown = provides.storage;
+    if (storage !== undefined) {
+      if (!Array.isArray(storage)) return false;
+      for (let i9 = 0; i9 < storage.length; i9++) {
+        const item9: unknown = storage[i9];
+        if (typeof item9 !== "string") return false;
+      }
+    }
+    const ai: unknown = provides.ai;
+    if (ai !== undefined) {
+      if (!Array.isArray(ai)) return false;
+      for (let i10 = 0; i10 < ai.length; i10++) {
+        const item10: unknown = ai[i10];
+        if (typeof item10 !== "string") return false;
+      }
+    }
+    const transport: unknown = provides.transport;
+    if (transport !== undefined) {
+      if (!Array.isArray(transport)) return false;
+      for (let i11 = 0; i11 < transport.length; i11++) {
+        const item11: unknown = transport[i11];
+        if (typeof item11 !== "string") return false;
+      }
+    }
+  }
+  return true;
+};
+
+const fitsPluginModule: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "module":
+      case "args":
+      case "env":
+      case "process":
+      case "config":
+      case "enabled":
+      case "dependsOn":
+      case "needsTools":
+      case "permissions":
+      case "approvedTools":
+      case "providesStorage":
+      case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const module: unknown = value.module;
+  if (module === undefined) return false;
+  if (typeof module !== "string") return false;
+  if (module === "") return false;
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return false;
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return false;
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return false;
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return false;
+    }
+  }
+  const process2: unknown = value.process;
+  if (process2 !== undefined) {
+    if (process2 !== "shared" && process2 !== "own") return false;
+  }
+  const config: unknown = value.config;
+  if (config !== undefined) {
+    if (!isObject(config)) return false;
+    for (const key3 in config) {
+      const item3: unknown = config[key3];
+      if (typeof item3 !== "string") return false;
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") return false;
+  }
+  const dependsOn: unknown = value.dependsOn;
+  if (dependsOn !== undefined) {
+    if (!Array.isArray(dependsOn)) return false;
+    for (let i2 = 0; i2 < dependsOn.length; i2++) {
+      const item4: unknown = dependsOn[i2];
+      if (typeof item4 !== "string") return false;
+    }
+  }
+  const needsTools: unknown = value.needsTools;
+  if (needsTools !== undefined) {
+    if (!Array.isArray(needsTools)) return false;
+    for (let i3 = 0; i3 < needsTools.length; i3++) {
+      const item5: unknown = needsTools[i3];
+      if (typeof item5 !== "string") return false;
+    }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    if (!fitsPluginPermissions(permissions)) return false;
+  }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) return false;
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") return false;
+    }
+  }
+  const providesStorage: unknown = value.providesStorage;
+  if (providesStorage !== undefined) {
+    if (!Array.isArray(providesStorage)) return false;
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") return false;
+    }
+  }
+  const providesAi: unknown = value.providesAi;
+  if (providesAi !== undefined) {
+    if (!Array.isArray(providesAi)) return false;
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") return false;
+    }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -4574,6 +4694,7 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "permissions":
       case "approvedTools":
       case "providesStorage":
       case "providesAi":
@@ -4628,6 +4749,10 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       const item5: unknown = needsTools[i3];
       if (typeof item5 !== "string") return false;
     }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    if (!fitsPluginPermissions(permissions)) return false;
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -4685,6 +4810,7 @@ export const checkPluginCommand: Check = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "permissions":
       case "approvedTools":
       case "providesStorage":
       case "providesAi":
@@ -4693,7 +4819,7 @@ export const checkPluginCommand: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4752,159 +4878,10 @@ export const checkPluginCommand: Check = (value) => {
       }
     }
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) {
-      return { path: ["approvedTools"], says: "must be a list" };
-    }
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["approvedTools", i4], says: "must be a string" };
-      }
-    }
-  }
-  const providesStorage: unknown = value.providesStorage;
-  if (providesStorage !== undefined) {
-    if (!Array.isArray(providesStorage)) {
-      return { path: ["providesStorage"], says: "must be a list" };
-    }
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesStorage", i5], says: "must be a string" };
-      }
-    }
-  }
-  const providesAi: unknown = value.providesAi;
-  if (providesAi !== undefined) {
-    if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") {
-        return { path: ["providesAi", i6], says: "must be a string" };
-      }
-    }
-  }
-  const callTimeout: unknown = value.callTimeout;
-  if (callTimeout !== undefined) {
-    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
-      return { path: ["callTimeout"], says: "must be an integer" };
-    }
-    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
-    if (callTimeout > 2147483647) {
-      return { path: ["callTimeout"], says: "must be at most 2147483647" };
-    }
-  }
-  const calls: unknown = value.calls;
-  if (calls !== undefined) {
-    if (typeof calls !== "number" || !Number.isInteger(calls)) {
-      return { path: ["calls"], says: "must be an integer" };
-    }
-    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
-    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
-  }
-  const queue: unknown = value.queue;
-  if (queue !== undefined) {
-    if (typeof queue !== "number" || !Number.isInteger(queue)) {
-      return { path: ["queue"], says: "must be an integer" };
-    }
-    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
-    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
-  }
-  return undefined;
-};
-
-export const checkPluginModule: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "module":
-      case "args":
-      case "env":
-      case "permissions":
-      case "process":
-      case "config":
-      case "enabled":
-      case "dependsOn":
-      case "needsTools":
-      case "approvedTools":
-      case "providesStorage":
-      case "providesAi":
-      case "callTimeout":
-      case "calls":
-      case "queue":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "permissions", "process", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
-    }
-  }
-  const module: unknown = value.module;
-  if (module === undefined) return { path: ["module"], says: "is missing" };
-  if (typeof module !== "string") return { path: ["module"], says: "must be a string" };
-  if (module === "") return { path: ["module"], says: "must not be empty" };
-  const args: unknown = value.args;
-  if (args !== undefined) {
-    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
-    for (let i = 0; i < args.length; i++) {
-      const item: unknown = args[i];
-      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
-    }
-  }
-  const env: unknown = value.env;
-  if (env !== undefined) {
-    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
-    for (const key2 in env) {
-      const item2: unknown = env[key2];
-      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
-    }
-  }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
     const problem = checkPluginPermissions(permissions);
     if (problem !== undefined) return within(problem, "permissions");
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") {
-      return { path: ["process"], says: "must be one of: shared, own" };
-    }
-  }
-  const config: unknown = value.config;
-  if (config !== undefined) {
-    if (!isObject(config)) return { path: ["config"], says: "must be an object" };
-    for (const key3 in config) {
-      const item3: unknown = config[key3];
-      if (typeof item3 !== "string") {
-        return { path: ["config", key3], says: "must be a string" };
-      }
-    }
-  }
-  const enabled: unknown = value.enabled;
-  if (enabled !== undefined) {
-    if (typeof enabled !== "boolean") {
-      return { path: ["enabled"], says: "must be true or false" };
-    }
-  }
-  const dependsOn: unknown = value.dependsOn;
-  if (dependsOn !== undefined) {
-    if (!Array.isArray(dependsOn)) return { path: ["dependsOn"], says: "must be a list" };
-    for (let i2 = 0; i2 < dependsOn.length; i2++) {
-      const item4: unknown = dependsOn[i2];
-      if (typeof item4 !== "string") {
-        return { path: ["dependsOn", i2], says: "must be a string" };
-      }
-    }
-  }
-  const needsTools: unknown = value.needsTools;
-  if (needsTools !== undefined) {
-    if (!Array.isArray(needsTools)) return { path: ["needsTools"], says: "must be a list" };
-    for (let i3 = 0; i3 < needsTools.length; i3++) {
-      const item5: unknown = needsTools[i3];
-      if (typeof item5 !== "string") {
-        return { path: ["needsTools", i3], says: "must be a string" };
-      }
-    }
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -4973,14 +4950,25 @@ export const checkPluginPermissions: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
+      case "everything":
       case "tools":
       case "read":
       case "write":
       case "run":
       case "hosts":
+      case "namespace":
+      case "publish":
+      case "subscribe":
+      case "provides":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["tools", "read", "write", "run", "hosts"]) };
+        return { path: [key], says: unknownKey(key, ["everything", "tools", "read", "write", "run", "hosts", "namespace", "publish", "subscribe", "provides"]) };
+    }
+  }
+  const everything: unknown = value.everything;
+  if (everything !== undefined) {
+    if (typeof everything !== "boolean") {
+      return { path: ["everything"], says: "must be true or false" };
     }
   }
   const tools: unknown = value.tools;
@@ -5026,6 +5014,261 @@ export const checkPluginPermissions: Check = (value) => {
       if (item4 === "") return { path: ["hosts", i4], says: "must not be empty" };
     }
   }
+  const namespace: unknown = value.namespace;
+  if (namespace !== undefined) {
+    if (typeof namespace !== "string") {
+      return { path: ["namespace"], says: "must be a string" };
+    }
+    if (!pattern27.test(namespace)) {
+      return { path: ["namespace"], says: "must be the id of a plugin, or /" };
+    }
+  }
+  const publish: unknown = value.publish;
+  if (publish !== undefined) {
+    if (!Array.isArray(publish)) return { path: ["publish"], says: "must be a list" };
+    for (let i5 = 0; i5 < publish.length; i5++) {
+      const item5: unknown = publish[i5];
+      if (typeof item5 !== "string") return { path: ["publish", i5], says: "must be a string" };
+    }
+  }
+  const subscribe: unknown = value.subscribe;
+  if (subscribe !== undefined) {
+    if (!Array.isArray(subscribe)) return { path: ["subscribe"], says: "must be a list" };
+    for (let i6 = 0; i6 < subscribe.length; i6++) {
+      const item6: unknown = subscribe[i6];
+      if (typeof item6 !== "string") {
+        return { path: ["subscribe", i6], says: "must be a string" };
+      }
+    }
+  }
+  const provides: unknown = value.provides;
+  if (provides !== undefined) {
+    if (!isObject(provides)) return { path: ["provides"], says: "must be an object" };
+    for (const key2 in provides) {
+      switch (key2) {
+        case "tools":
+        case "prompts":
+        case "storage":
+        case "ai":
+        case "transport":
+          continue;
+        default:
+          return { path: ["provides", key2], says: unknownKey(key2, ["tools", "prompts", "storage", "ai", "transport"]) };
+      }
+    }
+    const tools2: unknown = provides.tools;
+    if (tools2 !== undefined) {
+      if (!Array.isArray(tools2)) {
+        return { path: ["provides", "tools"], says: "must be a list" };
+      }
+      for (let i7 = 0; i7 < tools2.length; i7++) {
+        const item7: unknown = tools2[i7];
+        if (typeof item7 !== "string") {
+          return { path: ["provides", "tools", i7], says: "must be a string" };
+        }
+      }
+    }
+    const prompts: unknown = provides.prompts;
+    if (prompts !== undefined) {
+      if (!Array.isArray(prompts)) {
+        return { path: ["provides", "prompts"], says: "must be a list" };
+      }
+      for (let i8 = 0; i8 < prompts.length; i8++) {
+        const item8: unknown = prompts[i8];
+        if (typeof item8 !== "string") {
+          return { path: ["provides", "prompts", i8], says: "must be a string" };
+        }
+      }
+    }
+    const storage: unknown = provides.storage;
+    if (storage !== undefined) {
+      if (!Array.isArray(storage)) {
+        return { path: ["provides", "storage"], says: "must be a list" };
+      }
+      for (let i9 = 0; i9 < storage.length; i9++) {
+        const item9: unknown = storage[i9];
+        if (typeof item9 !== "string") {
+          return { path: ["provides", "storage", i9], says: "must be a string" };
+        }
+      }
+    }
+    const ai: unknown = provides.ai;
+    if (ai !== undefined) {
+      if (!Array.isArray(ai)) return { path: ["provides", "ai"], says: "must be a list" };
+      for (let i10 = 0; i10 < ai.length; i10++) {
+        const item10: unknown = ai[i10];
+        if (typeof item10 !== "string") {
+          return { path: ["provides", "ai", i10], says: "must be a string" };
+        }
+      }
+    }
+    const transport: unknown = provides.transport;
+    if (transport !== undefined) {
+      if (!Array.isArray(transport)) {
+        return { path: ["provides", "transport"], says: "must be a list" };
+      }
+      for (let i11 = 0; i11 < transport.length; i11++) {
+        const item11: unknown = transport[i11];
+        if (typeof item11 !== "string") {
+          return { path: ["provides", "transport", i11], says: "must be a string" };
+        }
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkPluginModule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "module":
+      case "args":
+      case "env":
+      case "process":
+      case "config":
+      case "enabled":
+      case "dependsOn":
+      case "needsTools":
+      case "permissions":
+      case "approvedTools":
+      case "providesStorage":
+      case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+    }
+  }
+  const module: unknown = value.module;
+  if (module === undefined) return { path: ["module"], says: "is missing" };
+  if (typeof module !== "string") return { path: ["module"], says: "must be a string" };
+  if (module === "") return { path: ["module"], says: "must not be empty" };
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const process2: unknown = value.process;
+  if (process2 !== undefined) {
+    if (process2 !== "shared" && process2 !== "own") {
+      return { path: ["process"], says: "must be one of: shared, own" };
+    }
+  }
+  const config: unknown = value.config;
+  if (config !== undefined) {
+    if (!isObject(config)) return { path: ["config"], says: "must be an object" };
+    for (const key3 in config) {
+      const item3: unknown = config[key3];
+      if (typeof item3 !== "string") {
+        return { path: ["config", key3], says: "must be a string" };
+      }
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") {
+      return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const dependsOn: unknown = value.dependsOn;
+  if (dependsOn !== undefined) {
+    if (!Array.isArray(dependsOn)) return { path: ["dependsOn"], says: "must be a list" };
+    for (let i2 = 0; i2 < dependsOn.length; i2++) {
+      const item4: unknown = dependsOn[i2];
+      if (typeof item4 !== "string") {
+        return { path: ["dependsOn", i2], says: "must be a string" };
+      }
+    }
+  }
+  const needsTools: unknown = value.needsTools;
+  if (needsTools !== undefined) {
+    if (!Array.isArray(needsTools)) return { path: ["needsTools"], says: "must be a list" };
+    for (let i3 = 0; i3 < needsTools.length; i3++) {
+      const item5: unknown = needsTools[i3];
+      if (typeof item5 !== "string") {
+        return { path: ["needsTools", i3], says: "must be a string" };
+      }
+    }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    const problem = checkPluginPermissions(permissions);
+    if (problem !== undefined) return within(problem, "permissions");
+  }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) {
+      return { path: ["approvedTools"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["approvedTools", i4], says: "must be a string" };
+      }
+    }
+  }
+  const providesStorage: unknown = value.providesStorage;
+  if (providesStorage !== undefined) {
+    if (!Array.isArray(providesStorage)) {
+      return { path: ["providesStorage"], says: "must be a list" };
+    }
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesStorage", i5], says: "must be a string" };
+      }
+    }
+  }
+  const providesAi: unknown = value.providesAi;
+  if (providesAi !== undefined) {
+    if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") {
+        return { path: ["providesAi", i6], says: "must be a string" };
+      }
+    }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
+  }
   return undefined;
 };
 
@@ -5039,6 +5282,7 @@ export const checkPluginMcp: Check = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "permissions":
       case "approvedTools":
       case "providesStorage":
       case "providesAi":
@@ -5047,7 +5291,7 @@ export const checkPluginMcp: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -5101,6 +5345,11 @@ export const checkPluginMcp: Check = (value) => {
         return { path: ["needsTools", i3], says: "must be a string" };
       }
     }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    const problem = checkPluginPermissions(permissions);
+    if (problem !== undefined) return within(problem, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {

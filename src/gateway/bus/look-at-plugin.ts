@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { usualVariables } from "../../base/process/environment.ts";
+import { LastWords } from "../../base/process/stderr-log.ts";
+import {
+  type DeclaredManifest,
+  MALFORMED,
+  MANIFEST_FILE,
+  MOST_MANIFEST,
+  parseManifest,
+  readManifestFile,
+} from "../../plugin/declared-manifest.ts";
+import { type FoundPlugin, unusable } from "../../plugin/installed-plugin.ts";
+import { codePaths } from "../../plugin/plugin/permissions.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import { serviceSockets } from "../../sandbox/home-rules.ts";
+import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
+import { sandboxPrograms } from "../session/local-sandbox.ts";
+import type { InForce } from "../session/local-in-force.ts";
+
+/** Milliseconds in which a plugin has to print its manifest, on a busy machine. */
+const PATIENCE = 30_000;
+
+/**
+ * What a plugin says of itself. Nobody has approved it yet, so none of its code runs with the rights of
+ * its user: its manifest is read as data or, where there is a sandbox, asked for in there.
+ */
+export async function lookAtPlugin(
+  found: FoundPlugin,
+  data: string,
+  { state, says }: InForce,
+): Promise<DeclaredManifest> {
+  const written = readManifestFile(found.folder);
+  if (written !== undefined) return written;
+  if (state === "ok") return askInSandbox(found, data);
+  const why = `it has no ${MANIFEST_FILE}, and it is asked for its manifest only in a sandbox`;
+  throw unusable(found.file, `${why}. Sandbox of plugins: ${says}. ${GIVE_ID}`);
+}
+
+/** The plugin sees its own code and the system's programs, can write nothing, and reaches nobody. */
+async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredManifest> {
+  const { command, args, file } = found;
+  await using opening = new AsyncDisposableStack();
+  const own = await mkdtempDisposable(join(tmpdir(), "trunkline-look-"));
+  opening.defer(() => own.remove());
+  const egress = opening.use(new EgressProxy({ allowHosts: [], setting: "" }));
+  const sandbox = opening.use(
+    await PluginSandbox.open({
+      ...{ ...sandboxPrograms(), data: own.path, egress, ports: [], seesAll: false },
+      ...{ read: codePaths(file, data), write: [] },
+      hide: [...serviceSockets(process.env), data],
+    }),
+  );
+  const asked = { command, args: [...args, "--manifest"], env: usualVariables(), cwd: "/" };
+  const wrapped = sandbox.wrap(asked);
+  const limits = { timeout: PATIENCE, maxBuffer: MOST_MANIFEST, killSignal: "SIGKILL" } as const;
+  const { env, cwd } = wrapped;
+  let text: string;
+  try {
+    const given = { ...limits, env, cwd };
+    text = (await promisify(execFile)(wrapped.command, [...wrapped.args], given)).stdout;
+  } catch (error) {
+    throw unusable(file, `it does not print its manifest: ${wordsOf(error)}`, error);
+  }
+  const manifest = parseManifest(text) ?? parseManifest(text.trim().split("\n").at(-1) ?? "");
+  if (manifest !== undefined) return manifest;
+  throw unusable(file, `what it prints with --manifest cannot be used: ${MALFORMED}. ${GIVE_ID}`);
+}
+
+function wordsOf(error: unknown): string {
+  const { stderr = "", message, killed } = error as Error & { stderr?: string; killed?: boolean };
+  if (killed === true) return `it takes too long, or prints too much. ${GIVE_ID}`;
+  const words = new LastWords();
+  for (const line of stderr.trim().split("\n")) words.add(line);
+  const next = stderr.includes("Cannot find package") ? INSTALL : GIVE_ID;
+  return `${words.line || message}. ${next}`;
+}
+
+const INSTALL = "Run `npm install` in its folder first";
+const GIVE_ID = `Give it a ${MANIFEST_FILE}, or its id with --id`;
