@@ -32,7 +32,7 @@ async function ask(address: string, port: number, host: string): Promise<string>
   return String(await response.setEncoding("utf8").toArray());
 }
 
-describe("isFromOtherUser()", { timeout: 20_000, skip: noTables }, () => {
+describe("isFromOtherUser()", { timeout: 600_000, skip: noTables }, () => {
   it("recognises our own program, over IPv4 and as an IPv6-mapped address", async () => {
     for (const host of ["127.0.0.1", "::"]) {
       await using server = await serve(host);

@@ -60,7 +60,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-describe("followConfig()", { timeout: 20_000 }, () => {
+describe("followConfig()", { timeout: 600_000 }, () => {
   it("reads a change once for all parts, and keeps the old values if it is invalid", async () => {
     await using rig = await Rig.open();
     const applied: [string, number][] = [];
