@@ -42,6 +42,7 @@ const TASKS = {
   },
   test: (args) => test(args, { tests: testFiles(ROOT), isFull: false }),
   "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), isFull: true }),
+  "test:everywhere": (args) => node(["scripts/test-everywhere.ts", ...args]),
   ok: () =>
     check({
       format: [...FORMAT, "--check"],
