@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { systemProgram } from "../src/sandbox/system-program.ts";
 
@@ -67,7 +67,10 @@ function asPlainUser(folder: string): readonly string[] {
   execFileSync("chown", ["-R", `${id}:${id}`, home, join(folder, "clone")]);
   const mounts = ["passwd", "group"].map((file) => `mount --bind ${folder}/${file} /etc/${file}`);
   const who = ["setpriv", `--reuid=${id}`, `--regid=${id}`, "--clear-groups", "--inh-caps=-all"];
-  const variables = [`HOME=${home}`, `USER=${name}`, `LOGNAME=${name}`];
+  // Ours may have folders that are closed to others.
+  const npm = execFileSync("sh", ["-c", "command -v npm"], { encoding: "utf8" }).trim();
+  const path = `PATH=${dirname(npm)}:/usr/local/bin:/usr/bin:/bin`;
+  const variables = [path, `HOME=${home}`, `USER=${name}`, `LOGNAME=${name}`];
   return [...inNamespace(...mounts), ...who, "env", ...variables];
 }
 
