@@ -17,7 +17,7 @@ const skip = !CAN_LIST_PROCESSES && "only Linux tells which processes a test has
 /** Starts programs that nobody ends, one of them with no environment and in a session of its own. */
 const START = `
   import { spawnSync } from "node:child_process";
-  import { utimesSync } from "node:fs";
+  import { readdirSync, utimesSync } from "node:fs";
   import { join } from "node:path";
   import { it } from "node:test";
   const start = (mark) => {
@@ -25,7 +25,11 @@ const START = `
     spawnSync("sh", ["-c", line], { cwd: process.env.TMPDIR, stdio: "ignore" });
   };
   /** As if what runs now had begun long ago. */
-  const age = () => utimesSync(join(process.env.TRUNKLINE_TEST_NOTES, String(process.pid)), 0, 0);
+  const age = () => {
+    const folder = process.env.TRUNKLINE_TEST_NOTES;
+    const note = readdirSync(folder).find((name) => name.startsWith(process.pid + "-"));
+    utimesSync(join(folder, note), 0, 0);
+  };
   /** The thread does nothing any more, as in an endless loop. */
   const block = () => {
     age();
