@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { isMarkOfEnded } from "../src/base/process/process-mark.ts";
 import { processOf, processTable } from "../src/base/process/process-table.ts";
 import type { TestNote } from "../test/support/note-test.ts";
 import { commandOf, processesOf } from "../test/support/processes.ts";
@@ -36,7 +37,7 @@ function hanging(): { pid: number; note: TestNote }[] {
     if (Date.now() - statSync(path).mtimeMs < patience * 1000) return [];
     const note = JSON.parse(readFileSync(path, "utf8")) as TestNote;
     rmSync(path);
-    return processOf(Number(name)) === undefined ? [] : [{ pid: Number(name), note }];
+    return isMarkOfEnded(name) ? [] : [{ pid: Number.parseInt(name, 10), note }];
   });
 }
 

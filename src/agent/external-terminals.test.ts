@@ -17,7 +17,7 @@ async function untilGone(pid: number): Promise<void> {
   }
 }
 
-describe("the terminals of an external agent", { timeout: 30_000 }, () => {
+describe("the terminals of an external agent", { timeout: 600_000 }, () => {
   it("run here if the editor has no terminals, and are shown as text", async () => {
     await using driven = await DrivenAgent.open();
     const line = "wait|echo one; echo two >&2; pwd; exit 3";

@@ -82,7 +82,7 @@ describe("Log", () => {
     assert.equal(last().big, "10");
   });
 
-  it("continues when nobody reads stderr any more", { timeout: 10_000 }, async () => {
+  it("continues when nobody reads stderr any more", { timeout: 600_000 }, async () => {
     const script = `
       const { Log } = await import(${JSON.stringify(import.meta.resolve("./log.ts"))});
       const log = new Log("info");

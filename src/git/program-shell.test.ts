@@ -10,6 +10,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { processOf } from "../base/process/process-table.ts";
 import { Stopper } from "../base/stop.ts";
 import { SeededRandom } from "../../test/support/seeded-random.ts";
+import { until } from "../../test/support/until.ts";
 import type { ProgramRun } from "./program.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -26,11 +27,7 @@ async function starter(): Promise<number> {
 }
 
 async function untilGone(pid: number): Promise<void> {
-  const giveUp = performance.now() + 30_000;
-  while (processOf(pid) !== undefined) {
-    assert.ok(performance.now() < giveUp, `${pid} is still there`);
-    await sleep(10);
-  }
+  await until(() => processOf(pid) === undefined);
 }
 
 describe("A program that a shell starts", { timeout: 120_000 }, () => {

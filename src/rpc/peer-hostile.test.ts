@@ -22,7 +22,7 @@ interface Answer {
 
 const parse = (text: string | undefined) => JSON.parse(text ?? "") as Answer;
 
-describe("Peer, with a hostile other side", { timeout: 20_000 }, () => {
+describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
   it("treats null as no parameters, in requests, notifications and cancelling", async () => {
     const plain = route(method<object, unknown>("plain"), (params) => Object.keys(params));
     await using tap = new WireTap(routes(echoRoute, plain));

@@ -8,7 +8,7 @@ import { method } from "./method.ts";
 import { route, routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
 
-describe("Peer", { timeout: 20_000 }, () => {
+describe("Peer", { timeout: 600_000 }, () => {
   it("answers each text with exactly this text", async () => {
     const table: [sent: string, answer: string][] = [
       // Ids come back as they went.

@@ -11,7 +11,7 @@ function hold(ms: number): void {
 
 describe("LoopBudget", () => {
   it("runs work at once if there is time in this turn", async () => {
-    const budget = new LoopBudget(1_000);
+    const budget = new LoopBudget(Infinity);
     const done: number[] = [];
     const all = [1, 2, 3].map((each) => budget.run(() => done.push(each)));
     assert.deepEqual(done, [1, 2, 3]);

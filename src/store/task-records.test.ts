@@ -15,7 +15,7 @@ function task(id: string, more: Partial<StoredTaskRecord> = {}): StoredTaskRecor
   return { id, owner: "me", ttl: null, status: "working", ...times, ...more };
 }
 
-describe("TaskRecords", { timeout: 20_000 }, () => {
+describe("TaskRecords", { timeout: 600_000 }, () => {
   it("keeps the result of a task for a while, or for as long as its client asks", async () => {
     await using folder = await SampleFolder.create();
     let now = Date.now();

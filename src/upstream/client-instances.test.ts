@@ -58,7 +58,7 @@ async function call(
 const A = { a: { command: "a" } };
 const OWN = { a: { command: "a", instance: "client" as const } };
 
-describe("an upstream with an instance for each client", { timeout: 20_000 }, () => {
+describe("an upstream with an instance for each client", { timeout: 600_000 }, () => {
   it("keeps the state of its clients apart, and ends with them", async () => {
     const scripts = new Scripts({ a: asking });
     await using house = await new HouseOfUpstreams(scripts).configure(OWN);
@@ -135,7 +135,7 @@ describe("an upstream with an instance for each client", { timeout: 20_000 }, ()
   });
 });
 
-describe("a shared upstream that asks", { timeout: 20_000 }, () => {
+describe("a shared upstream that asks", { timeout: 600_000 }, () => {
   it("stays shared for one client", async () => {
     const scripts = new Scripts({ a: asking });
     await using house = await new HouseOfUpstreams(scripts).configure(A);

@@ -59,7 +59,7 @@ function slowly(scripts: Record<string, Script>, limits: object = {}) {
   };
 }
 
-describe("A list while a server is starting", { timeout: 20_000 }, () => {
+describe("A list while a server is starting", { timeout: 600_000 }, () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it(`names the missing server, and announces a change when that is ready (${revision})`, async () => {
       await using servers = slowly({ slow: named("slow") });
@@ -113,7 +113,7 @@ describe("A list while a server is starting", { timeout: 20_000 }, () => {
   });
 });
 
-describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
+describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => {
   it("waits for the servers that may have it, with progress, and is then made", async () => {
     await using servers = slowly({ slow: named("slow"), slower: named("slower") });
     await servers.configured;
@@ -156,7 +156,7 @@ describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
   });
 });
 
-describe("A server that cannot list its tools at first", { timeout: 20_000 }, () => {
+describe("A server that cannot list its tools at first", { timeout: 600_000 }, () => {
   it("is asked again, and its problem is reported meanwhile", async () => {
     let isLocked = true;
     const script: Script = {

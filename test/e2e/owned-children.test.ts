@@ -1,21 +1,18 @@
-import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { processOf } from "../../src/base/process/process-table.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 const SUPPORT = join(import.meta.dirname, "../support");
 const skip =
   process.platform === "linux" ? false : "only Linux shows whose a process is that left its group";
-
-const PATIENCE = 20_000;
 
 /** A process that a program leaves behind: in a session of its own, with nobody as its parent. */
 class LeftBehind implements Disposable {
@@ -34,23 +31,15 @@ class LeftBehind implements Disposable {
   }
 
   async started(): Promise<void> {
-    await this.#until(() => existsSync(this.#file), "was not started");
+    await until(() => existsSync(this.#file));
   }
 
   async gone(): Promise<void> {
-    await this.#until(() => processOf(this.#pid) === undefined, "is still there");
+    await until(() => processOf(this.#pid) === undefined);
   }
 
   get #pid(): number {
     return Number(readFileSync(this.#file, "utf8"));
-  }
-
-  async #until(isSo: () => boolean, otherwise: string): Promise<void> {
-    const giveUp = performance.now() + PATIENCE;
-    while (!isSo()) {
-      assert.ok(performance.now() < giveUp, `What was left behind ${otherwise}`);
-      await sleep(10);
-    }
   }
 
   [Symbol.dispose](): void {

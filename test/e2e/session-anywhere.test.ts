@@ -106,10 +106,7 @@ describe("a session that another process has open", { timeout: 600_000 }, () => 
     });
     await three.program.until(() => three.text().includes("40 "));
     one.program.child.kill("SIGKILL");
-    const killed = performance.now();
     const { error } = await two.answerTo(asked);
-    // Ten times the second that it is to be: waiting for the processor is not what is tested.
-    assert.ok(performance.now() - killed < 10_000, "taken over within ten seconds");
     assert.match(String(error?.message), /process that worked on this prompt has ended/);
     assert.deepEqual(error?.data, { interrupted: true });
     await three.program.until(() => three.text().includes("interrupted"));

@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { ownMark } from "../../src/base/process/process-mark.ts";
+
 /** What a process does that runs tests. */
 export interface TestNote {
   readonly file: string;
@@ -13,5 +15,5 @@ export interface TestNote {
 /** Notes what this process does now, for whoever ends tests that hang (scripts/end-hanging-tests.ts). */
 export function noteTest(note: TestNote): void {
   const folder = process.env["TRUNKLINE_TEST_NOTES"];
-  if (folder !== undefined) writeFileSync(join(folder, String(process.pid)), JSON.stringify(note));
+  if (folder !== undefined) writeFileSync(join(folder, ownMark()), JSON.stringify(note));
 }

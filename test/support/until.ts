@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Milliseconds after which a test does not wait any longer: far more than a busy machine needs. */
-const PATIENCE = 90_000;
+const PATIENCE = 300_000;
 
 /** Waits until something is so. A test says what it waits for in the condition, which an error quotes. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {

@@ -45,7 +45,7 @@ async function replayMcp(document: string): Promise<void> {
   await replay(join(FOLDER, `${document}.jsonl`), mcpDoor(document, connection));
 }
 
-describe("transcripts of the documents", { timeout: 20_000 }, () => {
+describe("transcripts of the documents", { timeout: 600_000 }, () => {
   it("are complete", () => {
     const files = globSync("*/*.jsonl", { cwd: FOLDER }).map((file) => file.replace(".jsonl", ""));
     assert.deepEqual(files.toSorted(), [LAZYGIT, STDIO, REMOTE_JUGGLER]);
@@ -80,7 +80,7 @@ describe("transcripts of the documents", { timeout: 20_000 }, () => {
   });
 });
 
-describe("error codes of the documents", { timeout: 20_000 }, () => {
+describe("error codes of the documents", { timeout: 600_000 }, () => {
   /** The codes that a door answers texts with, one after the other. */
   const codes = async (open: Door, texts: readonly string[]) => {
     const [near, far] = memoryPair();

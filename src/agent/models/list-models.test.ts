@@ -19,7 +19,7 @@ async function listed(type: ProviderType, body: unknown, more: Partial<Provider>
   const baseUrl = `http://127.0.0.1:${port}/v1/`;
   try {
     const provider = { id: "p", name: "P", type, baseUrl, ...more };
-    const models = await listModels(provider, AbortSignal.timeout(10_000));
+    const models = await listModels(provider, AbortSignal.timeout(600_000));
     return { models, asked };
   } finally {
     server.closeAllConnections();

@@ -10,10 +10,7 @@ import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { groupEnd } from "../../../test/agent/group-end.ts";
 import { SampleTurn, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
 
-/** Far longer than any cancelling should take, far shorter than what is cancelled. */
-const SOON = 30_000;
-
-/** Runs a turn, cancels it once something has happened, and takes the time until it ends. */
+/** Runs a turn, and cancels it once something has happened. What is cancelled would last for hours. */
 async function cancelled(
   rig: AgentRig,
   options: SampleTurnOptions,
@@ -23,11 +20,9 @@ async function cancelled(
   const turn = new SampleTurn(options);
   const running = session.prompt(turn);
   await when(turn);
-  const start = performance.now();
   turn.cancel();
   const { stopReason } = await running;
   assert.equal(stopReason, "cancelled");
-  assert.ok(performance.now() - start < SOON);
   return turn;
 }
 
@@ -47,7 +42,7 @@ describe("a cancelled turn ends soon", () => {
   });
 
   it("while a command runs, which ends with everything it started", async () => {
-    const command = "trap '' TERM; echo $$ > pid; sleep 81 & sleep 82";
+    const command = "trap '' TERM; echo $$ > pid; sleep 8100 & sleep 8200";
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
     ]);
@@ -67,7 +62,7 @@ describe("a cancelled turn ends soon", () => {
     await using rig = new AgentRig({ llm, files: { a: "1" } });
     rig.commitAll();
     rig.write("a", "2");
-    const script = "#!/bin/sh\nps -o pgid= -p $$ > ../pid\nsleep 83\n";
+    const script = "#!/bin/sh\nps -o pgid= -p $$ > ../pid\nsleep 8300\n";
     rig.write(".git/hooks/pre-commit", script);
     chmodSync(join(rig.cwd, ".git/hooks/pre-commit"), 0o755);
     const pid = join(rig.folder, "pid");
@@ -92,7 +87,7 @@ describe("a cancelled turn ends soon", () => {
 
   it("while it waits to retry", async () => {
     await using llm = await FakeLlm.start([{ error: { message: "Oops" }, status: 500 }]);
-    const retry = { ...QUICK, firstWait: 60_000, longestWait: 600_000 };
+    const retry = { ...QUICK, firstWait: 6_000_000, longestWait: 6_000_000 };
     await using rig = new AgentRig({ llm, limits: { retry } });
     await cancelled(rig, { prompt: "go" }, async (running) => {
       await until(() => running.notices !== "");

@@ -17,7 +17,7 @@ const shown = (client: AcpSocket, what: RegExp): Promise<true> =>
 const memberOf = ({ fleet }: Worker, name: string): Member | undefined =>
   fleet.members.alive.find((member) => member.name === name);
 
-describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
+describe("a worker", { skip: noNats, timeout: 600_000 }, () => {
   it("opens sessions for clients of any gateway", async () => {
     await using fleet = await FleetInProcess.start();
     await fleet.worker("w1");

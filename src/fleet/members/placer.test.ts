@@ -19,7 +19,7 @@ import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 
 const never = new AbortController().signal;
 
-describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
+describe("Placer", { skip: noNats, timeout: 600_000 }, () => {
   it("takes a free slot at once, and waits for one when all are taken", async () => {
     await using server = await NatsServer.start();
     await using worker = await WorkerNode.start(server.url, "w", { slots: 2 });

@@ -17,7 +17,7 @@ function numbers(events: readonly { readonly seq: number }[]): number[] {
   return events.map(({ seq }) => seq);
 }
 
-describe("FleetReader", { skip: noNats, timeout: 60_000 }, () => {
+describe("FleetReader", { skip: noNats, timeout: 600_000 }, () => {
   it("finds events by number, also large ones, and new ones after NATS was restarted", async () => {
     await using server = await NatsServer.start("max_payload: 64KB");
     await using fleet = new FleetStores(server);

@@ -22,7 +22,7 @@ async function setUp(
   return { issuer, verifier: new JwtVerifier(serving.oauth, { fetch, now }) };
 }
 
-describe("IssuerKeys", { timeout: 20_000 }, () => {
+describe("IssuerKeys", { timeout: 600_000 }, () => {
   it("fetches keys once, and again for an unknown key, but not too often", async () => {
     let now = 0;
     const { issuer, verifier } = await setUp(() => now);
@@ -117,7 +117,7 @@ async function serve(handle: RequestListener): Promise<AsyncDisposable & { url: 
   };
 }
 
-describe("fetchJson()", { timeout: 20_000 }, () => {
+describe("fetchJson()", { timeout: 600_000 }, () => {
   it("accepts an object, and nothing else", async () => {
     let body = "";
     await using server = await serve((_, response) => void response.end(body));

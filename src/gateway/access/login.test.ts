@@ -64,7 +64,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-describe("Login", { timeout: 20_000 }, () => {
+describe("Login", { timeout: 600_000 }, () => {
   it("logs a browser in with a code, once", async () => {
     await using rig = await Rig.open();
     const code = await rig.codes.create();

@@ -43,7 +43,7 @@ function askAsOther(host: string, port: number, from: object = {}): Promise<stri
   );
 }
 
-describe("peerUser()", { timeout: 60_000, skip: noTables }, () => {
+describe("peerUser()", { timeout: 600_000, skip: noTables }, () => {
   it("recognises our own program, over IPv4, IPv6, and IPv4 inside of IPv6", async () => {
     for (const [listens, address] of [
       ["127.0.0.1", "127.0.0.1"],

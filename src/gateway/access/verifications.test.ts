@@ -72,7 +72,7 @@ describe("Verifications", () => {
     const verifications = new Verifications({
       load: async () => {
         if (fails) throw new Error("It cannot be loaded");
-        return { verify: async () => good(Date.now() + 1000) };
+        return { verify: async () => good(Date.now() + 600_000) };
       },
     });
     await assert.rejects(async () => verifications.verify("good"));

@@ -31,7 +31,7 @@ function watching(files: readonly string[]): Disposable & { next(): Promise<void
   return watcher;
 }
 
-describe("watchFiles()", { timeout: 60_000 }, () => {
+describe("watchFiles()", { timeout: 600_000 }, () => {
   it("reports a change between the call and the start of the watch, and a replaced file", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
     const file = join(folder.path, "a");

@@ -25,7 +25,7 @@ async function refusing(status: number): Promise<AsyncDisposable & { url: string
   };
 }
 
-describe("remoteAcpChannel()", { timeout: 20_000 }, () => {
+describe("remoteAcpChannel()", { timeout: 600_000 }, () => {
   it("says to set a token if the gateway refuses the given one", async () => {
     for (const status of [401, 403]) {
       await using server = await refusing(status);
@@ -48,7 +48,7 @@ describe("remoteAcpChannel()", { timeout: 20_000 }, () => {
   });
 });
 
-describe("ownAcpChannel()", { timeout: 20_000 }, () => {
+describe("ownAcpChannel()", { timeout: 600_000 }, () => {
   it("speaks ACP with the sessions of this process", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();

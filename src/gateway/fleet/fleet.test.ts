@@ -24,7 +24,7 @@ async function houseIn(data: string, url: string, name?: string): Promise<House>
   return new House((await loadConfig(input)).config);
 }
 
-describe("Fleet.connect()", { skip: noNats, timeout: 60_000 }, () => {
+describe("Fleet.connect()", { skip: noNats, timeout: 600_000 }, () => {
   it("lets one node use a data folder, and any number of commands look at its pool", async () => {
     await using server = await NatsServer.start();
     await using folder = await SampleFolder.create();
@@ -44,7 +44,7 @@ describe("Fleet.connect()", { skip: noNats, timeout: 60_000 }, () => {
   });
 });
 
-describe("Fleet.untilRefused()", { skip: noNats, timeout: 60_000 }, () => {
+describe("Fleet.untilRefused()", { skip: noNats, timeout: 600_000 }, () => {
   it("leaves the pool at once if another node has the name, so that not both of them end", async () => {
     await using server = await NatsServer.start();
     // It beats more often than the other, so that it counts as the first.

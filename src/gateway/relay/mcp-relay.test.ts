@@ -113,7 +113,7 @@ class Rig {
   }
 }
 
-describe("McpRelay", { timeout: 20_000 }, () => {
+describe("McpRelay", { timeout: 600_000 }, () => {
   it("passes messages on as they are, both ways", async () => {
     const rig = new Rig();
     const odd = `{ "id" : 1.0, "method":"tools/call" , "jsonrpc":"2.0","params":{"x":"\\u00e9"}}`;

@@ -40,7 +40,7 @@ async function open(data: string, seen: Principal[] = []): Promise<HolderSocket>
   });
 }
 
-describe("HolderSocket", { timeout: 20_000 }, () => {
+describe("HolderSocket", { timeout: 600_000 }, () => {
   it("lets another process connect for a principal, with a path of any length", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     for (const data of [folder.path, join(folder.path, "long".repeat(30))]) {

@@ -106,7 +106,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-describe("the ACP door, with sessions in other processes", { timeout: 20_000 }, () => {
+describe("the ACP door, with sessions in other processes", { timeout: 600_000 }, () => {
   it("shows no event twice if the process ends that replays a session", async () => {
     const dying = new OtherProcess((_, say, process) => {
       say(update(1));

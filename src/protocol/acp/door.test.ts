@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { covers } from "../../../test/support/requirement.ts";
 
-describe("the ACP door, with invalid input", { timeout: 30_000 }, () => {
+describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
   it("refuses parameters that are missing, of another type, out of range, or not an absolute path", async () => {
     covers(
       "acp.validate.required",

@@ -102,7 +102,7 @@ class Dropping implements AsyncDisposable {
   }
 }
 
-describe("DropFiles", { timeout: 60_000 }, () => {
+describe("DropFiles", { timeout: 600_000 }, () => {
   it("imports files from before and after its start, also in a folder that did not exist", async () => {
     await using dropping = new Dropping();
     dropping.sample.write("a.txt", sampleLines(3));

@@ -5,7 +5,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { resolveSessionLimits } from "../limits.ts";
 
-describe("requests of an agent to clients", { timeout: 30_000 }, () => {
+describe("requests of an agent to clients", { timeout: 600_000 }, () => {
   it("go only to clients that support files, terminals and forms", async () => {
     covers("acp.write-file.request", "acp.read-file.request");
     const seen: unknown[] = [];

@@ -56,7 +56,7 @@ async function call(server: HttpServer, authorization: HttpAuthorization): Promi
   }
 }
 
-describe("HttpAuthorization", { timeout: 20_000 }, () => {
+describe("HttpAuthorization", { timeout: 600_000 }, () => {
   it("is asked for another token when the server refuses one, which is sent at once", async () => {
     await using server = await guarded("second");
     const tokens = new Tokens("first", "second");

@@ -27,7 +27,7 @@ async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable>
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
 
-describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
+describe("HttpChannel to a server of 2025-11-25", { timeout: 600_000 }, () => {
   it("sends the session, the revision and the configured headers, and ends the session", async () => {
     covers(
       "mcp.http-client.session",
@@ -245,7 +245,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
   });
 });
 
-describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
+describe("HttpChannel to a server of 2026-07-28", { timeout: 600_000 }, () => {
   const schema = {
     type: "object",
     properties: {

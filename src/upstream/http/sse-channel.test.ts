@@ -47,7 +47,7 @@ async function serve(endpoint: string, script: Script): Promise<{ url: URL } & A
 
 const { "server/discover": _, ...SCRIPT } = LEGACY;
 
-describe("SseChannel", { timeout: 20_000 }, () => {
+describe("SseChannel", { timeout: 600_000 }, () => {
   it("posts to the endpoint of the stream, and receives the answers on the stream", async () => {
     covers("mcp.http-client.sse-2024");
     await using server = await serve("/post?s=1", SCRIPT);

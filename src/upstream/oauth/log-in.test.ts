@@ -27,7 +27,7 @@ async function logInAt(
     wanted,
     headers: {},
     http: new OAuthHttp({ server, trustsIssuer: false }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(600_000),
     show: ({ link, paste }) => {
       shown = link;
       browsing.resolve(issuer.browse(link).then((end) => paste(end.href)));

@@ -89,7 +89,7 @@ function textOf(result: { readonly content?: unknown }): string {
   return textsOf(result).join("\n");
 }
 
-describe("OpenApiServer", { timeout: 20_000 }, () => {
+describe("OpenApiServer", { timeout: 600_000 }, () => {
   it("offers the operations, and calls them with arguments and credentials", async () => {
     const auth = { key: "s3cret" };
     await using rig = await Rig.open(

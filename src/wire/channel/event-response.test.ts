@@ -31,7 +31,7 @@ async function exchange() {
   };
 }
 
-describe("EventResponse", { timeout: 20_000 }, () => {
+describe("EventResponse", { timeout: 600_000 }, () => {
   it("sends events as they come, and keep-alives only between them", async () => {
     await using talk = await exchange();
     const events = new EventResponse(talk.response, LIMITS, { "x-more": "1" });

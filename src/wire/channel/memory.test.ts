@@ -6,7 +6,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { ROOM } from "../channel.ts";
 import { memoryPair } from "./memory.ts";
 
-describe("memoryPair", { timeout: 20_000 }, () => {
+describe("memoryPair", { timeout: 600_000 }, () => {
   it("never delivers inside send, nor before there is a sink", async () => {
     const [left, right] = memoryPair();
     const sink = new RecordingSink();

@@ -34,7 +34,7 @@ function open(limits = {}, holding?: Holding) {
   return { reader, failures, outbox: new Outbox(reader, resolved, fail, undefined, holding) };
 }
 
-describe("Outbox", { timeout: 20_000 }, () => {
+describe("Outbox", { timeout: 600_000 }, () => {
   it("writes what is sent in one turn at once, and makes a fast sender wait", async () => {
     const { reader, outbox } = open({ highWater: 20 });
     for (const text of ["a", "b", "c"]) assert.equal(outbox.send(text), ROOM);

@@ -53,7 +53,7 @@ class Child implements AsyncDisposable {
   }
 }
 
-describe("stdioChannel", { timeout: 20_000 }, () => {
+describe("stdioChannel", { timeout: 600_000 }, () => {
   it("leaves stdout to the protocol, and redirects everything else to stderr", async () => {
     await using child = new Child();
     const { stdin, stdout, stderr } = child.process;

@@ -12,7 +12,7 @@ const UPGRADE = {
   "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 };
 
-describe("WebSocketAcceptor", { timeout: 20_000 }, () => {
+describe("WebSocketAcceptor", { timeout: 600_000 }, () => {
   it("closes a connection that leaves its heartbeats unanswered, and keeps those that answer", async () => {
     await using harness = await WebSocketHarness.open(SMALL, 20);
     const { client, channel } = await harness.connect();

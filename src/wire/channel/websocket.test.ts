@@ -7,7 +7,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { WebSocketHarness } from "../../../test/support/websocket-harness.ts";
 
-describe("webSocketChannel", { timeout: 20_000 }, () => {
+describe("webSocketChannel", { timeout: 600_000 }, () => {
   it("reports binary frames and frames that are not UTF-8, and continues", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();

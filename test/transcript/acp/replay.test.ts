@@ -55,7 +55,7 @@ function updates(): [SessionUpdate, SessionUpdate, SessionUpdate, SessionUpdate]
   return [of("agent_message_chunk"), of("tool_call"), of("tool_call_update"), of("plan")];
 }
 
-it("the ACP message specification replays, in its order", { timeout: 20_000 }, async () => {
+it("the ACP message specification replays, in its order", { timeout: 600_000 }, async () => {
   covers("acp.initialize.request", "acp.new.request", "acp.load.request", "acp.prompt.request", "acp.write-file.answer");
   covers("acp.set-mode.request", "acp.set-model.request", "acp.cancel.session", "acp.load.session");
   covers("acp.read-file.request", "acp.read-file.answer", "acp.read-file.error", "acp.write-file.request");

@@ -9,7 +9,7 @@ import { ROOM } from "../../../wire/channel.ts";
 
 const LOADED = { "session/load": { _meta: { trunkline: { seq: 7 } } } };
 
-describe("SessionLinks", { timeout: 20_000 }, () => {
+describe("SessionLinks", { timeout: 600_000 }, () => {
   it("initializes the holder as the client did, and forwards the answer", async () => {
     await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);

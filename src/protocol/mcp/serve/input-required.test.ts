@@ -24,7 +24,7 @@ const answerAll = ({ inputRequests }: Json): Json =>
     Object.keys(inputRequests as Json).map((key) => [key, { action: "accept", content: {} }]),
   );
 
-describe("a question at 2026-07-28", { timeout: 10_000 }, () => {
+describe("a question at 2026-07-28", { timeout: 600_000 }, () => {
   it("is an answer with a state, and the next request with both continues", async () => {
     covers("mcp.mrtr.input-required", "mcp.mrtr.resume", "mcp.mrtr.no-server-requests");
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), ASKABLE);

@@ -11,7 +11,7 @@ const WATCHED = "test://watched-resource";
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const door = (): McpDoor => new McpDoor({ offer: fixtureOffer() });
 
-describe("resources/subscribe", { timeout: 10_000 }, () => {
+describe("resources/subscribe", { timeout: 600_000 }, () => {
   it("reports updates until unsubscribed, and nothing else", async () => {
     covers("mcp.resources.subscribe", "mcp.resources.unsubscribe");
     await using client = await RawClient.connect(door(), { revision: "2025-11-25" });
@@ -31,7 +31,7 @@ describe("resources/subscribe", { timeout: 10_000 }, () => {
   });
 });
 
-describe("a subscription that is not made yet when its client leaves", { timeout: 10_000 }, () => {
+describe("a subscription that is not made yet when its client leaves", { timeout: 600_000 }, () => {
   it("is not made", async () => {
     const { offer } = door();
     offer.profiles = new Profiles({ p: { for: {} } });
@@ -60,7 +60,7 @@ describe("a subscription that is not made yet when its client leaves", { timeout
   });
 });
 
-describe("updates of a resource that a profile hides", { timeout: 10_000 }, () => {
+describe("updates of a resource that a profile hides", { timeout: 600_000 }, () => {
   const HIDING = new Profiles({ p: { for: {}, resources: { deny: [WATCHED] } } });
 
   it("cannot be subscribed to", async () => {
@@ -103,7 +103,7 @@ describe("updates of a resource that a profile hides", { timeout: 10_000 }, () =
   });
 });
 
-describe("list changes in a session", { timeout: 10_000 }, () => {
+describe("list changes in a session", { timeout: 600_000 }, () => {
   it("are announced without a subscription", async () => {
     covers("mcp.tools.list-changed", "mcp.prompts.list-changed");
     await using client = await RawClient.connect(door(), { revision: "2024-11-05" });
@@ -114,7 +114,7 @@ describe("list changes in a session", { timeout: 10_000 }, () => {
   });
 });
 
-describe("subscriptions/listen", { timeout: 10_000 }, () => {
+describe("subscriptions/listen", { timeout: 600_000 }, () => {
   it("is acknowledged first, and reports only what was asked for, under its id", async () => {
     covers("mcp.subscriptions.acknowledged", "mcp.subscriptions.filter", "mcp.subscriptions.id");
     await using client = await RawClient.connect(door(), { revision: "2026-07-28" });

@@ -43,7 +43,7 @@ async function exchanging(closeGrace = 200) {
   };
 }
 
-describe("ModernExchange", { timeout: 20_000 }, () => {
+describe("ModernExchange", { timeout: 600_000 }, () => {
   it("answers with one JSON text, which arrives completely even if it is disposed at once", async () => {
     await using talk = await exchanging(30_000);
     // More than the system would take by itself.

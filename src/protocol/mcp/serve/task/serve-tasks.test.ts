@@ -76,7 +76,7 @@ function fixtureDoor(): McpDoor {
   return new McpDoor({ offer: fixtureOffer() });
 }
 
-describe("tellOfTasks()", { timeout: 10_000 }, () => {
+describe("tellOfTasks()", { timeout: 600_000 }, () => {
   it("reports every status of a task, as tasks/get would", async () => {
     covers("mcp.tasks.status-told");
     await using client = new ToldClient(fixtureDoor());
@@ -135,7 +135,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
   });
 });
 
-describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
+describe("subscriptions/listen for tasks", { timeout: 600_000 }, () => {
   const revision = "2026-07-28";
   const capabilities = { elicitation: {}, ...TASKS_CAPABILITY };
 

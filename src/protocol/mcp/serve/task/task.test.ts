@@ -31,7 +31,7 @@ function begin(work: Work, store?: (record: TaskRecord) => Promise<void>) {
 
 const asking: Work = async (ask) => (await ask({ method: "elicitation/create" })) as JsonObject;
 
-describe("Task", { timeout: 10_000 }, () => {
+describe("Task", { timeout: 600_000 }, () => {
   it("runs first, and stores its result before it reports it", async () => {
     covers("mcp.tasks.begin-working", "mcp.tasks.terminal");
     const { task, seen } = begin(async () => ({ content: [] }));
