@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, constants, lstatSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
 import { systemArguments } from "./system-files.ts";
@@ -88,27 +89,56 @@ export interface SandboxProblem {
   readonly says: string;
 }
 
-/** Runs a program to see whether its sandbox works. Returns what is in the way, or undefined. */
-export async function problemWith(
+/** How a program in a sandbox has ended. */
+export interface Outcome {
+  readonly code: number | string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether it was ended because it took too long or printed too much. */
+  readonly isEnded: boolean;
+}
+
+/** Runs a program to its end. It is killed after some milliseconds, and when it prints over `most` bytes. */
+export async function runWrapped(
   { command, args, env, cwd, files = [] }: Program,
-  milliseconds: number,
-): Promise<SandboxProblem | undefined> {
-  const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "ignore", "pipe", ...files];
-  const child = spawn(command, [...args], { env, cwd, stdio, timeout: milliseconds });
+  { milliseconds, most }: { readonly milliseconds: number; readonly most: number },
+): Promise<Outcome> {
+  const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "pipe", "pipe", ...files];
+  const limits = { timeout: milliseconds, killSignal: "SIGKILL" } as const;
+  const child = spawn(command, [...args], { env, cwd, stdio, ...limits });
   for (const file of files) closeSync(file);
-  let said = "";
-  child.stderr?.setEncoding("utf8").on("data", (part: string) => {
-    if (said.length < MOST_SAID) said += part;
-  });
+  const collect = (stream: Readable | null): (() => string) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    stream?.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > most) child.kill("SIGKILL");
+      else chunks.push(chunk);
+    });
+    return () => Buffer.concat(chunks).toString("utf8");
+  };
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   return await new Promise((resolve) => {
-    child.on("error", ({ message }) => resolve({ code: "unavailable", says: message }));
+    child.on("error", ({ message }) => {
+      resolve({ code: "error", stdout: "", stderr: message, isEnded: false });
+    });
     child.on("close", (code, signal) => {
-      if (code === 0) return resolve(undefined);
-      const [line = ""] = said.trim().split("\n");
-      const says = line === "" ? `it ended with ${code ?? signal}` : line;
-      return resolve({ code: child.killed ? "timeout" : "unavailable", says });
+      const ended = { stdout: stdout(), stderr: stderr(), isEnded: child.killed };
+      resolve({ code: code ?? signal, ...ended });
     });
   });
+}
+
+/** Runs a program to see whether its sandbox works. Returns what is in the way, or undefined. */
+export async function problemWith(
+  program: Program,
+  milliseconds: number,
+): Promise<SandboxProblem | undefined> {
+  const { code, stderr, isEnded } = await runWrapped(program, { milliseconds, most: MOST_SAID });
+  if (code === 0) return undefined;
+  const [line = ""] = stderr.trim().split("\n");
+  const says = line === "" ? `it ended with ${code}` : line;
+  return { code: isEnded ? "timeout" : "unavailable", says };
 }
 
 const MOST_SAID = 10_000;

@@ -173,7 +173,7 @@ export class FleetNode implements AsyncDisposable {
     const shared = opened.use(await SharedState.open({ ...sharing, kinds: stores.kinds }));
     const tokensShared = await openTokens(stores, sharing);
     if (tokensShared !== undefined) opened.use(tokensShared);
-    const audit = opened.use(new AuditLog(data, { sealAfter: 20 }));
+    const audit = opened.use(new AuditLog(data));
     opened.use(await SharedAudit.open({ ...sharing, name }));
     const parts = { rules: new SessionRules(log.database), reviews, shared, tokensShared, audit };
     return new FleetNode(data, parts, opened.move());

@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
 import { usualVariables } from "../../base/process/environment.ts";
 import { LastWords } from "../../base/process/stderr-log.ts";
@@ -17,8 +15,9 @@ import {
 import { type FoundPlugin, unusable } from "../../plugin/installed-plugin.ts";
 import { codePaths } from "../../plugin/plugin/permissions.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { serviceSockets } from "../../sandbox/home-rules.ts";
+import { type Outcome, runWrapped } from "../../sandbox/bubblewrap.ts";
 import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
+import { serviceSockets } from "../../sandbox/service-sockets.ts";
 import { sandboxPrograms } from "../session/local-sandbox.ts";
 import type { InForce } from "../session/local-in-force.ts";
 
@@ -56,28 +55,21 @@ async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredM
     }),
   );
   const asked = { command, args: [...args, "--manifest"], env: usualVariables(), cwd: "/" };
-  const wrapped = sandbox.wrap(asked);
-  const limits = { timeout: PATIENCE, maxBuffer: MOST_MANIFEST, killSignal: "SIGKILL" } as const;
-  const { env, cwd } = wrapped;
-  let text: string;
-  try {
-    const given = { ...limits, env, cwd };
-    text = (await promisify(execFile)(wrapped.command, [...wrapped.args], given)).stdout;
-  } catch (error) {
-    throw unusable(file, `it does not print its manifest: ${wordsOf(error)}`, error);
-  }
+  const limits = { milliseconds: PATIENCE, most: MOST_MANIFEST };
+  const ended = await runWrapped(sandbox.wrap(asked), limits);
+  if (ended.code !== 0) throw unusable(file, `it does not print its manifest: ${wordsOf(ended)}`);
+  const text = ended.stdout;
   const manifest = parseManifest(text) ?? parseManifest(text.trim().split("\n").at(-1) ?? "");
   if (manifest !== undefined) return manifest;
   throw unusable(file, `what it prints with --manifest cannot be used: ${MALFORMED}. ${GIVE_ID}`);
 }
 
-function wordsOf(error: unknown): string {
-  const { stderr = "", message, killed } = error as Error & { stderr?: string; killed?: boolean };
-  if (killed === true) return `it takes too long, or prints too much. ${GIVE_ID}`;
+function wordsOf({ stderr, code, isEnded }: Outcome): string {
+  if (isEnded) return `it takes too long, or prints too much. ${GIVE_ID}`;
   const words = new LastWords();
   for (const line of stderr.trim().split("\n")) words.add(line);
   const next = stderr.includes("Cannot find package") ? INSTALL : GIVE_ID;
-  return `${words.line || message}. ${next}`;
+  return `${words.line || `it ended with ${code}`}. ${next}`;
 }
 
 const INSTALL = "Run `npm install` in its folder first";

@@ -93,9 +93,10 @@ describe("AuditLog", () => {
     const args = ["--input-type=module", "--eval", program];
     await Promise.all(names.map((name) => promisify(execFile)(process.execPath, [...args, name])));
     const all = (await entries(folder)) as { by: string; n: number }[];
-    const lines = (await readdir(join(folder.path, AUDIT_FOLDER))).map((name) =>
-      readFile(join(folder.path, AUDIT_FOLDER, name), "utf8"),
-    );
+    const files = await readdir(join(folder.path, AUDIT_FOLDER));
+    const lines = files
+      .filter((name) => name !== "key")
+      .map((name) => readFile(join(folder.path, AUDIT_FOLDER, name), "utf8"));
     // Who sees half of another's write begins a new line, which leaves an empty one behind.
     const whole = (await Promise.all(lines)).join("").split("\n").filter(Boolean);
     const count = whole.filter((line) => !line.startsWith(SEAL)).length;
@@ -111,7 +112,7 @@ describe("AuditLog", () => {
       );
     }
     assert(
-      (await readdir(join(folder.path, AUDIT_FOLDER))).length > 1,
+      files.length > 2,
       "it was set aside at least once",
     );
   });
@@ -124,7 +125,7 @@ describe("AuditLog", () => {
       log.flush();
     }
     const written = await readdir(join(folder.path, AUDIT_FOLDER));
-    const names = written.filter((name) => name !== "audit.ndjson");
+    const names = written.filter((name) => name !== "audit.ndjson" && name !== "key");
     assert(names.length >= 2, names.join());
     for (const name of names) {
       assert.match(name, /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/);
@@ -275,7 +276,7 @@ describe("AuditLog", () => {
   it("writes a line again completely if the disk took half of it", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path, {
-      write: (file, bytes) => writeSync(file, bytes.subarray(0, Math.min(bytes.length, 170))),
+      write: (file, bytes) => writeSync(file, bytes.subarray(0, Math.min(bytes.length, 400))),
     });
     for (const entry of numbers(5)) log.record(entry);
     log.flush();

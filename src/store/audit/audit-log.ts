@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { beforeSending, now as timeNow } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { AUDIT_FILE, AUDIT_FOLDER, nameAfter } from "./audit-names.ts";
-import { AuditSeals, cryptography } from "./audit-seals.ts";
+import { AuditSeals, SEAL } from "./audit-seals.ts";
 import { tryLock } from "./folder-lock.ts";
 
 export interface AuditLogOptions {
@@ -32,8 +32,8 @@ export interface AuditLogOptions {
   readonly retryAfter?: number;
   /** A file that seals are appended to as well, where whoever changes the audit cannot change it. */
   readonly anchor?: string | undefined;
-  /** Milliseconds after which entries are sealed. */
-  readonly sealAfter?: number;
+  /** Milliseconds after which a seal is appended to the anchor. */
+  readonly anchorAfter?: number;
   /** Appends bytes and returns how many were written. Tests replace it with a failing disk. */
   readonly write?: (descriptor: number, bytes: Buffer) => number;
 }
@@ -49,6 +49,8 @@ const ANCHOR = {
 const MiB = 1024 * 1024;
 /** Milliseconds until what seals need is loaded: in a pause after the first entry, not among many. */
 const LOAD_AFTER = 10;
+/** The same where that has failed. */
+const LOAD_AGAIN = 1_000;
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
 /** Appended to by several processes. */
@@ -77,8 +79,11 @@ export class AuditLog implements Disposable {
   #length = 0;
   /** How many lines they are. */
   #count = 0;
-  /** A seal that is not written yet. It comes before all further lines, which it does not cover. */
-  #sealLine = "";
+  /** Characters of the pieces, at their beginning, that are sealed. */
+  #sealedLength = 0;
+  /** The last seal, and the last one that is in the file and not at the anchor. */
+  #lastSeal: string | undefined;
+  #toAnchor: string | undefined;
   #dropped = 0;
   #isDue = false;
   #file: number | undefined;
@@ -88,10 +93,10 @@ export class AuditLog implements Disposable {
   /** The file ends in the middle of a line. */
   #isTorn = false;
   #retry: NodeJS.Timeout | undefined;
-  readonly #seals = new AuditSeals();
+  readonly #seals: AuditSeals;
   /** The end of each line. */
-  readonly #end = `,"writer":"${this.#seals.writer}"}\n`;
-  #sealing: NodeJS.Timeout | undefined;
+  readonly #end: string;
+  #anchorDue: NodeJS.Timeout | undefined;
   #loading: NodeJS.Timeout | undefined;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
@@ -103,6 +108,8 @@ export class AuditLog implements Disposable {
     this.#folder = join(data, AUDIT_FOLDER);
     this.#path = join(data, AUDIT_FILE);
     this.#options = resolveOptions(options);
+    this.#seals = new AuditSeals(data);
+    this.#end = `,"writer":"${this.#seals.writer}"}\n`;
   }
 
   record(entry: object): void {
@@ -135,9 +142,7 @@ export class AuditLog implements Disposable {
     if (this.#retry !== undefined) clearTimeout(this.#retry);
     this.#retry = undefined;
     try {
-      this.#appendSeal();
       this.#appendLines();
-      if (this.#seals.isFull) this.#seal();
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) this.#options.report("audit.failed", { file: this.#path, error });
@@ -149,10 +154,11 @@ export class AuditLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.flush();
-    this.#sealLast();
+    if (!this.#seals.isReady && this.#seals.hasUnsealed) this.#load();
     clearTimeout(this.#retry);
-    clearTimeout(this.#sealing);
+    clearTimeout(this.#anchorDue);
     clearTimeout(this.#loading);
+    this.#anchorLast();
     const lost = this.#count + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
     this.#close();
@@ -180,21 +186,12 @@ export class AuditLog implements Disposable {
     return json.slice(0, -1) + this.#end;
   }
 
-  /** Seals what was written, here and, unless this is the end, at the anchor. Returns the seal. */
-  #seal(isEnd = false): string | undefined {
-    clearTimeout(this.#sealing);
-    this.#sealing = undefined;
-    const line = this.#seals.seal();
-    if (line === undefined) return undefined;
-    this.#sealLine = line;
-    if (this.#retry === undefined) this.flush();
-    const { anchor } = this.#options;
-    if (anchor !== undefined && !isEnd) this.#anchor(anchor, line);
-    return line;
-  }
-
-  /** Appends a seal to the anchor. Calls do not wait for it: it may be on another machine. */
-  #anchor(anchor: string, line: string): void {
+  /** Appends the last seal to the anchor. Calls do not wait for it: it may be on another machine. */
+  #anchor(anchor: string): void {
+    const line = this.#toAnchor;
+    this.#anchorDue = undefined;
+    this.#toAnchor = undefined;
+    if (line === undefined) return;
     const { appendFile } = process.getBuiltinModule("node:fs/promises");
     this.#unanchored++;
     this.#anchoring = this.#anchoring
@@ -212,14 +209,13 @@ export class AuditLog implements Disposable {
     this.#isAnchored = false;
   }
 
-  /** Seals the rest at the end, when nothing can be waited for any more. */
-  #sealLast(): void {
+  /** The same at the end, when nothing can be waited for any more. */
+  #anchorLast(): void {
     const { anchor } = this.#options;
-    const isStuck = this.#unanchored > 0;
-    const line = this.#seal(true);
+    const line = this.#toAnchor;
     if (anchor === undefined || line === undefined) return;
     try {
-      if (isStuck) throw new Error("An earlier seal is still being written there");
+      if (this.#unanchored > 0) throw new Error("An earlier seal is still being written there");
       const file = openSync(anchor, ANCHOR.flag, ANCHOR.mode);
       try {
         writeSync(file, line);
@@ -231,36 +227,59 @@ export class AuditLog implements Disposable {
     }
   }
 
-  #written(lines: Buffer, count: number): void {
-    this.#seals.written(lines, count);
-    if (!this.#seals.hasUnsealed) return;
-    const { sealAfter } = this.#options;
-    this.#sealing ??= setTimeout(() => this.#seal(), sealAfter).unref();
-    this.#loading ??= setTimeout(cryptography, LOAD_AFTER).unref();
+  /** Loads what seals need, and seals what was written without it. */
+  #load(): void {
+    this.#loading = undefined;
+    try {
+      this.#seals.prepare();
+    } catch (error) {
+      this.#options.report("audit.not-sealed", { file: this.#path, error });
+      this.#loading = setTimeout(() => this.#load(), LOAD_AGAIN).unref();
+      return;
+    }
+    if (this.#retry === undefined) this.flush();
   }
 
-  #appendSeal(): void {
-    if (this.#sealLine === "") return;
-    this.#append(Buffer.from(this.#sealLine), (end) => {
-      if (end > 0) this.#sealLine = "";
-    });
+  /** Puts a seal behind the lines that are to be written. */
+  #seal(): void {
+    const text = this.#pieces.join("");
+    const fresh = text.slice(this.#sealedLength);
+    if (fresh === "" && !this.#seals.hasUnsealed) return;
+    this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
+    const sealed = text + this.#lastSeal;
+    // The same list: V8 has optimized the code for its kind of elements.
+    this.#pieces.length = 0;
+    this.#pieces.push(sealed);
+    this.#length = this.#sealedLength = sealed.length;
   }
 
   #appendLines(): void {
     if (this.#dropped > 0) this.#recordGap();
-    if (this.#count === 0) return;
+    if (this.#seals.isReady) this.#seal();
+    if (this.#pieces.length === 0) return;
     const lines = Buffer.from(this.#pieces.join(""));
     this.#append(lines, (end) => {
       const isAll = end === lines.length;
-      const count = isAll ? this.#count : countNewlines(lines, end);
-      this.#count -= count;
       const rest = isAll ? "" : lines.toString("utf8", end);
-      // The same list: V8 has optimized the code for its kind of elements.
+      this.#count = isAll ? 0 : countEntries(rest);
       this.#pieces.length = 0;
       if (!isAll) this.#pieces.push(rest);
       this.#length = rest.length;
-      this.#written(isAll ? lines : lines.subarray(0, end), count);
+      this.#sealedLength = this.#seals.isReady ? rest.length : 0;
+      if (this.#seals.isReady && isAll) this.#sealed();
+      if (this.#seals.isReady) return;
+      this.#seals.written(isAll ? lines : lines.subarray(0, end));
+      this.#loading ??= setTimeout(() => this.#load(), LOAD_AFTER).unref();
     });
+  }
+
+  /** A seal is in the file. */
+  #sealed(): void {
+    const { anchor, anchorAfter } = this.#options;
+    if (anchor !== undefined) {
+      this.#toAnchor = this.#lastSeal;
+      this.#anchorDue ??= setTimeout(() => this.#anchor(anchor), anchorAfter).unref();
+    }
   }
 
   #recordGap(): void {
@@ -360,12 +379,8 @@ function lastByte(file: number, size: number): number | undefined {
   return readSync(file, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
 }
 
-function countNewlines(bytes: Buffer, end: number): number {
-  let count = 0;
-  for (let at = bytes.indexOf(NEWLINE); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1)) {
-    count++;
-  }
-  return count;
+function countEntries(text: string): number {
+  return text.split("\n").filter((line) => line !== "" && !line.startsWith(SEAL)).length;
 }
 
 function resolveOptions(options: AuditLogOptions): ResolvedOptions {
@@ -376,7 +391,7 @@ function resolveOptions(options: AuditLogOptions): ResolvedOptions {
     maxLine: 64 * 1024,
     checkEvery: 1_000,
     retryAfter: 1_000,
-    sealAfter: 1_000,
+    anchorAfter: 1_000,
     write: (descriptor, bytes) => writeSync(descriptor, bytes),
     ...options,
   };

@@ -1,74 +1,127 @@
-import type { hash } from "node:crypto";
+import type { hash, randomBytes } from "node:crypto";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { AUDIT_FOLDER } from "./audit-names.ts";
 
 /** How a line begins that seals entries. No entry begins so. */
 export const SEAL = '{"seal":{';
 
-/** Bytes of entries after which they are sealed. */
-const MOST = 1024 * 1024;
+const NEWLINE = 0x0a;
 
 /** What a seal says: how many entries its writer has written, and the hash of them all. */
 export interface Seal {
   readonly lines: number;
   readonly hash: string;
+  /** Shows that a process of this data folder made it. Versions before this one left it out. */
+  readonly mac?: string;
 }
 
 /**
  * Seals the entries of one writer in a chain: each seal is the SHA-256 of the one before it and of the
  * lines since. An entry that is changed, removed or added afterwards does not match the next seal.
- * Entries are sealed many at a time, and after their call was answered: no call waits for a hash.
+ * Entries are sealed in the write that puts them into the file, so that a killed process leaves none that
+ * nobody confirms. Only the first ones are not: what sealing needs takes long to load.
  */
 export class AuditSeals {
   /** Names the writer in each of its lines. */
   readonly writer: string;
-  /** Bytes, not strings: many strings that live for a second keep the garbage collector busy. */
+  readonly #data: string;
+  #key: string | undefined;
+  /** Lines in the file, from before the key was there. */
   #unsealed: Buffer[] = [];
-  #bytes = 0;
   #count = 0;
   #hash: string;
 
-  constructor(writer = newWriter()) {
+  constructor(data: string, writer = newWriter()) {
+    this.#data = data;
     this.writer = writer;
     this.#hash = firstHash(writer);
   }
 
-  /** So many lines of this writer are in the file. */
-  written(lines: Buffer, count: number): void {
-    if (count === 0) return;
-    this.#unsealed.push(lines);
-    this.#bytes += lines.length;
-    this.#count += count;
+  /** Lines of this writer are in the file, without a seal. */
+  written(lines: Buffer): void {
+    if (lines.length > 0) this.#unsealed.push(lines);
   }
 
   get hasUnsealed(): boolean {
     return this.#unsealed.length > 0;
   }
 
-  get isFull(): boolean {
-    return this.#bytes >= MOST;
+  /** Whether entries can be sealed. */
+  get isReady(): boolean {
+    return this.#key !== undefined;
   }
 
-  /** The line that seals what was written; undefined where everything is sealed. */
-  seal(): string | undefined {
-    if (this.#unsealed.length === 0) return undefined;
-    this.#hash = cryptography().hash(
-      "sha256",
-      Buffer.concat([Buffer.from(this.#hash), ...this.#unsealed]),
-    );
+  /** Throws if the key can neither be read nor made. */
+  prepare(): void {
+    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
+  }
+
+  /** The line that seals what was written, and lines that are about to be. */
+  seal(lines: Buffer): string {
+    const { hash: hashOf } = cryptography();
+    const all = Buffer.concat([...this.#unsealed, lines]);
     this.#unsealed = [];
-    this.#bytes = 0;
-    const seal: Seal = { lines: this.#count, hash: this.#hash };
+    this.#count += countLines(all);
+    this.#hash = hashOf("sha256", Buffer.concat([Buffer.from(this.#hash), all]));
+    const mac = macOf(this.#key ?? "", this.writer, this.#hash);
+    const seal: Seal = { lines: this.#count, hash: this.#hash, mac };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }
 }
 
 /** Loading it takes longer than starting to serve: only whoever records something pays for it. */
-export function cryptography(): { readonly hash: typeof hash } {
+function cryptography(): { readonly hash: typeof hash; readonly randomBytes: typeof randomBytes } {
   return process.getBuiltinModule("node:crypto");
 }
 
 /** What the first seal of a writer goes on from. */
 export function firstHash(writer: string): string {
   return `trunkline audit ${writer}\n`;
+}
+
+/** What only somebody with the key can say of a seal. */
+export function macOf(key: string, writer: string, sealed: string): string {
+  return cryptography().hash("sha256", `${key} ${writer} ${sealed} ${key}`);
+}
+
+/** The key of a data folder's seals; undefined if there is none. */
+export function readKey(data: string): string | undefined {
+  try {
+    return readFileSync(keyPath(data), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Several processes may make it: the first one's counts. */
+function makeKey(data: string): string {
+  const { randomBytes: random } = cryptography();
+  const path = keyPath(data);
+  const own = `${path}.${process.pid}-${random(4).toString("hex")}`;
+  writeFileSync(own, random(32).toString("hex"), { mode: 0o600, flag: "wx" });
+  try {
+    linkSync(own, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(own, { force: true });
+  }
+  return readFileSync(path, "utf8");
+}
+
+function keyPath(data: string): string {
+  return join(data, AUDIT_FOLDER, "key");
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
+    count++;
+  }
+  return count;
 }
 
 /** Differs between writers; nobody needs to be unable to guess it. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { hash as hashOf } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
@@ -7,6 +8,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { AuditLog } from "./audit-log.ts";
 import { AUDIT_FILE } from "./audit-names.ts";
+import { firstHash } from "./audit-seals.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
 /** Two writers at once, whose entries are sealed in two parts each. */
@@ -61,7 +63,7 @@ describe("verifyAudit()", () => {
       return taken;
     };
     {
-      using log = new AuditLog(folder.path, { write, sealAfter: 0, retryAfter: 100_000 });
+      using log = new AuditLog(folder.path, { write, retryAfter: 100_000 });
       for (const nextRoom of [0, Infinity, 25, Infinity, 0, Infinity]) {
         log.record({ time: "t", text: "\u00e4".repeat(9) });
         log.flush();
@@ -93,6 +95,67 @@ describe("verifyAudit()", () => {
       assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:2\d$/);
       assert.equal(sealed, 10, "the other writer's entries are as they were");
     }
+  });
+
+  it("finds an entry that was added at the end, or under whatever name", async () => {
+    const wrote = async (folder: SampleFolder): Promise<string> => {
+      using log = new AuditLog(folder.path);
+      for (let n = 0; n < 3; n++) {
+        log.record({ time: "t", n });
+        log.flush();
+        while ((await sealsIn(folder)) <= n) await new Promise(setImmediate);
+      }
+      return join(folder.path, AUDIT_FILE);
+    };
+    const sealsIn = async ({ path }: SampleFolder): Promise<number> =>
+      readFileSync(join(path, AUDIT_FILE), "utf8").split('{"seal"').length - 1;
+    const seal = (writer: string, line: string): string => {
+      const hash = hashOf("sha256", `${firstHash(writer)}${line}`);
+      return `${JSON.stringify({ seal: { lines: 1, hash }, time: "t", writer })}\n`;
+    };
+    const additions: ((own: string) => string)[] = [
+      () => `{"time":"t","n":9}\n`,
+      (own) => `{"time":"t","n":9,"writer":"${own}"}\n`,
+      () => `{"time":"t","n":9,"writer":"made-up"}\n`,
+      () => {
+        const line = `{"time":"t","n":9,"writer":"made-up"}\n`;
+        return line + seal("made-up", line);
+      },
+      () => {
+        const line = `{"time":"t","n":9,"writer":"made-up"}\n`;
+        return line + seal("made-up", line).replace('"},', '","mac":"00"},');
+      },
+    ];
+    for (const [at, addition] of additions.entries()) {
+      await using folder = await SampleFolder.create();
+      const file = await wrote(folder);
+      assert.deepEqual((await verifyAudit(folder.path)).problems, []);
+      const [, own = ""] = /"writer":"([^"]+)"/.exec(readFileSync(file, "utf8")) ?? [];
+      appendFileSync(file, addition(own));
+      const { problems, sealed } = await verifyAudit(folder.path);
+      assert.deepEqual([problems.length, sealed], [1, 3], String(at));
+      assert.match(problems[0]?.says ?? "", /added/);
+    }
+  });
+
+  it("confirms the entries of a process that was killed, all but its very first", async () => {
+    await using folder = await SampleFolder.create();
+    const module = JSON.stringify(new URL("audit-log.ts", import.meta.url).href);
+    const program = `
+      const { AuditLog } = await import(${module});
+      const log = new AuditLog(${JSON.stringify(folder.path)});
+      const { readFileSync } = await import("node:fs");
+      log.record({ time: "t", n: 0 });
+      log.flush();
+      while (!readFileSync(${JSON.stringify(join(folder.path, AUDIT_FILE))}, "utf8").includes('{"seal"')) {
+        await new Promise(setImmediate);
+      }
+      for (let n = 1; n < 9; n++) { log.record({ time: "t", n }); log.flush(); }
+      process.kill(process.pid, "SIGKILL");`;
+    const args = ["--input-type=module", "--eval", program];
+    assert.equal(spawnSync(process.execPath, args).signal, "SIGKILL");
+    const { sealed, unsealed, problems } = await verifyAudit(folder.path);
+    assert.deepEqual({ sealed, unsealed, problems }, { sealed: 9, unsealed: 0, problems: [] });
   });
 
   for (const seal of ['{"lines":1,"hash":5}', '{"lines":"x","hash":""}', '{},"seal":null']) {
@@ -161,7 +224,7 @@ describe("verifyAudit()", () => {
     const pipe = join(elsewhere.path, "pipe");
     execFileSync("mkfifo", [pipe]);
     const reports: string[] = [];
-    const options = { anchor: pipe, sealAfter: 1, report: (event: string) => reports.push(event) };
+    const options = { anchor: pipe, anchorAfter: 1, report: (event: string) => reports.push(event) };
     {
       using log = new AuditLog(folder.path, options);
       for (let n = 0; n < 2; n++) {

@@ -1,12 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
+import { firstHash, macOf, readKey, SEAL, type Seal } from "./audit-seals.ts";
 import { REPAIRED } from "./repair-audit.ts";
-import { firstHash, SEAL, type Seal } from "./audit-seals.ts";
 
 /** Something that does not fit the seals. */
 export interface AuditProblem {
@@ -26,7 +27,7 @@ export interface AuditRepair {
 export interface AuditVerdict {
   /** Entries that a seal confirms. */
   readonly sealed: number;
-  /** Entries after the last seal of their writer: it is running, or was killed within its last second. */
+  /** Entries of an older version after the last seal of their writer, which was killed. */
   readonly unsealed: number;
   /** Entries without the name of a writer, which an older version has written. */
   readonly older: number;
@@ -47,6 +48,10 @@ interface Writer {
   counted: number;
   /** What it wrote before is not here, so that its next seal cannot be checked. */
   isCut?: boolean;
+  /** It began when entries were already sealed with a key, so its own have to be. */
+  readonly isKeyed: boolean;
+  /** Its last entry, if that came when entries were sealed with a key. */
+  last?: string | undefined;
 }
 
 interface AuditFile {
@@ -58,16 +63,34 @@ interface AuditFile {
   readonly isCut: boolean;
 }
 
+/** Milliseconds after which a process that runs has sealed its first entries. */
+const SEALED_AFTER = 2_000;
+
 /**
  * Compares all entries with the seals of their writers, also the copies of other machines' audits. With an anchor, also finds what was removed
  * together with its seals.
  */
 export async function verifyAudit(data: string, anchor?: string): Promise<AuditVerdict> {
+  const found = await verify(data, anchor);
+  if (!found.isEarly) return found.verdict;
+  // The first entries of a process that has just begun.
+  await delay(SEALED_AFTER);
+  return (await verify(data, anchor)).verdict;
+}
+
+/** `isEarly`: some entries may be sealed in a moment. */
+async function verify(
+  data: string,
+  anchor: string | undefined,
+): Promise<{ readonly verdict: AuditVerdict; readonly isEarly: boolean }> {
   const writers = new Map<string, Writer>();
   const seals = new Set<string>();
   const problems: AuditProblem[] = [];
   const repairs: AuditRepair[] = [];
   const counts = { sealed: 0, older: 0, damaged: 0, cut: 0 };
+  const key = readKey(data);
+  /** Whether a seal with a key was met: since then, nothing of this machine is without. */
+  let isKeyed = false;
   for (const { path, name, node, isCut } of await allFiles(data)) {
     const begun = new Set<string>();
     for await (const { line, number } of linesOf(path)) {
@@ -76,34 +99,66 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
         counts.damaged++;
         continue;
       }
+      const where = `${name}:${number}`;
       const { writer: id, seal } = parsed;
       if (typeof id !== "string") {
         counts.older++;
+        if (isKeyed && node === undefined) problems.push({ where, says: `This entry ${ADDED}` });
         continue;
       }
-      const key = `${node ?? ""} ${id}`;
-      const isNew = isCut && !begun.has(key);
-      const writer = (isNew ? undefined : writers.get(key)) ?? { ...newWriter(id), isCut };
-      begun.add(key);
-      writers.set(key, writer);
+      const known = `${node ?? ""} ${id}`;
+      const isNew = isCut && !begun.has(known);
+      const mustHaveKey = isKeyed && node === undefined;
+      const writer = (isNew ? undefined : writers.get(known)) ?? {
+        ...newWriter(id),
+        isCut,
+        isKeyed: mustHaveKey,
+      };
+      begun.add(known);
+      writers.set(known, writer);
       if (!line.startsWith(SEAL)) {
         if (parsed.event === REPAIRED) repairs.push(parsed as unknown as AuditRepair);
         writer.open++;
         writer.hash.update(`${line}\n`);
+        writer.last = mustHaveKey ? where : undefined;
         continue;
       }
       seals.add(line);
       const count = writer.isCut === true ? "cut" : "sealed";
       const problem = isSeal(seal) ? compare(writer, seal) : "This seal was changed";
-      if (problem === undefined) counts[count] += writer.open;
-      else problems.push({ where: `${name}:${number}`, says: problem });
+      const forged = node === undefined && isSeal(seal) && isForged(seal, id, key, writer.isKeyed);
+      if (problem === undefined && !forged) counts[count] += writer.open;
+      else problems.push({ where, says: problem ?? `This seal ${ADDED}` });
+      if (node === undefined && isSeal(seal) && seal.mac !== undefined) isKeyed = true;
       writer.open = 0;
     }
   }
+  const open = [...writers.values()].filter((writer) => writer.open > 0);
+  const added = open.flatMap(({ last: where, open: count }) =>
+    where === undefined ? [] : [{ where, says: `${entries(count)} without a seal here: ${UNSEALED}` }],
+  );
+  problems.push(...added);
   const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);
-  const unsealed = writers.values().reduce((sum, { open: count }) => sum + count, 0);
-  const all = problems.concat(missing);
-  return { ...counts, unsealed, writers: writers.size, repairs, problems: all };
+  const unsealed = open.reduce((sum, { open: count }) => sum + count, 0);
+  return {
+    verdict: {
+      ...counts,
+      unsealed,
+      writers: writers.size,
+      repairs,
+      problems: problems.concat(missing),
+    },
+    isEarly: added.length > 0,
+  };
+}
+
+const ADDED = "was added, or written by an older version of Trunkline";
+const UNSEALED = "added, or of a process that was killed in its first moments";
+
+/** Whether a seal is not from a process of this data folder. */
+function isForged({ mac, hash }: Seal, writer: string, key: string | undefined, mustHave: boolean) {
+  if (mac === undefined) return mustHave;
+  return key === undefined || mac !== macOf(key, writer, hash);
 }
 
 /** The oldest first. */
@@ -161,7 +216,7 @@ async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<
   return problems;
 }
 
-function newWriter(id: string): Writer {
+function newWriter(id: string): Omit<Writer, "isKeyed"> {
   return { hash: createHash("sha256").update(firstHash(id)), open: 0, counted: 0 };
 }
 
