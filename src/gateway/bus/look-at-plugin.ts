@@ -1,6 +1,4 @@
 import { execFile } from "node:child_process";
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -45,12 +43,10 @@ export async function lookAtPlugin(
 async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredManifest> {
   const { command, args, file } = found;
   await using opening = new AsyncDisposableStack();
-  const own = await mkdtempDisposable(join(tmpdir(), "trunkline-look-"));
-  opening.defer(() => own.remove());
   const egress = opening.use(new EgressProxy({ allowHosts: [], setting: "" }));
   const sandbox = opening.use(
     await PluginSandbox.open({
-      ...{ ...sandboxPrograms(), data: own.path, egress, ports: [], seesAll: false },
+      ...{ ...sandboxPrograms(), data: join(data, "sandbox"), egress, ports: [], seesAll: false },
       ...{ read: codePaths(file, data), write: [] },
       hide: [...serviceSockets(process.env), data],
     }),
