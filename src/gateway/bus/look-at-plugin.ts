@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -42,6 +43,9 @@ export async function lookAtPlugin(
 /** The plugin sees its own code and the system's programs, can write nothing, and reaches nobody. */
 async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredManifest> {
   const { command, args, file } = found;
+  // The links that lead to it are not in the sandbox.
+  const real = realpathSync(file);
+  const program = args.length === 0 ? { command: real, args } : { command, args: [real] };
   await using opening = new AsyncDisposableStack();
   const egress = opening.use(new EgressProxy({ allowHosts: [], setting: "" }));
   const sandbox = opening.use(
@@ -51,8 +55,10 @@ async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredM
       hide: [...serviceSockets(process.env), data],
     }),
   );
-  const asked = { command, args: [...args, "--manifest"], env: usualVariables(), cwd: "/" };
-  const wrapped = sandbox.wrap(asked);
+  const wrapped = sandbox.wrap({
+    ...{ command: program.command, args: [...program.args, "--manifest"] },
+    ...{ env: usualVariables(), cwd: "/" },
+  });
   const limits = { timeout: PATIENCE, maxBuffer: MOST_MANIFEST, killSignal: "SIGKILL" } as const;
   const { env, cwd } = wrapped;
   let text: string;
