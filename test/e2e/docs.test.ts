@@ -126,6 +126,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline service (?:install$|status)/,
   // test/e2e/bus.test.ts
   /\bplugin test\b/,
+  // src/cli/plugin/plugin.test.ts: it takes a person
+  /\bplugin approve\b/,
   // src/gateway/bus/dev-plugin.test.ts: it runs until it is stopped
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts

@@ -1,9 +1,12 @@
+import { existsSync } from "node:fs";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { lookAtPlugin } from "../../gateway/bus/look-at-plugin.ts";
 import type { Config } from "../../gateway/config/config.ts";
 import { editConfig } from "../../gateway/config/edit/edit-config.ts";
 import { valueAt } from "../../gateway/config/layer.ts";
+import { userFile } from "../../gateway/config/locations.ts";
 import { pluginsInForce } from "../../gateway/session/local-in-force.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
@@ -59,7 +62,7 @@ async function askAbout(
   { given, expected, hasAll }: AskOptions,
 ): Promise<{ readonly id: string; readonly permissions: PluginPermissions }> {
   const { values, err } = invocation;
-  const { config } = await quietHouse(invocation);
+  const config = await configBefore(invocation);
   const limits = await pluginsInForce(config);
   const manifest =
     given === undefined ? await lookAtPlugin(found, config.data, limits) : { id: given };
@@ -78,6 +81,15 @@ async function askAbout(
     err(`note: '${visibleLine(id)}' declares no permissions of this machine. ${next}.\n`);
   }
   return { id, permissions };
+}
+
+/** A file that the command is to make is not there yet. */
+async function configBefore(invocation: Invocation<PluginValues>): Promise<Config> {
+  const { values, env } = invocation;
+  if (existsSync(userFile(inputOf(invocation)).path)) return (await quietHouse(invocation)).config;
+  const { config: _, ...others } = values as PluginValues & { readonly config?: string };
+  const unnamed = { ...invocation, values: others, env: { ...env, TRUNKLINE_CONFIG: "" } };
+  return (await quietHouse(unnamed)).config;
 }
 
 /** An id may be a name that every object has. */

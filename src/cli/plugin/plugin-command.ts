@@ -119,7 +119,10 @@ export const plugin: Command = {
       args: [{ name: "ID", describe: "The plugin" }],
       options: { approve, "allow-everything": allowEverything, project, json },
       examples: [
-        { run: "trunkline plugin approve ID", explains: "A running gateway starts it anew." },
+        {
+          run: "trunkline plugin approve tools.greet",
+          explains: "A running gateway starts it anew.",
+        },
       ],
       load: async () => ({ run: (await import("./edit.ts")).approveAgain }),
     },

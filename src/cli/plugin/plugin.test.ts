@@ -150,6 +150,12 @@ describe("trunkline plugin add and remove", () => {
       const permissions = { everything: true, namespace: "tools.team", provides: PROVIDES };
       assert.deepEqual(plugins, { "tools.team": { module, permissions } });
     }
+    // Also into a file that is not there yet.
+    const fresh = join(line.home.project, "fresh.jsonc");
+    const made = await line.run(
+      ...["plugin", "add", "@team/plugin", "--allow-everything", "--config", fresh],
+    );
+    assert.deepEqual([made.code, existsSync(fresh)], [0, true], made.err);
     const missing = await line.run("plugin", "add", "@team/other");
     assert.match(missing.err, /Install it first: `npm install @team\/other`/);
   });

@@ -28,8 +28,9 @@ async function open(files: Readonly<Record<string, string>>) {
   await writeFile(at("data/token"), "secret");
   await writeFile(at("plugin/package.json"), "{}");
   for (const [name, text] of Object.entries(files)) await writeFile(at(`plugin/${name}`), text);
-  const look = (name: string, limits = inForce) =>
-    lookAtPlugin(findPlugin(`./plugin/${name}`, home.path), at("data"), limits);
+  await symlink(at("plugin"), at("link"));
+  const look = (name: string, limits = inForce, folder = "plugin") =>
+    lookAtPlugin(findPlugin(`./${folder}/${name}`, home.path), at("data"), limits);
   return { at, look, [Symbol.asyncDispose]: () => home.remove() };
 }
 
@@ -102,7 +103,7 @@ describe("looking at a plugin", { skip, timeout: 600_000 }, () => {
       "odd.mjs": 'console.log("hello")',
       "endless.mjs": 'import { writeSync } from "node:fs"; for (;;) writeSync(1, "x".repeat(4096))',
     });
-    assert.equal((await rig.look("loud.mjs")).id, "tools.x");
+    assert.equal((await rig.look("loud.mjs", inForce, "link")).id, "tools.x");
     await assert.rejects(rig.look("bad.mjs"), /: no such flag\. Give it .* its id with --id\.$/);
     await assert.rejects(
       rig.look("lone.mjs"),

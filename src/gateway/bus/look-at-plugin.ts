@@ -1,5 +1,4 @@
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 
 import { usualVariables } from "../../base/process/environment.ts";
@@ -43,20 +42,21 @@ export async function lookAtPlugin(
 /** The plugin sees its own code and the system's programs, can write nothing, and reaches nobody. */
 async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredManifest> {
   const { command, args, file } = found;
+  // The links that lead to it are not in the sandbox.
+  const real = realpathSync(file);
+  const program = args.length === 0 ? { command: real, args } : { command, args: [real] };
   await using opening = new AsyncDisposableStack();
-  const own = await mkdtempDisposable(join(tmpdir(), "trunkline-look-"));
-  opening.defer(() => own.remove());
   const egress = opening.use(new EgressProxy({ allowHosts: [], setting: "" }));
   const sandbox = opening.use(
     await PluginSandbox.open({
-      ...{ ...sandboxPrograms(), data: own.path, egress, ports: [], seesAll: false },
+      ...{ ...sandboxPrograms(), data: join(data, "sandbox"), egress, ports: [], seesAll: false },
       ...{ read: codePaths(file, data), write: [] },
       hide: [...serviceSockets(process.env), data],
     }),
   );
-  const asked = { command, args: [...args, "--manifest"], env: usualVariables(), cwd: "/" };
-  const limits = { milliseconds: PATIENCE, most: MOST_MANIFEST };
-  const ended = await runWrapped(sandbox.wrap(asked), limits);
+  const asked = { command: program.command, args: [...program.args, "--manifest"] };
+  const wrapped = sandbox.wrap({ ...asked, env: usualVariables(), cwd: "/" });
+  const ended = await runWrapped(wrapped, { milliseconds: PATIENCE, most: MOST_MANIFEST });
   if (ended.code !== 0) throw unusable(file, `it does not print its manifest: ${wordsOf(ended)}`);
   const text = ended.stdout;
   const manifest = parseManifest(text) ?? parseManifest(text.trim().split("\n").at(-1) ?? "");
