@@ -107,7 +107,7 @@ const FOLLOWING = [
   // A password may hold an @ of its own; the last one before the path is the host's.
   String.raw`(?<=://[^/\s:@]{0,256}:)[^/\s]+(?=@)`,
   // Also `exaApiKey` and `X-Api-Key`.
-  String.raw`(?<=[?&][\w-]{0,32}(?:[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]pi[_-]?[Kk]ey|API_?KEY|TOKEN)=)(?![…<{/)])[^&#\s"']+`,
+  String.raw`(?<=[?&][\w-]{0,32}(?:[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]pi[_-]?[Kk]ey|API_?KEY|TOKEN)=)(?![\u2026<{/)])[^&#\s"']+`,
   `(?<=${CAPITALS}=)${LITERAL}${UNQUOTED}{4,}`,
   `(?<=${CAPITALS}=")${LITERAL}[^"\\n\\\\]{4,}(?=")`,
   `(?<=${CAPITALS}=')${LITERAL}[^'\\n\\\\]{4,}(?=')`,
