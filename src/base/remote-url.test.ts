@@ -109,6 +109,7 @@ describe("remotePattern()", () => {
       ["*://git.example.com/*", "ssh://git.example.com/a"],
       ["/srv/git/*", "/srv/git/app"],
       ["*", "git@h:a"],
+      ["https:*", "https://h/a"],
     ];
     for (const [pattern, text] of table) assert.ok(fits(pattern, text), `${pattern} ${text}`);
   });

@@ -182,9 +182,11 @@ function partsOf(text: string): readonly string[] {
     const host = inSmall(name.startsWith("http") ? authority.replace(/^.*@/, "") : authority);
     return [name, usual === undefined ? host : host.replace(new RegExp(`:${usual}$`), ""), path];
   }
+  // `ssh:*` stands for all addresses with that scheme.
+  const isScheme = /^(?:https?|ssh|git|file):\*/i.test(text);
   const [, place, rest = ""] =
     /^((?:[^@/:[\]]+@)?(?:\[[^\]/]+\]|[^/:[\]]+):)(.*)$/s.exec(text) ?? [];
-  return place === undefined ? [text] : ["", inSmall(place), rest];
+  return place === undefined || isScheme ? [text] : ["", inSmall(place), rest];
 }
 
 /** A host in small letters; the user before it stays. */

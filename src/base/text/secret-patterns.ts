@@ -47,7 +47,13 @@ const SHAPES: readonly SecretShape[] = [
   shape("a PyPI token", ["pypi-"], "pypi-", WORD, [32, 64]),
   shape("an Anthropic key", ["sk-ant-"], "sk-ant-", WORD, [16, 32]),
   // Names of styles begin so, too; they have no digits.
-  shape("an OpenAI key", ["sk-"], `sk-(?=${WORD}{0,199}\\d|\\w{32})`, WORD, [16, 40]),
+  shape(
+    "an OpenAI key",
+    ["sk-"],
+    `sk-(?=${WORD}{0,199}\\d|(?:\\w{1,64}-){0,3}\\w{32})`,
+    WORD,
+    [16, 40],
+  ),
   shape("a Groq key", ["gsk_"], "gsk_", LETTERS, [30, 50]),
   shape("an xAI key", ["xai-"], "xai-", LETTERS, [30, 60]),
   shape("a Hugging Face token", ["hf_"], "hf_", LETTERS, [30, 34]),

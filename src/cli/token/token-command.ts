@@ -55,7 +55,7 @@ export const token: Command = {
         agent: limit("AGENT", "Allow only this agent"),
         tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
         folder: limit("DIR", "Allow only this folder and its subfolders"),
-        repo: limit("PATTERN", "Allow only repositories whose URL matches"),
+        repo: limit("PATTERN", "Allow only repositories whose address matches"),
         profile: {
           type: "string",
           value: "NAME",

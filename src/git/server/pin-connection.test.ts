@@ -43,6 +43,15 @@ describe("pinConnection()", () => {
     }
   });
 
+  it("refuses an address that is not in its normal form", async () => {
+    const urls = [
+      ...["https://example.com/acme/../evil", "https://Example.com/a", "https://example.com:443/a"],
+      ...["git@example.com:acme/../evil", "ssh://git@example.com:22/a", "https://example.com./a"],
+    ];
+    for (const url of urls)
+      await assert.rejects(pin(url, "192.0.43.8"), { code: "untrusted" }, url);
+  });
+
   it("needs nothing for a folder", async () => {
     assert.deepEqual(await pin("/srv/repo.git"), { settings: [], env: {} });
   });

@@ -955,7 +955,10 @@ export interface NotificationSettings {
 
 /** Commands that run once before agents work on a repository. All runs on it use their result. */
 export interface SetupSettings {
-  /** By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first match applies. */
+  /**
+   * By `HOST/PATH` of the repository, such as `github.com/acme/*`, with the port if it is not the
+   * usual one; the first match applies.
+   */
   readonly repositories?: {
     readonly [key: string]: RepositorySetup;
   };

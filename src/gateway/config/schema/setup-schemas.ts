@@ -9,7 +9,7 @@ export const SETUP_SCHEMAS = {
       repositories: {
         type: "object",
         description:
-          "By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first match applies.",
+          "By `HOST/PATH` of the repository, such as `github.com/acme/*`, with the port if it is not the usual one; the first match applies.",
         additionalProperties: { $ref: "#RepositorySetup" },
         default: {},
         // A project's file could otherwise read any secret: with a command, and its name in `secrets`.
