@@ -112,22 +112,6 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "LIMIT",
     ],
     [
-      "live streams of the dashboard for one token",
-      "count",
-      32,
-      "answered with 429 until one has ended",
-      "gateway: dashboard.ts",
-      "MOST_STREAMS",
-    ],
-    [
-      "searches of one token in the audit that wait for its one that runs",
-      "count",
-      16,
-      "answered with 429",
-      "gateway: audit-search.ts",
-      "MOST_WAITING",
-    ],
-    [
       "time that a login link can be used",
       "milliseconds",
       15 * MINUTE,

@@ -14,7 +14,10 @@ describe("Shares", () => {
       isIn = true;
       return taken;
     });
-    await assert.rejects(shares.take(ann), { code: "limit", message: /searches of this token .* may have 2/ });
+    await assert.rejects(shares.take(ann), {
+      code: "limit",
+      message: /searches of this token .* may have 2/,
+    });
     (await shares.take(bob))[Symbol.dispose]();
     assert.equal(isIn, false);
     first[Symbol.dispose]();

@@ -25,7 +25,10 @@ export class Shares {
     const slots = this.#slots.get(id) ?? new Slots(most);
     this.#slots.set(id, slots);
     if (slots.taken === most && slots.waiting >= waiting) {
-      throw new TrunklineError("limit", `Too many ${what} of this token at once: it may have ${most}. Wait for one to end.`);
+      throw new TrunklineError(
+        "limit",
+        `Too many ${what} of this token at once: it may have ${most}. Wait for one to end.`,
+      );
     }
     await slots.take();
     return {
