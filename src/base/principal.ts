@@ -72,7 +72,10 @@ export function mayUseAll(principal: Principal): boolean {
 }
 
 /** Whether only a part of what its scopes open is for it. */
-export function isLimited({ limits = {}, profile }: Pick<Principal, "limits" | "profile">): boolean {
+export function isLimited({
+  limits = {},
+  profile,
+}: Pick<Principal, "limits" | "profile">): boolean {
   const { agents, tools, folders, repositories } = limits;
   return [agents, tools, folders, repositories, profile].some((limit) => limit !== undefined);
 }

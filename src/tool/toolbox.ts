@@ -177,9 +177,8 @@ export class Toolbox {
     // On record it has its own name, whatever the caller's profile calls it.
     const passage = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(passage);
-    const { principal } = context.caller;
-    const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
-    if (refusal !== undefined) return this.#refuse(passage, refusal);
+    const refusal = this.#isPrivate || toolRefusal(context.caller.principal, tool, args);
+    if (typeof refusal === "string") return this.#refuse(passage, refusal);
     const settling = this.#settleProject(tool, args, context);
     if (settling === undefined) return this.#decide(tool, passage);
     return settling.then(

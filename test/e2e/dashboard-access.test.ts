@@ -114,6 +114,53 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
     assert.equal((await gateway.get("/api/me", bearer(token))).status, 401);
   });
 
+  it("holds the limits of a token on whatever it asks for, and ends made tokens with their makers", async () => {
+    using home = new GuardedHome(CONFIG);
+    const scopes = ["dashboard", "sessions", "review", "admin"].flatMap((it) => ["--scope", it]);
+    const observes = await home.createToken("observes", ...scopes, "--observe");
+    const admin = await home.createToken("admin", ...scopes, "--expires", "1h");
+    await using gateway = await home.serve();
+    using watcher = new DashboardPage(gateway.ready.url, bearer(observes));
+    using maker = new DashboardPage(gateway.ready.url, bearer(admin));
+    using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
+    const sessionId = await begin(editor, folderIn(home));
+    assert.equal((await watcher.get(`/api/sessions/${sessionId}`)).row.id, sessionId);
+    const ofSession = ["prompt", "cancel", "undo", "answer", "setting", "comment"];
+    const posts = [
+      ...ofSession.map((each) => `/api/sessions/${sessionId}/${each}`),
+      ...["reply", "resolve", "reopen"].map((each) => `/api/threads/x/${each}`),
+      ...["/api/tools/policy", "/api/approvals/approve", "/api/servers/x/restart"],
+      ...["/api/plugins/x/restart", "/api/tokens", "/api/tokens/x/revoke"],
+    ];
+    for (const path of posts) {
+      const { status, body } = await watcher.post(path, { name: "x", scopes: ["dashboard"] });
+      assert.deepEqual([status, /only observes/.test(body.error)], [403, true], path);
+    }
+    const more = await maker.post("/api/tokens", { name: "more", scopes: ["programs"] });
+    assert.deepEqual([more.status, /'programs'/.test(more.body.error)], [403, true]);
+    const late = await maker.post("/api/tokens", { name: "late", scopes: ["admin"], days: 1 });
+    assert.deepEqual([late.status, /ends on/.test(late.body.error)], [403, true]);
+    const made = await maker.post("/api/tokens", { name: "made", scopes: ["dashboard", "admin"] });
+    using child = new DashboardPage(gateway.ready.url, bearer(made.body.token));
+    const again = await child.post("/api/tokens", { name: "again", scopes: ["dashboard"] });
+    const { rows: _rows } = await child.get("/api/sessions");
+    assert.equal((await home.runInProcess("token", "revoke", "admin")).code, 0);
+    for (const token of [admin, made.body.token, again.body.token]) {
+      assert.equal((await gateway.get("/api/me", bearer(token))).status, 401);
+    }
+  });
+
+  it("has so many live streams for each token, and never fewer for others", async () => {
+    using home = new GuardedHome(CONFIG);
+    const token = await home.createToken("greedy", "--scope", "dashboard");
+    await using gateway = await home.serve();
+    using greedy = new DashboardPage(gateway.ready.url, bearer(token));
+    using page = pageOf(gateway);
+    await Promise.all(Array.from({ length: 32 }, () => greedy.events()));
+    await assert.rejects(greedy.events(), /Too many live streams of this token/);
+    await page.events();
+  });
+
   it("masks secrets in everything that it shows", async () => {
     const env = { API_TOKEN: "planted-in-environment" };
     const mcpServers = {

@@ -51,11 +51,11 @@ const PEER_EID = {
 
 /** Without the warning that it is experimental, which would be on the stderr of every editor. */
 function loadFfi(): typeof Ffi | undefined {
-  const { emitWarning } = process;
+  const warn = Reflect.get(process, "emitWarning") as typeof process.emitWarning;
   process.emitWarning = () => {};
   try {
     return process.getBuiltinModule("node:ffi");
   } finally {
-    process.emitWarning = emitWarning;
+    process.emitWarning = warn;
   }
 }

@@ -20,7 +20,7 @@ export async function verify(
     const by = counted(writers, "process", "processes");
     out(`${counted(sealed, "entry", "entries")} of ${by} match their seals.\n`);
     if (unsealed > 0) {
-      out(`${unsealed} have no seal yet: their process runs, or was killed just after them.\n`);
+      out(`${unsealed} have no seal: their process was killed just after them.\n`);
     }
     if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
     if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);

@@ -1,7 +1,13 @@
 import type { IncomingMessage } from "node:http";
 
 import type { Log } from "../../base/log.ts";
-import { ANYONE, BEARER_PREFIX, OAUTH_PREFIX, OWNER, type Principal } from "../../base/principal.ts";
+import {
+  ANYONE,
+  BEARER_PREFIX,
+  OAUTH_PREFIX,
+  OWNER,
+  type Principal,
+} from "../../base/principal.ts";
 import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
 import { TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";

@@ -47,7 +47,9 @@ export class OwnProcess {
 
   #expected(): string | undefined {
     const token = this.#token.read();
-    return token === undefined ? undefined : createHmac("sha256", token).update(PURPOSE).digest("hex");
+    return token === undefined
+      ? undefined
+      : createHmac("sha256", token).update(PURPOSE).digest("hex");
   }
 }
 

@@ -63,7 +63,9 @@ function endOf(address: string, port = 0): string {
 /** Words of 32 bits in the machine's own order of bytes, as the tables have them. */
 function hexWords(groups: readonly number[]): string {
   const bytes = groups.flatMap((group) => [group >> 8, group & 255]);
-  const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(at * 4, at * 4 + 4));
+  const words = Array.from({ length: bytes.length / 4 }, (_, at) =>
+    bytes.slice(at * 4, at * 4 + 4),
+  );
   const ordered = endianness() === "LE" ? words.map((word) => word.toReversed()) : words;
   return Buffer.from(ordered.flat()).toString("hex").toUpperCase();
 }

@@ -21,6 +21,7 @@ import { SessionClients } from "./session/session-clients.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
+import { Shares } from "./shares.ts";
 import type { DashboardSources } from "./sources.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { ServerParts } from "./server-parts.ts";
@@ -47,6 +48,9 @@ export interface DashboardOptions {
   readonly assistants: () => number;
 }
 
+/** Live streams of one principal: some for each of its pages. */
+const MOST_STREAMS = 32;
+
 /** The server side of the dashboard: its JSON API and its live events. */
 export class Dashboard implements AsyncDisposable {
   readonly #live = new LiveRows();
@@ -60,6 +64,7 @@ export class Dashboard implements AsyncDisposable {
   readonly routes: readonly ApiRoute[];
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
+  readonly #shares = new Shares({ what: "live streams", most: MOST_STREAMS, waiting: 0 });
   readonly #log: Log;
   readonly #fleet: DashboardSources["fleet"];
   readonly #program: DashboardSources["program"];
@@ -169,6 +174,7 @@ export class Dashboard implements AsyncDisposable {
   async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
     const id = query.get("session");
     using ends = new DisposableStack();
+    ends.use(await this.#shares.take(principal));
     const tail = id === null ? undefined : await this.#tailOf(principal, id, ends);
     ends.use(await this.#watching.enter());
     const options = { rows: this.#live, principal, tail, place: placeOf(request, query) };

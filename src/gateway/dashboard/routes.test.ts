@@ -92,8 +92,14 @@ describe("the routes of the dashboard", () => {
     };
     const these = (isIt: (route: ApiRoute) => boolean): Set<string> =>
       new Set(routes.filter(isIt).map(nameOf));
-    assert.deepEqual(open(OWNER), these(() => true));
-    assert.deepEqual(open({}), these(() => true));
+    assert.deepEqual(
+      open(OWNER),
+      these(() => true),
+    );
+    assert.deepEqual(
+      open({}),
+      these(() => true),
+    );
     assert.deepEqual(
       open({ limits: { observe: true } }),
       these(({ method }) => method === "GET"),
@@ -130,7 +136,10 @@ describe("the routes of the dashboard", () => {
     const admin = (await routesOf(folder.path)).filter(({ needs }) => needs === "admin");
     const text = await readFile(join(import.meta.dirname, "../../../docs/SECURITY.md"), "utf8");
     const [, section = ""] = /### What `admin` allows\n(.*?)\n##/s.exec(text) ?? [];
-    const named = Array.from(section.matchAll(/`((?:GET|POST) \/api\/[^`]+)`/g), ([, it]) => it);
+    const named = Array.from(
+      section.matchAll(/`((?:GET|POST) \/api\/[^`]+)`/g),
+      ([, it = ""]) => it,
+    );
     assert.deepEqual(named.toSorted(), admin.map(nameOf).toSorted());
   });
 });

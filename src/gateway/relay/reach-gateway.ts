@@ -58,11 +58,7 @@ async function join(path: string, options: ReachOptions): Promise<Channel<string
 /** Connects to a gateway, and waits for its answer to the first message. */
 async function greet(
   path: string,
-  {
-    data,
-    greeting,
-    limits,
-  }: { data: string; greeting: object; limits: Partial<ChannelLimits> },
+  { data, greeting, limits }: { data: string; greeting: object; limits: Partial<ChannelLimits> },
 ): Promise<{ readonly channel: Channel<string>; readonly answer: unknown }> {
   // Every start of `trunkline mcp` loads this file, and most find no gateway.
   const [{ connect }, { mustBeOwn, OwnProcess }] = await Promise.all([

@@ -145,7 +145,8 @@ export class AccessTokens implements AsyncDisposable {
       throw notMade("the token that makes it is limited, and the new one would not be");
     }
     const lacking = scopes.find((scope) => !maker.scopes.includes(scope));
-    if (lacking !== undefined) throw notMade(`the token that makes it lacks the scope '${lacking}'`);
+    if (lacking !== undefined)
+      throw notMade(`the token that makes it lacks the scope '${lacking}'`);
     // Its own end is no later than those of its makers.
     if (maker.expires === undefined) return expires;
     const end = new Date(maker.expires);

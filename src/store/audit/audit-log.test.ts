@@ -111,10 +111,7 @@ describe("AuditLog", () => {
         name,
       );
     }
-    assert(
-      files.length > 2,
-      "it was set aside at least once",
-    );
+    assert(files.length > 2, "it was set aside at least once");
   });
 
   it("renames a full file and begins another", async () => {

@@ -224,7 +224,11 @@ describe("verifyAudit()", () => {
     const pipe = join(elsewhere.path, "pipe");
     execFileSync("mkfifo", [pipe]);
     const reports: string[] = [];
-    const options = { anchor: pipe, anchorAfter: 1, report: (event: string) => reports.push(event) };
+    const options = {
+      anchor: pipe,
+      anchorAfter: 1,
+      report: (event: string) => reports.push(event),
+    };
     {
       using log = new AuditLog(folder.path, options);
       for (let n = 0; n < 2; n++) {

@@ -135,7 +135,9 @@ async function verify(
   }
   const open = [...writers.values()].filter((writer) => writer.open > 0);
   const added = open.flatMap(({ last: where, open: count }) =>
-    where === undefined ? [] : [{ where, says: `${entries(count)} without a seal here: ${UNSEALED}` }],
+    where === undefined
+      ? []
+      : [{ where, says: `${entries(count)} without a seal here: ${UNSEALED}` }],
   );
   problems.push(...added);
   const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);

@@ -5,13 +5,19 @@ import type { AuditRecord } from "../../../store/audit/audit-reader.ts";
 import { CURSOR, wholeAuditBackwards } from "../../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../api.ts";
 import { type ApiRoute, numberIn } from "../router.ts";
+import { Shares } from "../shares.ts";
 
 const MOST_ROWS = 500;
 /** Bytes that are read for one page: a search for something rare has further pages. */
 const MOST_READ = 8 * 1024 * 1024;
 
+/** Searches of one principal that run at once, and that wait. */
+const MOST_SEARCHES = 1;
+const MOST_WAITING = 16;
+
 /** The search in the record of calls and permissions. */
 export function auditRoutes(data: string): readonly ApiRoute[] {
+  const shares = new Shares({ what: "searches", most: MOST_SEARCHES, waiting: MOST_WAITING });
   return [
     {
       method: "GET",
@@ -27,7 +33,8 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
           );
         }
         const text = (query.get("q") ?? "").toLowerCase();
-        return searchAudit(data, principal, { cursor, text, limit });
+        using _share = await shares.take(principal);
+        return await searchAudit(data, principal, { cursor, text, limit });
       },
     },
   ];
