@@ -74,15 +74,21 @@ export async function reachHolder(
 ): Promise<Channel<string>> {
   using name = new SocketName(socketIn(join(data, HOLDERS), holder));
   const socket = connect(name.path);
+  const giveUp = (): void => {
+    if (socket.connecting) socket.destroy(new Error("it accepts no connection"));
+  };
+  // If this process had no time, it is only now told that it is connected.
+  const late = setTimeout(() => setImmediate(giveUp), CONNECT_TIMEOUT);
   try {
-    await once(socket, "connect", { signal: AbortSignal.timeout(CONNECT_TIMEOUT) });
+    await once(socket, "connect");
   } catch (error) {
-    socket.destroy();
     const [pid] = holder.split("-");
     const why = error instanceof Error ? error.message : String(error);
     throw new TrunklineError("unavailable", `Cannot reach process ${pid}: ${why}.`, {
       cause: error,
     });
+  } finally {
+    clearTimeout(late);
   }
   return greet(socket, principal);
 }
