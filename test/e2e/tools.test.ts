@@ -23,11 +23,11 @@ interface Ended {
   readonly err: string;
 }
 
-/** A home with `trunkline` on the path, and another party's server in its configuration. */
 /** What is shown while a server starts, if that takes long on a busy machine. */
 const WAITING =
   /^[\d.]+ MCP server '\w+' (?:has not said yet|is still starting|was not started yet).*\n/gm;
 
+/** A home with `trunkline` on the path, and another party's server in its configuration. */
 class Home implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "trunkline-tools-"));
   readonly data = join(this.path, "data");
