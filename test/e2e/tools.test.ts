@@ -23,6 +23,10 @@ interface Ended {
   readonly err: string;
 }
 
+/** What is shown while a server starts, if that takes long on a busy machine. */
+const WAITING =
+  /^[\d.]+ MCP server '\w+' (?:has not said yet|is still starting|was not started yet).*\n/gm;
+
 /** A home with `trunkline` on the path, and another party's server in its configuration. */
 class Home implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "trunkline-tools-"));
@@ -69,7 +73,7 @@ class Home implements Disposable {
       text(child.stderr),
       once(child, "close") as Promise<[unknown]>,
     ]);
-    return { code, out, err };
+    return { code, out, err: err.replaceAll(WAITING, "") };
   }
 
   /** A tool that a server has changed since it was approved. */

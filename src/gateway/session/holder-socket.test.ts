@@ -60,6 +60,19 @@ describe("HolderSocket", { timeout: 600_000 }, () => {
     }
   });
 
+  it("is reached by a process that had no time itself", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
+    await using _socket = await open(folder.path);
+    const reached = reachHolder(folder.path, HOLDER, OWNER);
+    // Longer than a holder has to accept it.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    await using channel = await reached;
+    const sink = new RecordingSink();
+    channel.receive(sink);
+    await channel.send("one");
+    await sink.until(({ messages }) => messages.length === 1);
+  });
+
   it("ends the conversations and removes the socket when it closes", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     const server = await open(folder.path);

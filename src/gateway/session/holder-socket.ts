@@ -115,8 +115,13 @@ export async function reachHolder(
 ): Promise<Channel<string>> {
   using name = new SocketName(socketIn(join(data, HOLDERS), holder));
   const socket = connect(name.path);
+  const giveUp = (): void => {
+    if (socket.connecting) socket.destroy(new Error("it accepts no connection"));
+  };
+  // If this process had no time, it is only now told that it is connected.
+  const late = setTimeout(() => setImmediate(giveUp), CONNECT_TIMEOUT);
   try {
-    await once(socket, "connect", { signal: AbortSignal.timeout(CONNECT_TIMEOUT) });
+    await once(socket, "connect");
     await mustBeOwn(socket);
     return greet(socket, principal, new OwnProcess(data).proof);
   } catch (error) {
@@ -126,5 +131,7 @@ export async function reachHolder(
     throw new TrunklineError("unavailable", `Cannot reach process ${pid}: ${why}.`, {
       cause: error,
     });
+  } finally {
+    clearTimeout(late);
   }
 }
