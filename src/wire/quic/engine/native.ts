@@ -110,6 +110,9 @@ export const library = opened.lib;
 export const native = opened.functions;
 export const internals = loadInternals();
 
+/** Has the C library give freed memory back to the system. Not every library can. */
+export const giveBackFreed = loadTrim();
+
 export const NULL: Pointer = 0n;
 
 /**
@@ -148,6 +151,16 @@ export function lend<T>(buffer: Uint8Array, use: (address: Pointer) => T): T {
     return use(getRawPointer(buffer));
   } finally {
     lent.last = buffer;
+  }
+}
+
+function loadTrim(): () => void {
+  try {
+    const definitions = { malloc_trim: { arguments: ["u64"], return: INT } } as const;
+    const { malloc_trim: trim } = dlopen(null, definitions).functions;
+    return () => void trim(0n);
+  } catch {
+    return () => {};
   }
 }
 
