@@ -12,7 +12,7 @@ import {
 import { dirname, join } from "node:path";
 
 import { fileWords } from "../../../base/errors.ts";
-import { LONGEST_DATABASE_PATH } from "../../../store/database.ts";
+import { LONGEST_DATABASE_PATH } from "../../../store/sqlite-words.ts";
 import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, byFix, type Finding, type Fix } from "../finding.ts";
 
