@@ -110,7 +110,7 @@ export const library = opened.lib;
 export const native = opened.functions;
 export const internals = loadInternals();
 
-/** Has the C library give freed memory back to the system. Not every library can. */
+/** Collects garbage, and has the C library give freed memory back to the system. Not every library can. */
 export const giveBackFreed = loadTrim();
 
 export const NULL: Pointer = 0n;
@@ -158,7 +158,10 @@ function loadTrim(): () => void {
   try {
     const definitions = { malloc_trim: { arguments: ["u64"], return: INT } } as const;
     const { malloc_trim: trim } = dlopen(null, definitions).functions;
-    return () => void trim(0n);
+    return () => {
+      globalThis.gc?.();
+      trim(0n);
+    };
   } catch {
     return () => {};
   }
