@@ -12,7 +12,8 @@ import type { Command } from "./shell/command.ts";
 import { processHost } from "./shell/process-host.ts";
 
 /** Those that go on until they are stopped, or read what is typed. */
-const LASTING = /^(?:serve|open|orchestrator|worker|mcp|acp|chat|demo|review watch|plugin (?:dev|mcp|wrap|test)|identity (?:credential|token set)|models key set)$/;
+const LASTING =
+  /^(?:serve|open|orchestrator|worker|mcp|acp|chat|demo|review watch|plugin (?:dev|mcp|wrap|test)|identity (?:credential|token set)|models key set)$/;
 
 interface Leaf {
   readonly words: readonly string[];
@@ -71,7 +72,11 @@ describe("every command", { timeout: 600_000 }, () => {
       for (const leaf of leavesOf(PROGRAM)) {
         const text = await said(leaf, env);
         const name = leaf.words.join(" ");
-        assert.doesNotMatch(text, /bug in Trunkline|uv_cwd|ENAMETOOLONG|unable to open|damaged/, name);
+        assert.doesNotMatch(
+          text,
+          /bug in Trunkline|uv_cwd|ENAMETOOLONG|unable to open|damaged/,
+          name,
+        );
       }
     });
   }

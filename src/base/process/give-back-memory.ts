@@ -29,7 +29,9 @@ export class MemoryReturn {
   /** A connection has ended: what it held may be given back soon. */
   connectionEnded(): void {
     this.#timer ??= setTimeout(() => {
-      this.look().finally(() => (this.#timer = undefined)).catch(() => {});
+      this.look()
+        .finally(() => (this.#timer = undefined))
+        .catch(() => {});
     }, this.#wait).unref();
   }
 
