@@ -6,7 +6,13 @@ import { compileFunction } from "node:vm";
 
 const PROGRAM = new URL("./trunkline.js", import.meta.url);
 const SCRIPT = "--input-type=commonjs";
-const IGNORED = new Set(["--experimental-ffi", "--no-warnings", "--input-type=module", SCRIPT]);
+const IGNORED = new Set([
+  "--experimental-ffi",
+  "--expose-gc",
+  "--no-warnings",
+  "--input-type=module",
+  SCRIPT,
+]);
 
 const [node, , ...words] = process.argv;
 let isScript = false;

@@ -97,9 +97,11 @@ function invocationOf(
     values,
     positionals,
     env: values.verbose === true ? { ...host.env, TRUNKLINE_VERBOSE: "1" } : host.env,
-    cwd: host.cwd(),
     ...outputs,
-    // Getters: reading them opens stdout, and most commands do not need that.
+    // Getters: reading them opens stdout, or fails in a folder that was deleted, and not all need that.
+    get cwd() {
+      return host.cwd();
+    },
     get color() {
       return styleOf(host.stdout, host.env).color;
     },

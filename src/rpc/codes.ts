@@ -95,8 +95,16 @@ export const TRUNKLINE = {
     "Too many calls; `data.retryAfterMs` says when to try again",
   ),
   busy: code(-32028, "Too many requests in flight", "Wait for an answer before sending more"),
-  config: code(-32030, "Configuration error", "A setting is wrong or missing; the message names it"),
-  refused: code(-32031, "Not allowed", "A rule or a missing consent forbids it; the message says which"),
+  config: code(
+    -32030,
+    "Configuration error",
+    "A setting is wrong or missing; the message names it",
+  ),
+  refused: code(
+    -32031,
+    "Not allowed",
+    "A rule or a missing consent forbids it; the message says which",
+  ),
   unavailable: code(
     -32032,
     "Unavailable",

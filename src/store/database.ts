@@ -17,9 +17,6 @@ const LONGEST_WAIT = 10_000;
 /** Milliseconds after which it is looked whether the process that has the lock is stopped. */
 const STOPPED_AFTER = 1_000;
 
-/** Bytes. SQLite takes 512, with the ending of a file that it makes beside. */
-export const LONGEST_DATABASE_PATH = 500;
-
 /** Milliseconds per turn of the event loop for the work of all databases of this process. */
 const budget = new LoopBudget(4);
 
@@ -70,12 +67,6 @@ export class Database implements Disposable {
     { pageSize = 4096, isHasty = false }: DatabaseOptions = {},
   ): Promise<Database> {
     let opened: DatabaseSync | undefined;
-    const length = Buffer.byteLength(path);
-    if (length > LONGEST_DATABASE_PATH) {
-      const why = `its path has ${length} bytes, and SQLite takes ${LONGEST_DATABASE_PATH}`;
-      const next = "Choose a data folder with a shorter path, with --data or TRUNKLINE_DATA";
-      throw new TrunklineError("config", `Cannot open '${path}': ${why}. ${next}`);
-    }
     try {
       makeFile(path);
       opened = new DatabaseSync(path, { timeout: SHORT_WAIT, enableForeignKeyConstraints: true });

@@ -18,6 +18,9 @@ const VAGUE: ReadonlySet<unknown> = new Set([3, 8, 10, 14]);
 /** Bytes by which SQLite enlarges the file of its shared memory: the least that it needs to open a file. */
 const LEAST = 32 * 1024;
 
+/** Bytes. SQLite takes 512, with the ending of a file that it makes beside. */
+export const LONGEST_DATABASE_PATH = 500;
+
 /** Whether somebody else has the lock. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCode(error);
@@ -33,6 +36,11 @@ export function sqliteWords(path: string, error: unknown): string {
   const { message } = error as Error;
   if (code === CORRUPT || code === NOT_A_DATABASE) {
     return `${message}. \`trunkline doctor\` says what can be done.`;
+  }
+  const length = Buffer.byteLength(path);
+  if (VAGUE.has(code) && length > LONGEST_DATABASE_PATH) {
+    const why = `its path has ${length} bytes, and SQLite takes ${LONGEST_DATABASE_PATH}`;
+    return `${why}. Choose a data folder with a shorter path, with --data or TRUNKLINE_DATA.`;
   }
   if (VAGUE.has(code)) {
     const cause = systemError(path);

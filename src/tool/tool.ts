@@ -211,7 +211,10 @@ const INTERRUPTED = -32035;
 /** The fault of a task whose server is not there any more after a restart. */
 export function lostTask({ tool, server }: RemoteTask): ToolFault {
   const why = `MCP server '${server}' does not offer '${tool}' any more`;
-  return new ToolFault(INTERRUPTED, `Trunkline was restarted while the task was working, and ${why}.`);
+  return new ToolFault(
+    INTERRUPTED,
+    `Trunkline was restarted while the task was working, and ${why}.`,
+  );
 }
 
 /** An answer of one text. */

@@ -6,10 +6,18 @@ const { TOOLS = "600", LIST, CAPABILITIES = '{"tools":{}}' } = process.env;
 function tool(_, index) {
   const members = Array.from({ length: 12 }, (__, at) => [
     `parameter_${index}_${at}`,
-    { type: "string", description: `Parameter ${at} of tool ${index}. `.repeat(3), enum: ["a", "b"] },
+    {
+      type: "string",
+      description: `Parameter ${at} of tool ${index}. `.repeat(3),
+      enum: ["a", "b"],
+    },
   ]);
   const properties = Object.fromEntries(members);
-  return { name: `tool_${index}`, description: "Does it", inputSchema: { type: "object", properties } };
+  return {
+    name: `tool_${index}`,
+    description: "Does it",
+    inputSchema: { type: "object", properties },
+  };
 }
 
 const METHODS = {

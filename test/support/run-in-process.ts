@@ -29,6 +29,6 @@ export async function runInProcess(
   return { code, ...ran };
 }
 
-function outputTo(write: (text: string) => void): Output {
+export function outputTo(write: (text: string) => void): Output {
   return { write: (text) => write(String(text)), on: () => undefined };
 }

@@ -11,9 +11,13 @@ describe("homeOf()", () => {
     assert.equal(homeOf({ HOME: "/home/ada" }), "/home/ada");
   });
 
-  it("is taken from the system if the environment has none, or a relative one", () => {
-    for (const HOME of [undefined, "", ".", "home/ada"]) {
-      assert.equal(homeOf({ HOME }), userInfo().homedir);
+  it("is taken from the system if the environment has none", () => {
+    for (const HOME of [undefined, ""]) assert.equal(homeOf({ HOME }), userInfo().homedir);
+  });
+
+  it("is refused in words if it is relative", () => {
+    for (const HOME of [".", "home/ada"]) {
+      assert.throws(() => homeOf({ HOME }), /HOME is '.+', which is not an absolute path\. Set it/);
     }
   });
 });

@@ -94,7 +94,10 @@ describe("trunkline server remove", () => {
     await line.home.write(line.home.userFile, text);
     assert.equal((await line.run("server", "remove", "b")).code, 0);
     const after = readFileSync(line.home.userFile, "utf8");
-    assert.equal(after, text.replace(`${server("b")} //`, "//").replace("}, // first", "} // first"));
+    assert.equal(
+      after,
+      text.replace(`${server("b")} //`, "//").replace("}, // first", "} // first"),
+    );
     for (let count = 0; count < 12; count++) {
       await line.run("server", "add", `s${count}`, "--", "x");
     }

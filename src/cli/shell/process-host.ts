@@ -1,5 +1,6 @@
 import { fstatSync, statSync, writeSync } from "node:fs";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { aboutToSend } from "../../base/event-loop.ts";
 import type { Host, Output } from "./host.ts";
 
@@ -85,12 +86,21 @@ export const processHost: Host = {
   env: process.env,
   stdout,
   stderr,
-  cwd: () => process.cwd(),
+  cwd: currentFolder,
   exit: (code) => process.exit(code),
   leftNothing() {
     isNothingLeft = true;
   },
 };
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    const next = "Change to a folder that is there, such as with `cd`, and run it again";
+    throw new TrunklineError("config", `The folder that this runs in was deleted. ${next}.`);
+  }
+}
 
 /** The longest delay of a timer, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;

@@ -44,7 +44,8 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   else out(table(rows, invocation));
   for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
   for (const { name, noTools } of opened.status()) {
-    if (noTools !== undefined) err(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.\n`);
+    if (noTools !== undefined)
+      err(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.\n`);
   }
   const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
   if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);

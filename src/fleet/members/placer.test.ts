@@ -231,10 +231,15 @@ describe("Placer", { skip: noNats, timeout: 600_000 }, () => {
     const request = { session: randomUUID(), lost: "1-gone" };
     await assert.rejects(
       gateway.placer.place(request, never, (place) => second.resolve(place)),
-      { code: "timeout", message: /none was free within 0\.3 s\. It came to the queue as number 2/ },
+      {
+        code: "timeout",
+        message: /none was free within 0\.3 s\. It came to the queue as number 2/,
+      },
     );
     assert.equal(await second.promise, 2);
-    assert.ok(gateway.lines.some((line) => line.includes("fleet.no-slot") && line.includes("0.3 s")));
+    assert.ok(
+      gateway.lines.some((line) => line.includes("fleet.no-slot") && line.includes("0.3 s")),
+    );
     client.abort();
   });
 

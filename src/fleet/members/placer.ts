@@ -130,7 +130,12 @@ export class Placer {
     signal: AbortSignal,
     queued: Queued,
   ): Promise<NodeAddress> {
-    const { queue, log, longestWait = LONGEST_WAIT, takeOverWithin = TAKE_OVER_WITHIN } = this.#options;
+    const {
+      queue,
+      log,
+      longestWait = LONGEST_WAIT,
+      takeOverWithin = TAKE_OVER_WITHIN,
+    } = this.#options;
     const patience = session === undefined ? longestWait : takeOverWithin;
     const deadline = AbortSignal.timeout(patience);
     const full = fullWords(workers);
@@ -148,7 +153,10 @@ export class Placer {
       const place = last === 0 ? "" : ` It came to the queue as number ${last}.`;
       const refusal = isFull
         ? cannotPlace(`${full}, and ${error.message}. ${next}`, "limit")
-        : cannotPlace(`${full}, and none was free within ${patience / 1000} s.${place} ${next}`, "timeout");
+        : cannotPlace(
+            `${full}, and none was free within ${patience / 1000} s.${place} ${next}`,
+            "timeout",
+          );
       log.warn("fleet.no-slot", { session, why: refusal.message });
       throw refusal;
     }

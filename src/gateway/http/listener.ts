@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import type { Log } from "../../base/log.ts";
 import type { Serving } from "../access/serving.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
@@ -14,8 +15,11 @@ export function createListener(
   log: Log,
   handle: RequestListener,
 ): { readonly server: Server; readonly scheme: "http" | "https" } {
-  if (tls === undefined) return { server: createServer(handle), scheme: "http" };
-  const server = createTlsServer(readTls(tls), handle);
+  const memory = memoryReturn();
+  const watched = <T extends Server>(server: T): T =>
+    server.on("connection", (socket) => socket.once("close", () => memory.connectionEnded()));
+  if (tls === undefined) return { server: watched(createServer(handle)), scheme: "http" };
+  const server = watched(createTlsServer(readTls(tls), handle));
   // Certificates are renewed while servers run.
   const stop = watchFiles([tls.certFile, tls.keyFile], () => {
     try {

@@ -18,12 +18,20 @@ describe("a remote run that is refused", { timeout: 60_000 }, () => {
   for (const [what, given, code, says] of cases) {
     it(`has a code and words of its own: ${what}`, async () => {
       await using home = await SampleHome.create();
-      await home.write(home.userFile, `{ "remote": { "sandbox": "unsafe-off" }, "log": { "level": "error" } }`);
+      await home.write(
+        home.userFile,
+        `{ "remote": { "sandbox": "unsafe-off" }, "log": { "level": "error" } }`,
+      );
       const { config } = await home.load({ flags: { port: "0" } });
       const server = await HttpServer.open(new House(config), { noAuth: true });
       try {
         using client = await AcpSocket.connect(`${server.localUrl}/acp`.replace("http", "ws"));
-        const remote = { url: "https://example.org/a", branch: "main", revision: REVISION, ...given };
+        const remote = {
+          url: "https://example.org/a",
+          branch: "main",
+          revision: REVISION,
+          ...given,
+        };
         const params = { cwd: "", mcpServers: [], _meta: { remote } };
         const { error } = await client.answer("session/new", params);
         assert.equal(error.code, code, error.message);

@@ -78,15 +78,24 @@ class ApartSink implements Sink<string> {
   }
 
   fault(fault: FrameFault): void {
-    background(this.#inOrder(() => this.#sink.fault(fault)), "Passing on a fault");
+    background(
+      this.#inOrder(() => this.#sink.fault(fault)),
+      "Passing on a fault",
+    );
   }
 
   lost(id: string | number, error: Error): void {
-    background(this.#inOrder(() => this.#sink.lost?.(id, error)), "Passing on a lost request");
+    background(
+      this.#inOrder(() => this.#sink.lost?.(id, error)),
+      "Passing on a lost request",
+    );
   }
 
   end(error?: Error): void {
-    background(this.#inOrder(() => this.#sink.end(error)), "Passing on the end");
+    background(
+      this.#inOrder(() => this.#sink.end(error)),
+      "Passing on the end",
+    );
   }
 
   #inOrder(event: Event): void | Room {

@@ -52,7 +52,7 @@ function write(path: string, flags: string, work: (file: number) => void): void 
 
 function damagedLines(bytes: Buffer): Line[] {
   const damaged: Line[] = [];
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     const to = end < 0 ? bytes.length : end;
     // The next entry begins a new line after one that is only begun.

@@ -56,7 +56,9 @@ export function seenMessages(text: string, pending: HttpPending | undefined): Ht
   if (!/^\s*[[{]/.test(text)) return [];
   const { idText, isResponse } = recoverUnparsed(text);
   const id = JSON.parse(idText) as unknown;
-  return isResponse ? [{ id: id ?? pending?.id }] : [{ method: "", ...(id === null ? {} : { id }) }];
+  return isResponse
+    ? [{ id: id ?? pending?.id }]
+    : [{ method: "", ...(id === null ? {} : { id }) }];
 }
 
 /** The messages of a text; none when it is not JSON. */

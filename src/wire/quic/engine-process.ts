@@ -49,7 +49,7 @@ export class EngineProcess {
         : ["--input-type=commonjs", "--eval", BOOT];
     const child = await OwnedChild.start({
       command: process.execPath,
-      args: ["--experimental-ffi", "--no-warnings", ...program],
+      args: ["--experimental-ffi", "--expose-gc", "--no-warnings", ...program],
       env: {},
       stderr: (line) => {
         if (complaints.length < MOST_COMPLAINTS) complaints.push(line);

@@ -13,6 +13,8 @@ import {
   testCredentials,
   TestPair,
 } from "../../../test/support/quic-pair.ts";
+import { until } from "../../../test/support/until.ts";
+import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import { encodeFrame } from "../framing/length-prefixed.ts";
 import type { Connection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -27,6 +29,28 @@ for (const scheme of ["quic", "tls", "local"] as const) {
     hostilePeers(scheme);
   });
 }
+
+describe("what ended connections held", () => {
+  for (const scheme of ["quic", "tls"] as const) {
+    test(`is given back over ${scheme}`, async (t) => {
+      const ended = t.mock.method(memoryReturn(), "connectionEnded");
+      await using pair = await TestPair.open({ scheme });
+      await (await pair.connect()).close();
+      await until(() => ended.mock.callCount() > 0);
+    });
+  }
+
+  test("is given back of strangers over TLS, too", async (t) => {
+    const ended = t.mock.method(memoryReturn(), "connectionEnded");
+    await using pair = await TestPair.open({ scheme: "tls" });
+    for (let count = 0; count < 5; count++) {
+      const stranger = connectTcp(pair.listener.port, "127.0.0.1");
+      await once(stranger, "connect");
+      stranger.destroy();
+    }
+    await until(() => ended.mock.callCount() >= 5);
+  });
+});
 
 describe("strangers that connect and say nothing", () => {
   test("do not keep out over TLS who has a certificate", async () => {

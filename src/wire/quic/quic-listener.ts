@@ -1,4 +1,5 @@
 import { background } from "../../base/background.ts";
+import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import { type Address, formatAddress } from "./address.ts";
 import {
   BUS_ALPN,
@@ -30,6 +31,7 @@ export class QuicListener implements Listener, ListenerEvents {
   readonly #connections = new Set<QuicConnection>();
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
+  readonly #memory = memoryReturn();
   #port: number;
   #credentials: Credentials;
   #session: EngineSession | undefined;
@@ -125,7 +127,10 @@ export class QuicListener implements Listener, ListenerEvents {
     }
     this.#connections.add(connection);
     background(
-      connection.closed.then(() => this.#connections.delete(connection)),
+      connection.closed.then(() => {
+        this.#connections.delete(connection);
+        this.#memory.connectionEnded();
+      }),
       "Forgetting a connection",
     );
     this.#options.connected?.(connection);

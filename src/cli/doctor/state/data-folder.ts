@@ -12,7 +12,7 @@ import {
 import { dirname, join } from "node:path";
 
 import { fileWords } from "../../../base/errors.ts";
-import { LONGEST_DATABASE_PATH } from "../../../store/database.ts";
+import { LONGEST_DATABASE_PATH } from "../../../store/sqlite-words.ts";
 import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, byFix, type Finding, type Fix } from "../finding.ts";
 
@@ -78,7 +78,13 @@ function exposed(folder: string, mode: number): Finding {
   const remedy = byCommand(`chmod 700 ${shellQuote(folder)}`);
   const fix = makePrivate(folder);
   if ((mode & 0o022) !== 0) return fail(folder + CHANGEABLE, { ...remedy, fix });
-  return { state: "warn", what, says: `${folder} can be read by others on this machine`, ...remedy, fix };
+  return {
+    state: "warn",
+    what,
+    says: `${folder} can be read by others on this machine`,
+    ...remedy,
+    fix,
+  };
 }
 
 const CHANGEABLE = " can be changed by others on this machine: they can act as you";

@@ -57,7 +57,10 @@ describe("setInJsonc()", () => {
     const last =
       '{\n  "identities": {\n    "a": {} /* , */, // first\n    // about\n    "work": 1\n    // end\n  }\n}\n';
     assert.equal(without(last), last.replace("*/,", "*/").replace('    "work": 1\n', ""));
-    assert.equal(without('{ "identities": { "a": 1, "work": 2 } }'), '{ "identities": { "a": 1 } }');
+    assert.equal(
+      without('{ "identities": { "a": 1, "work": 2 } }'),
+      '{ "identities": { "a": 1 } }',
+    );
     assert.equal(without('{"identities":{"work":2,"b":1}}'), '{"identities":{"b":1}}');
   });
 

@@ -78,7 +78,7 @@ export interface ConfigFile {
 
 /** Limits that prevent one peer from using all resources. */
 export interface LimitSettings {
-  /** Bytes of one incoming message. */
+  /** Bytes of one incoming message; at least 32 MiB for one of a configured MCP server. */
   readonly maxMessage?: number;
   /** Unsent bytes above which a sender is asked to wait. */
   readonly highWater?: number;

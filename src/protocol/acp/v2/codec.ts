@@ -129,7 +129,10 @@ export class V2Codec implements Codec {
     told.state = "idle";
     if (state !== "interrupted") return stateUpdate("idle", { stopReason: state });
     const message = typeof error === "string" ? error : "The turn was interrupted";
-    return stateUpdate("idle", { stopReason: "error", error: { code: TRUNKLINE.interrupted.code, message } });
+    return stateUpdate("idle", {
+      stopReason: "error",
+      error: { code: TRUNKLINE.interrupted.code, message },
+    });
   }
 
   #tell(told: Told, state: State): string | undefined {

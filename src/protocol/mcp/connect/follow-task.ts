@@ -191,7 +191,10 @@ class FollowedTask implements TaskListener, StopListener {
     const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
     for (const [key] of fresh) this.#asked.add(key);
     if (this.#asked.size > MOST_QUESTIONS) {
-      throw RpcError.of(TRUNKLINE.badAnswer, `the server's task asked over ${MOST_QUESTIONS} times`);
+      throw RpcError.of(
+        TRUNKLINE.badAnswer,
+        `the server's task asked over ${MOST_QUESTIONS} times`,
+      );
     }
     const { context } = this.#link;
     const answers = fresh.map(async ([key, request]) => {

@@ -24,7 +24,10 @@ export async function askInRounds(
   const pages: string[] = [];
   for (let round = 1; result.resultType === "input_required"; round++) {
     if (round > MOST_ROUNDS) {
-      throw RpcError.of(TRUNKLINE.badAnswer, `the server asked for more input ${MOST_ROUNDS} times`);
+      throw RpcError.of(
+        TRUNKLINE.badAnswer,
+        `the server asked for more input ${MOST_ROUNDS} times`,
+      );
     }
     const { inputRequests, requestState } = result;
     const state = typeof requestState === "string" ? { requestState } : {};

@@ -85,6 +85,7 @@ export abstract class Endpoint {
     this.#unsettled.delete(connection);
     this.spending.delete(connection);
     this.engine.connections.delete(connection.id);
+    this.engine.connectionEnded();
   }
 
   /** Has a connection go on at every turn until it is open, or gone. */

@@ -2,7 +2,7 @@ import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
 import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../settings.ts";
 import { ControlPipe } from "./control-pipe.ts";
 import { ClientEndpoint, type Endpoint, ListenerEndpoint } from "./endpoint.ts";
-import { EngineError } from "./native.ts";
+import { EngineError, giveBackFreed } from "./native.ts";
 import { watchFiles } from "./file-watch.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
@@ -14,6 +14,10 @@ const READS_NOTHING: Ending = { trouble: "limit", detail: "it does not take what
  * comes anyway. What falls due is mostly an acknowledgement, and each would wake two engines.
  */
 const SLACK = 5;
+
+/** Connections that have to end before it is worth it, and milliseconds after that. */
+const WORTH_GIVING = 16;
+const GIVE_BACK_AFTER = 2_000;
 
 /**
  * The loop of the process that runs native code: waits for the sockets, the program and the next
@@ -40,6 +44,9 @@ export class Engine {
   #awaitsRoom = false;
   #isWanted = true;
   #nextCheck = Infinity;
+  /** Connections that have ended since memory was given back, and when that is due. */
+  #ended = 0;
+  #giveBackAt = Infinity;
   #lastId = 1;
 
   /** Runs until the program is gone. */
@@ -144,8 +151,22 @@ export class Engine {
     for (const endpoint of touched) endpoint.service();
   }
 
+  /** What it held is given back to the system soon, with that of others that end meanwhile. */
+  connectionEnded(): void {
+    this.#ended += 1;
+    if (this.#ended < WORTH_GIVING || this.#giveBackAt !== Infinity) return;
+    this.#giveBackAt = this.now + GIVE_BACK_AFTER;
+    this.checkBy(this.#giveBackAt);
+  }
+
   #check(): void {
     this.#nextCheck = Infinity;
+    if (this.now >= this.#giveBackAt) {
+      this.#giveBackAt = Infinity;
+      this.#ended = 0;
+      giveBackFreed();
+    }
+    this.checkBy(this.#giveBackAt);
     for (const connection of [...this.connections.values()]) {
       if (connection.nextCheck <= this.now) connection.check();
       if (!connection.isOver) this.checkBy(connection.nextCheck);

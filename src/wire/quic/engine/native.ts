@@ -108,6 +108,22 @@ export const library = opened.lib;
 export const native = opened.functions;
 export const internals = loadInternals();
 
+/** Collects garbage, and has the C library give freed memory back to the system. Not every library can. */
+export const giveBackFreed = loadTrim();
+
+function loadTrim(): () => void {
+  try {
+    const definitions = { malloc_trim: { arguments: ["u64"], return: INT } } as const;
+    const { malloc_trim: trim } = dlopen(null, definitions).functions;
+    return () => {
+      globalThis.gc?.();
+      trim(0n);
+    };
+  } catch {
+    return () => {};
+  }
+}
+
 function loadInternals() {
   try {
     return dlopen(null, INTERNALS).functions;

@@ -1,6 +1,7 @@
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
+import { memoryReturn } from "../../../base/process/give-back-memory.ts";
 import { formatAddress, isLoopback } from "../address.ts";
 import {
   type ConnectionLimits,
@@ -30,6 +31,7 @@ export class TlsListener implements Listener {
   readonly #local: LocalSocket | undefined;
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
+  readonly #memory = memoryReturn();
   #port = 0;
   #closing: Promise<void> | undefined;
 
@@ -138,7 +140,10 @@ export class TlsListener implements Listener {
   #arrived(socket: Socket): void {
     const key = endOf(socket);
     this.#arriving.set(key, socket);
-    socket.once("close", () => this.#arriving.delete(key));
+    socket.once("close", () => {
+      this.#arriving.delete(key);
+      this.#memory.connectionEnded();
+    });
     if (this.#arriving.size <= this.#limits.maxConnections) return;
     const [oldest] = this.#arriving.values();
     oldest?.destroy();
@@ -188,7 +193,10 @@ export class TlsListener implements Listener {
     }
     this.#connections.add(connection);
     background(
-      connection.closed.then(() => this.#connections.delete(connection)),
+      connection.closed.then(() => {
+        this.#connections.delete(connection);
+        this.#memory.connectionEnded();
+      }),
       "Forgetting a connection",
     );
     this.#options.connected?.(connection);
