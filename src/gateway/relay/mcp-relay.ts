@@ -46,7 +46,9 @@ export class McpRelay implements Sink<string> {
     this.#heartbeat = new Heartbeat({
       ...(interval === undefined ? {} : { interval }),
       isWaiting: () => this.#conversation.isAnswerDue,
-      beat: () => gateway.send(PING),
+      beat: () => {
+        gateway.send(PING);
+      },
       silent: () => gateway.abort(new Error("It does not answer")),
     });
     gateway.receive({

@@ -41,6 +41,10 @@ export interface Joined {
   shows: string[] | undefined;
 }
 
+export function newJoined(params: SessionParams, last: number, link?: SessionLink): Joined {
+  return { params, last, link, isIn: false, waiting: [], shows: undefined };
+}
+
 /** The params of a request that begins or opens a session. */
 export type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
@@ -95,7 +99,9 @@ export class SessionLink implements Sink<string> {
       isStopped,
       isWaiting: () => this.#own.size + this.#asked.size > 0,
       // Holders of versions that do not know it answer too, with an error.
-      beat: () => channel.send(PING),
+      beat: () => {
+        channel.send(PING);
+      },
       silent: () => {
         this.#isSilent = true;
         channel.abort(this.#failure);
