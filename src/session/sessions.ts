@@ -190,7 +190,7 @@ export class Sessions implements AsyncDisposable {
     const session = this.#open.get(id);
     if (session !== undefined) await this.#closeOpen(id, session);
     const { store, forget } = this.#options;
-    const isOurs = session !== undefined || (await this.#holdBriefly(id));
+    const isOurs = await this.#holdBriefly(id);
     const { run } = (await store.find(id))?.notes ?? {};
     const branch = await forget?.(id, run);
     // That has freed some space, if there was none.

@@ -291,8 +291,9 @@ export class SessionLog implements AsyncDisposable {
   async delete(id: string): Promise<void> {
     await this.flush();
     const key = await this.database.change((database) => {
-      const { key, record } = this.#rowOf(database, id);
+      const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) return key;
+      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
       database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
       database
         .prepare(

@@ -68,7 +68,6 @@ interface OwnRequest extends PromiseWithResolvers<unknown> {
 
 const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
-const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: METHODS.ping.name, params: {} });
 
 let opened = 0;
 
@@ -100,7 +99,9 @@ export class SessionLink implements Sink<string> {
       isWaiting: () => this.#own.size + this.#asked.size > 0,
       // Holders of versions that do not know it answer too, with an error.
       beat: () => {
-        channel.send(PING);
+        // A random id, so that no request of the client has the same. Nobody waits for the answer.
+        const ping = { jsonrpc: "2.0", id: crypto.randomUUID(), method: METHODS.ping.name };
+        channel.send(JSON.stringify(ping));
       },
       silent: () => {
         this.#isSilent = true;
