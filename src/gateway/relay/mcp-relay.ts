@@ -17,7 +17,6 @@ export interface McpRelayOptions {
   readonly beat?: number;
 }
 
-
 /**
  * Passes messages between a client and a gateway, as text. When the gateway ends, or does not answer,
  * this process goes on as the server.

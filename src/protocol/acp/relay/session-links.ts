@@ -93,7 +93,6 @@ const LEAVING: ReadonlySet<string> = new Set([
 export class SessionLinks {
   readonly #options: SessionLinksOptions;
   readonly #takeOverWithin: number;
-  readonly #relayed: RelayObserver | undefined;
   readonly #client: LinkedClient;
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
@@ -109,7 +108,6 @@ export class SessionLinks {
   constructor(options: SessionLinksOptions) {
     this.#options = options;
     this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
-    this.#relayed = options.relayed;
     this.#client = options.client;
     this.#send = options.send;
     this.#channel = options.channel;
@@ -228,7 +226,7 @@ export class SessionLinks {
   }
 
   #trace(sessionId: string, params: unknown): Span | undefined {
-    return this.#relayed?.(sessionId, objectOf(objectOf(params)._meta));
+    return this.#options.relayed?.(sessionId, objectOf(objectOf(params)._meta));
   }
 
   #answer(id: string, text: string): Room | undefined {
