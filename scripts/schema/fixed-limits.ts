@@ -159,7 +159,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "updates that wait for one client",
       "count",
       1_000,
-      "the client is told to resume",
+      "later ones are read from the log when there is room",
       "session: limits.ts",
       "updates",
     ],

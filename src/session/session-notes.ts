@@ -1,4 +1,6 @@
+import { OWNER, type Principal } from "../base/principal.ts";
 import type { ChosenSettings, ContentBlock } from "./agent.ts";
+import type { SessionSetup } from "./session-setup.ts";
 import type { HeldSession, SessionStore } from "./store.ts";
 import { WriteAgain } from "./write-again.ts";
 
@@ -80,6 +82,14 @@ export class SessionNotes {
 interface Described {
   readonly title?: string;
   readonly updated?: number;
+}
+
+/** The notes of a session that begins. */
+export function firstNotes(
+  { additionalDirectories: directories, labels }: SessionSetup,
+  { id }: Principal,
+): Notes & { readonly directories: readonly string[] } {
+  return { directories, ...(id === OWNER.id ? {} : { owner: id }), ...(labels && { labels }) };
 }
 
 const LONGEST_TITLE = 80;

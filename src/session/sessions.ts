@@ -12,7 +12,7 @@ import { recover } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
 import { movedAway, notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
-import type { Notes } from "./session-notes.ts";
+import { firstNotes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
 import type { SessionsOptions } from "./sessions-options.ts";
@@ -190,7 +190,7 @@ export class Sessions implements AsyncDisposable {
     const session = this.#open.get(id);
     if (session !== undefined) await this.#closeOpen(id, session);
     const { store, forget } = this.#options;
-    const isOurs = session !== undefined || (await this.#holdBriefly(id));
+    const isOurs = await this.#holdBriefly(id);
     const { run } = (await store.find(id))?.notes ?? {};
     const branch = await forget?.(id, run);
     // That has freed some space, if there was none.
@@ -206,11 +206,9 @@ export class Sessions implements AsyncDisposable {
 
   /** Takes a session from a process that does not answer, so that it can be opened here. */
   async depose(id: string, holder: string): Promise<void> {
-    try {
-      await this.#options.store.depose?.(id, holder);
-    } catch (error) {
+    await this.#options.store.depose?.(id, holder).catch((error: unknown) => {
       throw notHeld(id, error);
-    }
+    });
   }
 
   /** Leaves a session that another process has taken over. Its turn and its agent end here. */
@@ -399,11 +397,4 @@ export class Sessions implements AsyncDisposable {
       });
     }
   }
-}
-
-function firstNotes(
-  { additionalDirectories: directories, labels }: SessionSetup,
-  { id }: Principal,
-): Notes & { readonly directories: readonly string[] } {
-  return { directories, ...(id === OWNER.id ? {} : { owner: id }), ...(labels && { labels }) };
 }

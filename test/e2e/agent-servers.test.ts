@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import { McpHttpServer } from "../support/mcp-http-server.ts";
+import { CAN_LIST_PROCESSES, processesWhere } from "../support/processes.ts";
 
 const ECHO = join(import.meta.dirname, "../support/echo-server.mjs");
 const DONE: Scripted = { content: "Done." };
@@ -54,6 +55,12 @@ describe("the MCP servers of a session", { timeout: 600_000 }, () => {
     assert.match(llm.seen(1), /tool: \d+ one[^]*tool: \d+ two/);
     assert.match(said, /'dead' is not there.*no such program/i);
     assert.doesNotMatch(text, /dead/);
+    // Whoever takes the session over finds them by this.
+    const marked = processesWhere(
+      ({ environment, command }) =>
+        command.includes("echo-server") && environment.some((each) => each.includes(`@${id};`)),
+    );
+    if (CAN_LIST_PROCESSES) assert.equal(marked.length, 2);
   });
 
   it("are used over HTTP and SSE, with their headers", async () => {

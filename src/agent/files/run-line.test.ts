@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { describe, it } from "node:test";
 
+import { belongingTo } from "../../base/background.ts";
 import { Stopper } from "../../base/stop.ts";
 import { identityVariables } from "../command-environment.ts";
 import { runLine } from "./run-line.ts";
@@ -25,6 +26,12 @@ describe("runLine()", () => {
 
   it("gives no token to a command in a sandbox", async () => {
     assert.equal(await output({ confine: (program: object) => program }), "ada none");
+  });
+
+  it("marks a command with its session, so that whoever takes the session over can end it", async () => {
+    const line = 'echo "$TRUNKLINE_OWNER"';
+    assert.match(await belongingTo({ session: "s 1" }, () => output({ line })), /@s%201;$/);
+    assert.doesNotMatch(await output({ line }), /@/);
   });
 });
 

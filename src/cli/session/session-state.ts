@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 
 import { readFacts } from "../../run/workspace/workspace-facts.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { ListedSession } from "./session-text.ts";
 
 /** The files of a hibernated run are only a commit; those of a closed run are still on disk. */

@@ -1,7 +1,7 @@
 import type { SessionEntry } from "../../gateway/session/session-commands.ts";
 import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { WorktreeState } from "../../worktree/state.ts";
 import { firstLine, table } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";

@@ -1,5 +1,6 @@
 import type { SessionStore } from "../../session/store.ts";
-import type { SessionLog, SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionLog } from "../../store/session/session-log.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
 
 /** Sessions that are looked at together. */
 const PAGE = 100;

@@ -133,7 +133,8 @@ describe("McpRelay", { timeout: 600_000 }, () => {
     const read = rig.ask("tools/call", { name: "read" });
     for (let beat = 1; beat < 40; beat++) {
       await rig.gateway.until(({ messages }) => messages.filter(isPing).length >= beat);
-      await rig.toGateway.send('{"jsonrpc":"2.0","id":"trunkline-ping","result":{}}');
+      const { id } = JSON.parse(rig.gateway.messages.findLast(isPing) ?? "") as Message;
+      await rig.toGateway.send(JSON.stringify({ jsonrpc: "2.0", id, result: {} }));
     }
     assert.equal(rig.opened, 0);
     assert.equal(rig.client.messages.length, 1, "the client is told nothing of it");

@@ -17,10 +17,6 @@ export interface McpRelayOptions {
   readonly beat?: number;
 }
 
-const PING = `{"jsonrpc":"2.0","id":"trunkline-ping","method":"ping"}`;
-/** How our own peer begins the answer to it. */
-const PONG = `{"jsonrpc":"2.0","id":"trunkline-ping",`;
-
 /**
  * Passes messages between a client and a gateway, as text. When the gateway ends, or does not answer,
  * this process goes on as the server.
@@ -34,6 +30,8 @@ export class McpRelay implements Sink<string> {
   /** Messages of the client that wait for our own server. */
   readonly #waiting: string[] = [];
   readonly #heartbeat: Heartbeat;
+  /** The beginning of a message that asks for a sign of life, and of its answer by our own peer. */
+  #ping: string | undefined;
   /** The gateway takes no new requests. */
   #isLeaving = false;
   #opening: Promise<void> | undefined;
@@ -46,7 +44,11 @@ export class McpRelay implements Sink<string> {
     this.#heartbeat = new Heartbeat({
       ...(interval === undefined ? {} : { interval }),
       isWaiting: () => this.#conversation.isAnswerDue,
-      beat: () => gateway.send(PING),
+      beat: () => {
+        // Made here, since few windows ever wait so long.
+        this.#ping ??= `{"jsonrpc":"2.0","id":"${crypto.randomUUID()}",`;
+        gateway.send(`${this.#ping}"method":"ping"}`);
+      },
       silent: () => gateway.abort(new Error("It does not answer")),
     });
     gateway.receive({
@@ -118,7 +120,7 @@ export class McpRelay implements Sink<string> {
   }
 
   #pass(text: string): void | Room {
-    if (text.startsWith(PONG)) return undefined;
+    if (this.#ping !== undefined && text.startsWith(this.#ping)) return undefined;
     if (text === CLOSING) return this.#leave();
     this.#conversation.toClient(text);
     return this.#options.client.send(text);

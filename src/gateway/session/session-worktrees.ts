@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import { type Workplace, type Workplaces, workplaceOf } from "../../session/workplace.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { Removed } from "../../worktree/remove.ts";
 import type { Worktrees } from "../../worktree/worktrees.ts";
 import type { Config } from "../config/config.ts";

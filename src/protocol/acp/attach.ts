@@ -134,6 +134,9 @@ async function openSession(
   return { sessionId: settings.sessionId, settings };
 }
 
+/** Milliseconds. */
+const ANSWER_TIMEOUT = 10_000;
+
 /** Answers a permission request of a session that the process at the other end has open. */
 export async function answerAt(
   channel: Channel<string>,
@@ -143,8 +146,10 @@ export async function answerAt(
   const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
   try {
     const clientInfo = { name, version: VERSION };
-    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
-    await peer.request(METHODS.answer, answer).catch(inWords);
+    // The process may be stopped.
+    const limit = { timeout: ANSWER_TIMEOUT };
+    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
+    await peer.request(METHODS.answer, answer, limit).catch(inWords);
   } finally {
     await peer.close();
   }

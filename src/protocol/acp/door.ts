@@ -158,7 +158,8 @@ export class AcpDoor {
     const deposeSilent = async (error: unknown, holder: string): Promise<void> => {
       if (!isSilent(error) || silent.has(holder)) return;
       silent.add(holder);
-      const id = sessionOf(given);
+      // A fork leaves the other session where it is.
+      const id = method === METHODS.forkSession.name ? undefined : sessionOf(given);
       if (id !== undefined) await (await this.about(id, client)).depose(id, holder);
       until = performance.now() + takeOverWithin;
     };

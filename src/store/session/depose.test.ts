@@ -99,7 +99,10 @@ describe("a session whose holder is stopped", { timeout: 60_000 }, () => {
     frozen.signal("SIGCONT");
     await frozen.says(/child of s1 ended by SIGKILL/);
     assert.ok(!isRunning(own));
-    assert.match(await frozen.says(/^said \d+ (A.*)$/m), /^Another Trunkline has taken session 's1'/);
+    assert.match(
+      await frozen.says(/^said \d+ (A.*)$/m),
+      /^Another Trunkline has taken session 's1'/,
+    );
     await frozen.says(/^lost s1$/m);
     assert.match(
       await frozen.says(/^notes (.*)$/m),

@@ -8,7 +8,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { type HeldSession, SessionLog } from "./session-log.ts";
+import { SessionLog } from "./session-log.ts";
+import type { HeldSession } from "./session-record.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { a: 1 } };
 

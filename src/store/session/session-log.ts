@@ -2,11 +2,11 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { endServed } from "../../base/process/process-tree.ts";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { HeldElsewhere } from "./held-elsewhere.ts";
 import { type AppendedPage, SessionCommits } from "./session-commits.ts";
+import { SessionHolds } from "./session-holds.ts";
 import {
   copyPages,
   type Direction,
@@ -16,47 +16,15 @@ import {
   PAGES,
   readPages,
 } from "./session-pages.ts";
+import {
+  fieldsOf,
+  type HeldSession,
+  type NewSession,
+  type SessionRecord,
+} from "./session-record.ts";
 import { REPLICAS } from "./session-replicas.ts";
 import { RULES, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
-
-/** What is stored of a session beside its events. */
-export interface SessionFields {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
-  readonly title: string | undefined;
-  readonly created: number;
-  readonly updated: number;
-  /** Id of the session that it was forked from. */
-  readonly parent: string | undefined;
-  /** Further data of its owner, as JSON. */
-  readonly notes: Readonly<Record<string, unknown>>;
-}
-
-/** The stored record of a session, without its events. */
-export interface SessionRecord extends SessionFields {
-  readonly isDeleted: boolean;
-  /** A process, perhaps this one, has the session open. */
-  readonly isHeld: boolean;
-}
-
-export interface NewSession {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
-  readonly title?: string;
-  readonly parent?: string;
-  readonly notes: Readonly<Record<string, unknown>>;
-}
-
-/** A session that this process has open and may append to. */
-export interface HeldSession {
-  readonly key: number;
-  readonly record: SessionRecord;
-  /** Number of its last event. */
-  readonly last: number;
-}
 
 export const SESSION_MIGRATIONS = [
   `CREATE TABLE session (
@@ -83,9 +51,6 @@ export const SESSION_MIGRATIONS = [
   "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
 ];
 
-/** Milliseconds until a failed release of a session is retried. */
-const RETRY_RELEASE = 1_000;
-
 /** Characters that are read from the log at a time. */
 const READ = 256 * 1024;
 
@@ -98,25 +63,19 @@ export interface SessionLogOptions {
 
 /**
  * Stores sessions and their events, which are numbered within their session and never changed. Only the
- * process that holds a session may append to it. Whoever takes a session begins an epoch, and what is
- * written in an earlier one is refused: a process that was stopped does not know that it was deposed.
+ * process that holds a session may append to it.
  */
 export class SessionLog implements AsyncDisposable {
   readonly database: Database;
   readonly #commits: SessionCommits;
   readonly #holder: Holder;
-  readonly #lost: (id: string) => void;
-  /** Sessions that are held here, by their keys. */
-  readonly #held = new Map<number, Hold>();
-  /** Sessions whose release is not on disk yet, and their epochs. */
-  readonly #leaving = new Map<number, number>();
-  #retry: NodeJS.Timeout | undefined;
+  readonly #holds: SessionHolds;
 
   private constructor(database: Database, holder: Holder, lost: (id: string) => void) {
     this.database = database;
     this.#holder = holder;
-    this.#lost = lost;
-    this.#commits = new SessionCommits(database, (key) => this.#lose(key));
+    this.#holds = new SessionHolds(database, lost);
+    this.#commits = new SessionCommits(database, (key) => this.#holds.lose(key));
   }
 
   static async open(
@@ -179,36 +138,19 @@ export class SessionLog implements AsyncDisposable {
    * had started for the session, and releases the session. Throws "conflict" where that cannot be done.
    */
   async depose(id: string, holder: string): Promise<void> {
-    const pid = this.#holder.pidOf(holder);
-    const deposed = await this.database.change((database) => {
-      const row = this.#rowOf(database, id);
-      if (row.holder !== holder || !row.record.isHeld || holder === this.#holder.id) return undefined;
+    const pid = this.#holder.pidOf(holder) ?? 0;
+    await this.#holds.depose(pid, (database) => {
+      const { key, record, epoch, holder: now } = this.#rowOf(database, id);
+      if (now !== holder || !record.isHeld || holder === this.#holder.id) return undefined;
       // A process of a version without epochs would write on.
-      if (pid === undefined || row.epoch === 0) throw unanswered(id, holder);
-      const epoch = row.epoch + 1;
-      database.prepare("UPDATE session SET epoch = ? WHERE id = ?").run(epoch, row.key);
-      return { key: row.key, epoch };
-    });
-    if (deposed === undefined || pid === undefined) return;
-    await endServed([id, holder], pid);
-    const { key, epoch } = deposed;
-    await this.database.change((database) => {
-      database
-        .prepare("UPDATE session SET holder = NULL WHERE id = ? AND holder = ? AND epoch = ?")
-        .run(key, holder, epoch);
+      if (pid === 0 || epoch === 0) throw unanswered(id, holder);
+      return { key, id, holder, epoch };
     });
   }
 
   /** Looks whether other processes have taken sessions that are held here, and tells who has them open. */
   async confirm(id?: string): Promise<void> {
-    const lost = await this.database.read((database) => {
-      const find = database.prepare("SELECT epoch FROM session WHERE id = ?");
-      return [...this.#held].filter(
-        ([key, held]) =>
-          (id === undefined || held.id === id) && find.get(key)?.epoch !== held.epoch,
-      );
-    });
-    for (const [key, { epoch }] of lost) if (this.#held.get(key)?.epoch === epoch) this.#lose(key);
+    await this.#holds.confirm(id);
   }
 
   /**
@@ -245,10 +187,7 @@ export class SessionLog implements AsyncDisposable {
   async release(key: number): Promise<void> {
     await this.flush();
     this.#commits.end(key);
-    const held = this.#held.get(key);
-    this.#held.delete(key);
-    if (held !== undefined) this.#leaving.set(key, held.epoch);
-    await this.#releaseAll();
+    await this.#holds.release(key);
   }
 
   /** Appends an event to a session that this process holds. */
@@ -266,7 +205,7 @@ export class SessionLog implements AsyncDisposable {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void> {
     const { title, notes, updated } = change;
-    const held = this.#held.get(key);
+    const held = this.#holds.get(key);
     if (held === undefined) return;
     const { id, epoch } = held;
     const isLost = await this.database.change((database) => {
@@ -285,7 +224,7 @@ export class SessionLog implements AsyncDisposable {
       return changes === 0;
     });
     if (!isLost) return;
-    const failure = this.#lose(key);
+    const failure = this.#holds.lose(key);
     const holder = await this.holderOf(id);
     throw holder === undefined ? failure : new HeldElsewhere(id, holder);
   }
@@ -353,8 +292,9 @@ export class SessionLog implements AsyncDisposable {
   async delete(id: string): Promise<void> {
     await this.flush();
     const key = await this.database.change((database) => {
-      const { key, record } = this.#rowOf(database, id);
+      const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) return key;
+      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
       database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
       database
         .prepare(
@@ -364,12 +304,12 @@ export class SessionLog implements AsyncDisposable {
       return key;
     });
     this.#commits.end(key);
-    this.#held.delete(key);
+    this.#holds.forget(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.flush();
-    clearTimeout(this.#retry);
+    this.#holds[Symbol.dispose]();
     this.database[Symbol.dispose]();
     // Sessions that could not be released are free once the holder ends.
     this.#holder[Symbol.dispose]();
@@ -377,47 +317,12 @@ export class SessionLog implements AsyncDisposable {
 
   #begin({ epoch, ...held }: HeldSession & { readonly epoch: number }): HeldSession {
     const { key, last } = held;
-    this.#leaving.delete(key);
-    this.#held.set(key, { id: held.record.id, epoch, isLost: false });
+    this.#holds.begin(key, held.record.id, epoch);
     this.#commits.begin(key, last, epoch);
     return held;
   }
 
-  /** Another process has taken a session. Its events are refused from now on. */
-  #lose(key: number): Error {
-    const held = this.#held.get(key);
-    const { id = "" } = held ?? {};
-    if (held?.isLost === false) {
-      held.isLost = true;
-      this.#lost(id);
-    }
-    const why = "since this one did not answer for a while";
-    return new TrunklineError("closed", `Another Trunkline has taken session '${id}' over, ${why}.`);
-  }
-
-  async #releaseAll(): Promise<void> {
-    clearTimeout(this.#retry);
-    const leaving = [...this.#leaving];
-    try {
-      await this.database.change((database) => {
-        const release = database.prepare(
-          "UPDATE session SET holder = NULL WHERE id = ? AND epoch = ?",
-        );
-        for (const [key, epoch] of leaving) release.run(key, epoch);
-      });
-      for (const [key] of leaving) this.#leaving.delete(key);
-    } catch (error) {
-      this.#retry = setTimeout(() => {
-        this.#releaseAll().catch(() => {});
-      }, RETRY_RELEASE).unref();
-      throw error;
-    }
-  }
-
-  #insert(
-    database: DatabaseSync,
-    session: NewSession,
-  ): HeldSession & { readonly epoch: number } {
+  #insert(database: DatabaseSync, session: NewSession): HeldSession & { readonly epoch: number } {
     const { id, cwd, agent, title, parent, notes } = session;
     const now = Date.now();
     const holder = this.#holder.id;
@@ -473,28 +378,10 @@ interface StoredSession {
   readonly epoch: number;
 }
 
-/** A session that this process holds. */
-interface Hold {
-  readonly id: string;
-  readonly epoch: number;
-  /** Another process has taken it. */
-  isLost: boolean;
-}
-
 function unanswered(id: string, holder: string): TrunklineError {
   const where = `in another Trunkline (process ${holder.split("-", 1)[0]}), which does not answer`;
-  return new TrunklineError("conflict", `Session '${id}' is open ${where}. Continue or end it there.`);
-}
-
-export function fieldsOf(row: Readonly<Record<string, SQLOutputValue>>): SessionFields {
-  return {
-    id: String(row.uuid),
-    cwd: String(row.cwd),
-    agent: String(row.agent),
-    title: (row.title as string | null) ?? undefined,
-    created: Number(row.created),
-    updated: Number(row.updated),
-    parent: (row.parent as string | null) ?? undefined,
-    notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
-  };
+  return new TrunklineError(
+    "conflict",
+    `Session '${id}' is open ${where}. Continue or end it there.`,
+  );
 }

@@ -81,7 +81,10 @@ export function writePages(database: DatabaseSync, pages: Iterable<Page>): void 
 const statements = new WeakMap<DatabaseSync, StatementSync>();
 
 /** Writes the pages of sessions that are still in the epoch in which they were held. Returns the others. */
-export function writeHeldPages<P extends HeldPage>(database: DatabaseSync, pages: Iterable<P>): P[] {
+export function writeHeldPages<P extends HeldPage>(
+  database: DatabaseSync,
+  pages: Iterable<P>,
+): P[] {
   let insert = statements.get(database);
   if (insert === undefined) {
     insert = database.prepare(

@@ -3,7 +3,8 @@ import { join } from "node:path";
 
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { fieldsOf, SESSION_MIGRATIONS, type SessionFields } from "./session-log.ts";
+import { SESSION_MIGRATIONS } from "./session-log.ts";
+import { fieldsOf, type SessionFields } from "./session-record.ts";
 import { eventOf, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */

@@ -41,6 +41,10 @@ export interface Joined {
   shows: string[] | undefined;
 }
 
+export function newJoined(params: SessionParams, last: number, link?: SessionLink): Joined {
+  return { params, last, link, isIn: false, waiting: [], shows: undefined };
+}
+
 /** The params of a request that begins or opens a session. */
 export type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
@@ -64,7 +68,6 @@ interface OwnRequest extends PromiseWithResolvers<unknown> {
 
 const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
-const PING = JSON.stringify({ jsonrpc: "2.0", id: "ping", method: METHODS.ping.name, params: {} });
 
 let opened = 0;
 
@@ -95,7 +98,11 @@ export class SessionLink implements Sink<string> {
       isStopped,
       isWaiting: () => this.#own.size + this.#asked.size > 0,
       // Holders of versions that do not know it answer too, with an error.
-      beat: () => channel.send(PING),
+      beat: () => {
+        // A random id, so that no request of the client has the same. Nobody waits for the answer.
+        const ping = { jsonrpc: "2.0", id: crypto.randomUUID(), method: METHODS.ping.name };
+        channel.send(JSON.stringify(ping));
+      },
       silent: () => {
         this.#isSilent = true;
         channel.abort(this.#failure);

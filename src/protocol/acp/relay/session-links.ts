@@ -1,12 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
-
 import { background } from "../../../base/background.ts";
-import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
-import { holderOf, isSilent } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
 import type { SendText } from "../connection.ts";
@@ -19,6 +15,7 @@ import {
   type Asked,
   isWaiting,
   type Joined,
+  newJoined,
   numberOf,
   parsed,
   sentAfter,
@@ -27,6 +24,7 @@ import {
   withdrawal,
   withTrace,
 } from "./session-link.ts";
+import { reopen } from "./reopen.ts";
 
 /** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
@@ -79,7 +77,6 @@ export interface Progress {
 }
 
 const TAKE_OVER_WITHIN = 10_000;
-const RETRY = 50;
 /** Characters of messages that are read for sessions without a link before the client has to wait. */
 const MOST_KEPT = 1024 * 1024;
 
@@ -96,7 +93,6 @@ const LEAVING: ReadonlySet<string> = new Set([
 export class SessionLinks {
   readonly #options: SessionLinksOptions;
   readonly #takeOverWithin: number;
-  readonly #relayed: RelayObserver | undefined;
   readonly #client: LinkedClient;
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
@@ -112,7 +108,6 @@ export class SessionLinks {
   constructor(options: SessionLinksOptions) {
     this.#options = options;
     this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
-    this.#relayed = options.relayed;
     this.#client = options.client;
     this.#send = options.send;
     this.#channel = options.channel;
@@ -132,8 +127,7 @@ export class SessionLinks {
     const link = await this.#linkTo(holder);
     // A fork is about a new session: how this client uses the other one stays as it is.
     let sessionId = method === METHODS.forkSession.name ? undefined : params.sessionId;
-    const { shown: last } = progress;
-    const joined: Joined = { params, last, link, isIn: false, waiting: [], shows: undefined };
+    const joined = newJoined(params, progress.shown, link);
     if (sessionId !== undefined) this.#joined.set(sessionId, joined);
     try {
       return await link.request(method, params, (answer) => {
@@ -232,7 +226,7 @@ export class SessionLinks {
   }
 
   #trace(sessionId: string, params: unknown): Span | undefined {
-    return this.#relayed?.(sessionId, objectOf(objectOf(params)._meta));
+    return this.#options.relayed?.(sessionId, objectOf(objectOf(params)._meta));
   }
 
   #answer(id: string, text: string): Room | undefined {
@@ -336,16 +330,13 @@ export class SessionLinks {
   }
 
   #beginRecovery(sessionId: string, joined: Joined, link?: SessionLink): void {
-    joined.recovery = this.#recover(sessionId, joined, link);
-    background(joined.recovery, "Taking a session over");
+    background((joined.recovery = this.#recover(sessionId, joined, link)), "Taking a session over");
   }
 
   /** Has the client go on in a session that was open here, and that another process has taken. */
   rejoin(params: SessionParams & { readonly sessionId: string }, last: number): void {
     if (this.#isClosed || this.#joined.has(params.sessionId)) return;
-    const joined: Joined = {
-      ...{ params, last, link: undefined, isIn: true, waiting: [], shows: undefined },
-    };
+    const joined = { ...newJoined(params, last), isIn: true };
     this.#joined.set(params.sessionId, joined);
     this.#beginRecovery(params.sessionId, joined);
   }
@@ -354,7 +345,13 @@ export class SessionLinks {
   async #recover(sessionId: string, joined: Joined, link?: SessionLink): Promise<void> {
     const asked = link?.askedAbout(sessionId) ?? [];
     try {
-      await this.#reopen(sessionId, joined, asked.length);
+      const isOpenHere = await reopen(sessionId, joined, {
+        ...{ client: this.#client, within: this.#takeOverWithin },
+        isAwaited: () => asked.length + joined.waiting.length > 0,
+        isClosed: () => this.#isClosed,
+        linkTo: (holder) => this.#linkTo(holder),
+      });
+      if (isOpenHere) this.#joined.delete(sessionId);
     } catch (error) {
       // The client stays in the session: its next message is another attempt.
       joined.link = joined.lost = joined.recovery = undefined;
@@ -387,59 +384,6 @@ export class SessionLinks {
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
     background(this.take(isPrompt ? sentAfter(text, after) : text), "Sending a request again");
-  }
-
-  async #reopen(sessionId: string, joined: Joined, asked: number): Promise<void> {
-    let until = performance.now() + this.#takeOverWithin;
-    const silent = new Set<string>();
-    for (;;) {
-      try {
-        return await this.#reopenOnce(sessionId, joined);
-      } catch (error) {
-        const { silent: holder } = joined;
-        if (holder !== undefined && !silent.has(holder)) {
-          silent.add(holder);
-          until = performance.now() + this.#takeOverWithin;
-        }
-        const isEarly = error instanceof TrunklineError && error.code === "unavailable";
-        // Its agent may be one that was ended too, and whose end was not noticed yet.
-        const isAwaited = asked + joined.waiting.length > 0;
-        if ((!isEarly && isAwaited) || this.#isClosed || performance.now() > until) throw error;
-      }
-      await delay(RETRY);
-    }
-  }
-
-  async #reopenOnce(sessionId: string, joined: Joined): Promise<void> {
-    const { last } = joined;
-    const params = { ...joined.params, sessionId };
-    try {
-      await this.#client.takeOver(params, last);
-      this.#joined.delete(sessionId);
-      return;
-    } catch (error) {
-      const holder = holderOf(error);
-      if (holder === undefined) throw error;
-      if (holder === joined.silent) {
-        joined.silent = undefined;
-        await this.#client.depose(sessionId, holder);
-        return await this.#reopenOnce(sessionId, joined);
-      }
-      // Another process was faster, or the end of the previous holder was not noticed yet.
-      const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
-      try {
-        const link = await this.#linkTo(holder);
-        joined.link = link;
-        // If this holder ends too, before it has answered, we only try again.
-        joined.isIn = false;
-        await link.request(METHODS.resumeSession.name, { ...params, _meta }, () => {
-          joined.isIn = true;
-        });
-      } catch (lost) {
-        if (isSilent(lost)) joined.silent = holder;
-        throw lost;
-      }
-    }
   }
 
   #endPrompt(idText: string, end: EndOfTurn): void {
