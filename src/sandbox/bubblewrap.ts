@@ -59,6 +59,8 @@ export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> 
     ...more,
     ...(all === undefined ? systemArguments() : [all, "/", "/"]),
     ...["--proc", "/proc", ...kernelSettings(), "--dev", "/dev"],
+    // Also for a user that is not root, such as that of a remote run.
+    ...["--perms", "1777", "--tmpfs", "/dev/shm"],
     ...args,
     // The root is made for this sandbox: what is written there would be lost.
     ...(all === undefined ? ["--remount-ro", "/"] : []),

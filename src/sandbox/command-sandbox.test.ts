@@ -28,7 +28,7 @@ const egress = new EgressProxy({
 });
 const home = join(folder, "home");
 mkdirSync(home);
-const files = { read: [process.execPath], write: [work], hide: [] };
+const files = { read: [process.execPath], write: [work], also: [], hide: [] };
 const user = {
   name: "ada",
   uid: process.getuid?.() ?? 0,
@@ -79,6 +79,7 @@ describe("CommandSandbox", { skip }, () => {
       read: [place],
       hide: [join(place, "secret"), join(place, "plain"), join(place, "none")],
       write: [work, join(place, "secret/open")],
+      also: [{ at: "/also/place", from: place, isWritable: true }],
     };
     await using sandbox = await CommandSandbox.open({ ...options, files: own });
     const at = (line: string): Promise<string> => sh(line, { sandbox });
@@ -87,6 +88,8 @@ describe("CommandSandbox", { skip }, () => {
     assert.match(await at(`echo x > ${place}/secret/new`), /Read-only/);
     assert.match(await at(`echo x > ${place}/new`), /Read-only/);
     assert.equal(await at(`cd ${place}/secret/open && echo x > new && cat new`), "x");
+    assert.equal(await at("cat /also/place/secret/word /also/place/plain 2>/dev/null; echo"), "");
+    assert.match(await at("mv /also/place/secret /also/place/x"), /busy/);
     assert.equal(await at(`ls ${folder}`), "place\nwork");
   });
 

@@ -20,7 +20,7 @@ export interface CommandSandboxOptions {
   readonly bwrap: string;
   readonly nsenter: string;
   /** What commands see beside the system's programs. */
-  readonly files: Pick<FileView, "read" | "write" | "hide">;
+  readonly files: Pick<FileView, "read" | "write" | "also" | "hide">;
   /** Who they run as. */
   readonly user: SandboxUser;
   /** The folder that stands for the user's home. Commands write to it. */
@@ -62,9 +62,8 @@ export class CommandSandbox implements AsyncDisposable {
         own("var-tmp", "/var/tmp"),
         own("etc", "/etc", false),
       ],
+      ...files,
       read: [...systemFiles(), ...files.read],
-      write: files.write,
-      hide: files.hide,
     };
   }
 
@@ -111,8 +110,9 @@ export class CommandSandbox implements AsyncDisposable {
 
   /** Whether a path of the machine can be seen, if it exists. */
   shows(path: string): boolean {
-    const { read, write } = this.#view;
-    return [...SYSTEM, ...read, ...write].some((folder) => isInside(path, folder));
+    const { read, write, also } = this.#view;
+    const seen = [...SYSTEM, ...read, ...write, ...also.map(({ at }) => at)];
+    return seen.some((folder) => isInside(path, folder));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

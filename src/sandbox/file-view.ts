@@ -25,6 +25,8 @@ export interface FileView {
   readonly read: readonly string[];
   /** Paths that can be written, or `/` for all. */
   readonly write: readonly string[];
+  /** Further paths at which the same can be seen. */
+  readonly also: readonly Mount[];
   /** Paths that are empty, also in those above. */
   readonly hide: readonly string[];
   /** What is mounted over all this. Programs in the sandbox must not be able to write to the sources. */
@@ -94,7 +96,7 @@ function sorted(places: Places): Place[] {
 }
 
 /** What stands at each path. Of two rules for a path, the stricter one counts. */
-function placesIn({ own, read, write, hide, mounts }: FileView): Places {
+function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
   const places: Places = new Map();
   const set = (place: Place): unknown => places.set(place.at, place);
   for (const mount of own) set({ ...mount, isOurs: true });
@@ -112,6 +114,11 @@ function placesIn({ own, read, write, hide, mounts }: FileView): Places {
   }
   for (const at of write) {
     if (!isIn(at, write)) set({ at, from: at, isWritable: true, isOurs: false });
+  }
+  for (const mount of also) {
+    const isLinked = nearest(places, mount.at)?.isOurs === false;
+    // The link is there to be followed.
+    if (!isLinked) set({ ...mount, isOurs: false, mayBeMissing: true });
   }
   for (const mount of mounts) set({ ...mount, isOurs: true });
   // A folder that was named to work in is there, with what is hidden in it.

@@ -58,6 +58,9 @@ export function makePinned(path: string, isFolder: boolean): void {
     if (found !== undefined) renameSync(place, `${place}.aside-${crypto.randomUUID()}`);
     if (isFolder) mkdirSync(place, { mode: 0o755 });
     else closeSync(openSync(place, "wx", 0o644));
+  } catch (error) {
+    // Another command was started at the same time. What it has made is looked at before it is used.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
     closeSync(above);
   }

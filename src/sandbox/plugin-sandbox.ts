@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +10,7 @@ import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { ENTER } from "./sandbox.ts";
-import { makeEtc, namedFiles, systemFiles } from "./system-files.ts";
+import { makeEtc, namedFiles, real, systemFiles } from "./system-files.ts";
 
 export interface PluginSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
@@ -86,37 +86,26 @@ export class PluginSandbox implements AsyncDisposable {
 
   #view(env: NodeJS.ProcessEnv): FileView {
     const { read, write, seesAll, hide } = this.#options;
+    const existing = (path: string): string[] => [real(path) ?? []].flat();
     const given = [process.execPath, ...read, ...write].filter((it) => !isInside(it, "/proc"));
-    const seen = [...given.flatMap(existing), ...systemFiles(), ...namedFiles(env, homeOf(env))];
+    const named = namedFiles(env, homeOf(env));
+    const seen = [...given.flatMap(existing), ...systemFiles(), ...named.map(({ from }) => from)];
     const written = [...(seesAll ? ["/"] : []), ...write.flatMap(existing)];
     const isAll = [...seen, ...written].includes("/");
     const own = (name: string, at: string): Mount => {
       return { at, from: join(this.#folder, name), isWritable: name !== "etc" };
     };
+    // The path as it is written may lead through links that are not there inside.
+    const also = given.flatMap((at) =>
+      existing(at).map((from) => ({ at, from, isWritable: write.includes(at) })),
+    );
     return {
-      own: [
-        ...[own("tmp", "/tmp"), own("var-tmp", "/var/tmp")],
-        ...(isAll ? [] : [own("etc", "/etc")]),
-        // The path as it is written may lead through links that are not there inside.
-        ...(isAll ? [] : given.flatMap((at) => seenAt(at, write.includes(at)))),
-      ],
+      own: [own("tmp", "/tmp"), own("var-tmp", "/var/tmp"), ...(isAll ? [] : [own("etc", "/etc")])],
       read: seen,
       write: written,
+      also: isAll ? [] : [...also, ...named].filter(({ at, from }) => at !== from),
       hide: [...(isAll ? ["/run"] : []), ...hide].flatMap(existing),
       mounts: [],
     };
-  }
-}
-
-function seenAt(at: string, isWritable: boolean): Mount[] {
-  return existing(at).flatMap((from) => (from === at ? [] : [{ at, from, isWritable }]));
-}
-
-/** The path without links, if it exists. */
-function existing(path: string): string[] {
-  try {
-    return [realpathSync.native(path)];
-  } catch {
-    return [];
   }
 }

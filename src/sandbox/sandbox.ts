@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +9,7 @@ import type { Entry } from "./enter-main.ts";
 import type { FileView } from "./file-view.ts";
 import type { SandboxParts } from "./probe.ts";
 import { seccompFilter } from "./seccomp.ts";
-import { makeEtc, namedFiles, SYSTEM, systemFiles } from "./system-files.ts";
+import { makeEtc, namedFiles, real, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface SandboxOptions {
   /** A unique name; letters, digits and dashes. */
@@ -158,20 +157,24 @@ export class Sandbox implements AsyncDisposable {
 /** Named once, before anything runs that could make a link of it. */
 function viewOf(options: SandboxOptions, folder: string, home: string): FileView {
   const { write, also = [], read } = options;
+  const named = namedFiles(process.env, homeOf(process.env));
   const own = (name: string): string => join(folder, name);
   return {
     own: [
-      { at: home, from: real(options.home?.path ?? own("home")), isWritable: true },
+      { at: home, from: followed(options.home?.path ?? own("home")), isWritable: true },
       { at: "/tmp", from: own("tmp"), isWritable: true },
       { at: "/var/tmp", from: own("var-tmp"), isWritable: true },
       { at: "/etc", from: own("etc"), isWritable: false },
-      ...also.map(({ path, at }) => ({ at, from: real(path), isWritable: true })),
     ],
     read: [
-      ...[...systemFiles(), ...namedFiles(process.env, homeOf(process.env))],
-      ...[...read, process.execPath, own(ENTER)].map(real),
+      ...[...systemFiles(), ...named.map(({ from }) => from)],
+      ...[...read, process.execPath, own(ENTER)].map(followed),
     ],
-    write: write.map(real),
+    write: write.map(followed),
+    also: [
+      ...also.map(({ path, at }) => ({ at, from: followed(path), isWritable: true })),
+      ...named.filter(({ at, from }) => at !== from),
+    ],
     hide: [],
     mounts: [],
   };
@@ -183,12 +186,8 @@ function namespaces(user: SandboxOptions["user"]): string[] {
 }
 
 /** The path without links. Those that are on it were made by whoever configured this server. */
-function real(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
-  }
+function followed(path: string): string {
+  return real(path) ?? path;
 }
 
 /** Where programs keep their files instead of in HOME. */

@@ -3,6 +3,7 @@ import { copyFile, mkdir, readdir, readlink, stat, symlink, writeFile } from "no
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { isInside } from "../base/file/path.ts";
+import type { Mount } from "./file-view.ts";
 
 /** The programs of the system and their libraries. */
 export const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
@@ -96,17 +97,26 @@ const TOOLCHAINS = [
   ...["FLUTTER_ROOT", "EMSDK", "HOMEBREW_PREFIX"],
 ];
 
-/** Programs and certificates that variables name, outside of a home folder and of the system. */
-export function namedFiles(env: NodeJS.ProcessEnv, home: string): string[] {
+/**
+ * Programs and certificates that variables name, outside of a home folder and of the system. `follow` gives
+ * the path without links; undefined if it must not be followed.
+ */
+export function namedFiles(
+  env: NodeJS.ProcessEnv,
+  home: string,
+  follow: (path: string) => string | undefined = real,
+): Mount[] {
   const folders = (env.PATH ?? "").split(":");
   const certificates = [env.NODE_EXTRA_CA_CERTS, env.SSL_CERT_FILE, env.SSL_CERT_DIR];
   const toolchains = TOOLCHAINS.map((name) => env[name]);
   const named = [...folders.map(prefixOf), ...toolchains, ...certificates];
-  const found = named.flatMap((path) => (path && isAbsolute(path) ? (real(path) ?? []) : []));
-  // A folder that holds a home holds more than programs.
-  return found.filter(
-    (path) => !isProgram(path) && !isInside(path, home) && !isInside(home, path) && path !== "/",
-  );
+  return named.flatMap((at) => {
+    const from = at && isAbsolute(at) ? follow(at) : undefined;
+    if (at === undefined || from === undefined) return [];
+    // A folder that holds a home holds more than programs.
+    const isMore = isProgram(from) || isInside(from, home) || isInside(home, from);
+    return isMore ? [] : [{ at, from, isWritable: false }];
+  });
 }
 
 /** What belongs to a folder of programs: its libraries are often beside it. */
@@ -121,7 +131,8 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function real(path: string): string | undefined {
+/** The path without links, if it exists. */
+export function real(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch {

@@ -58,7 +58,7 @@ describe("run_command in a sandbox", () => {
         confine: confine(ask),
         refused: new Map(),
         notes: () => [],
-        isShown: () => true,
+        isShown: (path) => !path.startsWith("/home/ada/."),
         [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},
@@ -86,6 +86,41 @@ describe("run_command in a sandbox", () => {
     );
     assert.match(answers[0] ?? "", /It ran in a sandbox.*set outside_sandbox/);
     assert.doesNotMatch(`${answers[1]}${answers[2]}`, /sandbox/);
+  });
+
+  it("names the setting if a file is missing that is not shown there", async () => {
+    const lines = [
+      'echo "cat: /home/ada/.npmrc: No such file or directory"; exit 1',
+      "echo \"cat: can't open '/home/ada/.npmrc': No such file or directory\"; exit 1",
+      "echo \"Error: ENOENT: no such file or directory, open '/home/ada/.npmrc'\"; exit 1",
+      "echo \"[Errno 2] No such file or directory: '/home/ada/.npmrc'\"; exit 1",
+      'echo "cat: /home/ada/project/x: No such file or directory"; exit 1',
+    ];
+    const { answers } = await call(
+      lines.map((command) => ({ name: "run_command", arguments: { command } })),
+      { sandbox: sandbox() },
+    );
+    const note = /'\/home\/ada\/\.npmrc' is not shown in the sandbox.*`agent\.files\.show`/;
+    for (const answer of answers.slice(0, -1)) assert.match(answer, note);
+    assert.doesNotMatch(answers.at(-1) ?? "", /not shown/);
+  });
+
+  it("says in the question that there is none, whatever was allowed in one", async () => {
+    const none = (): CommandSandbox => ({
+      mayBeLeft: true,
+      isThere: async () => false,
+      enter: () => assert.fail("there is none"),
+      [Symbol.asyncDispose]: async () => {},
+    });
+    const calls = [{ name: "run_command", arguments: { command: "echo ran" } }];
+    const without = await call(calls, { sandbox: none });
+    assert.equal(without.answers[0], "ran\n(exit code 0)");
+    const [asked] = without.turn.asked;
+    assert.equal(asked?.toolCall.title, "Without a sandbox: echo ran");
+    assert.match(JSON.stringify(asked?.toolCall.content), /can read and change all that you can/);
+    assert.deepEqual(asked?._meta, { trunkline: { needsPerson: true } });
+    const { turn } = await call(calls, { sandbox: sandbox() });
+    assert.notDeepEqual(turn.asked[0]?.subject, asked?.subject);
   });
 
   it("has the time of a command stand still while a person is asked about a host", async () => {

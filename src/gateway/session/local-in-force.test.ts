@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempDisposableSync, readdirSync } from "node:fs";
+import { mkdirSync, mkdtempDisposableSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../config/config.ts";
 import { localInForce, pluginsInForce } from "./local-in-force.ts";
+import { workedFile } from "./local-sandbox.ts";
 
 const config = defaultConfig("/data");
 const wanting = (sandbox: "auto" | "on" | "off"): typeof config => ({
@@ -44,12 +45,21 @@ describe("localInForce()", () => {
     assert.equal(auto.state, "warn");
     assert.match(
       auto.says,
-      /^none, so commands run without one, and can read keys .*: bwrap is not/,
+      /^none, so commands run without one, each after a question, and can read keys .*: bwrap is not/,
     );
     assert.match(auto.next ?? "", /bubblewrap/);
     const on = await localInForce(wanting("on"), missing);
     assert.equal(on.state, "fail");
     assert.match(on.says, /commands do not run/);
+  });
+
+  it("fails if there was a sandbox once", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "in-force-"));
+    mkdirSync(join(folder.path, "sandbox"));
+    writeFileSync(workedFile(folder.path), "");
+    const { state, says } = await localInForce({ ...wanting("auto"), data: folder.path }, missing);
+    assert.equal(state, "fail");
+    assert.match(says, /commands do not run/);
   });
 
   it("says which setting turned it off", async () => {
@@ -69,7 +79,7 @@ describe("localInForce()", () => {
     const script = `
       import { readdirSync } from "node:fs";
       import { localInForce } from ${JSON.stringify(module)};
-      void localInForce({ agent: { sandbox: "auto" } });
+      void localInForce({ agent: { sandbox: "auto" }, data: "/nowhere" });
       console.log(readdirSync(process.env.TMPDIR).length);
       process.exit();`;
     const env = { ...process.env, TMPDIR: folder.path };

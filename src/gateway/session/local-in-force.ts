@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
+
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import type { Config } from "../config/config.ts";
-import { problemOfMachine } from "./local-sandbox.ts";
+import { problemOfMachine, workedFile } from "./local-sandbox.ts";
 
 /** The sandbox of commands or plugins as `trunkline doctor` reports it. */
 export interface InForce {
@@ -25,7 +27,7 @@ const COMMANDS: Words = {
   off: "commands can do everything that you can, and can read keys of models from /proc",
   inForce: "own processes and network, secrets hidden, seccomp",
   without: {
-    auto: "commands run without one, and can read keys of models from /proc",
+    auto: "commands run without one, each after a question, and can read keys of models from /proc",
     on: "commands do not run",
   },
 };
@@ -43,10 +45,12 @@ export type TryOut = () => Promise<string | undefined>;
 
 /** Tests which protection commands of local sessions have. */
 export function localInForce(
-  { agent }: Pick<Config, "agent">,
+  { agent, data }: Pick<Config, "agent" | "data">,
   tryOut: TryOut = tryOutSandbox,
 ): Promise<InForce> {
-  return inForce(agent.sandbox, COMMANDS, tryOut);
+  // Where it has worked, commands are not run without it.
+  const isNeeded = agent.sandbox === "on" || existsSync(workedFile(data));
+  return inForce(agent.sandbox, COMMANDS, tryOut, isNeeded);
 }
 
 /** Tests which protection plugins with permissions have. */
@@ -54,13 +58,14 @@ export function pluginsInForce(
   { bus }: Pick<Config, "bus">,
   tryOut: TryOut = tryOutSandbox,
 ): Promise<InForce> {
-  return inForce(bus.sandbox, PLUGINS, tryOut);
+  return inForce(bus.sandbox, PLUGINS, tryOut, bus.sandbox === "on");
 }
 
 async function inForce(
   wanted: "auto" | "on" | "off",
   words: Words,
   tryOut: TryOut,
+  isNeeded: boolean,
 ): Promise<InForce> {
   const setting = `\`${words.setting}\``;
   if (wanted === "off") {
@@ -70,9 +75,9 @@ async function inForce(
   if (problem === undefined) {
     return { state: "ok", says: `in force: ${words.inForce} (${setting} is \`${wanted}\`)` };
   }
-  const state = wanted === "on" ? "fail" : "warn";
+  const [state, without] = isNeeded ? (["fail", "on"] as const) : (["warn", "auto"] as const);
   const next = remedyFor(problem, thisMachine());
-  return { state, says: `none, so ${words.without[wanted]}: ${problem}`, next };
+  return { state, says: `none, so ${words.without[without]}: ${problem}`, next };
 }
 
 export async function tryOutSandbox(): Promise<string | undefined> {

@@ -10,6 +10,7 @@ import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { CommandSandbox as Sandbox } from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import { topFolder } from "../../git/git-folder.ts";
 import type { FileView, Mount } from "../../sandbox/file-view.ts";
 import { toolchainsIn } from "../../sandbox/home-files.ts";
 import { listedVariables } from "../../sandbox/listed-variables.ts";
@@ -127,7 +128,7 @@ export class LocalSandbox implements CommandSandbox {
     // It may be on the machine of the editor, in whose terminal commands run then.
     const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
     if (isElsewhere && wanted === "auto") return undefined;
-    const works = join(config.data, "sandbox", "works");
+    const works = workedFile(config.data);
     try {
       const opened = await this.#start();
       writeFileSync(works, "", { mode: 0o600 });
@@ -196,17 +197,27 @@ export class LocalSandbox implements CommandSandbox {
     homes: ProjectHomes,
     folders: readonly string[],
     home: string,
-  ): Pick<FileView, "read" | "write" | "hide"> {
+  ): Pick<FileView, "read" | "write" | "also" | "hide"> {
     const { config, reloading } = this.#house;
     const { files } = config.agent;
     // The files too: they may be in a folder of the session.
     const own = ownPaths(config.data, reloading?.files, this.#env);
-    const hide = [...files.hide, ...own].flatMap((path) => [path, realPath(path)]);
     const isOwn = (path: string): boolean => own.some((it) => isInside(path, realPath(it)));
-    const tools = [...toolchainsIn(home), ...namedFiles(this.#env, home)].filter(existsSync);
+    const seen = (at: string, isWritable: boolean): Mount => {
+      return { at: homes.inRoot(at), from: homes.real(at), isWritable };
+    };
+    const tools = toolchainsIn(home).filter((path) => homes.follow(path) !== undefined);
+    const named = namedFiles(this.#env, home, (path) => homes.follow(path));
+    const read = [
+      ...[...files.show, ...tools, ...tops(folders, home)].map((path) => seen(path, false)),
+      ...named.map(({ at }) => seen(at, false)),
+    ].filter(({ from }) => !isOwn(from));
+    const write = [...this.#folders, ...files.write].map((path) => seen(path, true));
+    const hide = [...files.hide, ...own].flatMap((path) => [path, realPath(path)]);
     return {
-      read: [...files.show, ...tools].map((path) => homes.real(path)).filter((it) => !isOwn(it)),
-      write: [...folders, ...files.write.map((path) => homes.real(path))],
+      read: read.map(({ from }) => from),
+      write: write.map(({ from }) => from),
+      also: [...read, ...write].filter(({ at, from }) => at !== from),
       hide: [...new Set(hide)],
     };
   }
@@ -228,6 +239,11 @@ function missing(program: string, pack: string): TrunklineError {
   return new TrunklineError("unavailable", says);
 }
 
+/** The file that says that a sandbox has worked here. */
+export function workedFile(data: string): string {
+  return join(data, "sandbox", "works");
+}
+
 /** Why this machine can have no sandbox for commands. Throws if that cannot be told now. */
 export async function problemOfMachine(programs = sandboxPrograms): Promise<string | undefined> {
   const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
@@ -236,7 +252,7 @@ export async function problemOfMachine(programs = sandboxPrograms): Promise<stri
   process.once("exit", removeData);
   try {
     using egress = new EgressProxy({ allowHosts: [], setting: "" });
-    const files = { read: [], write: [], hide: [] };
+    const files = { read: [], write: [], also: [], hide: [] };
     const user = { ...userOf({ HOME: "/home/nobody" }), name: "nobody" };
     const home = join(realPath(data), "home");
     mkdirSync(home);
@@ -264,6 +280,14 @@ function unsafe(error: Error, wanted: "auto" | "on" | "off"): TrunklineError {
 function userOf(env: NodeJS.ProcessEnv): SandboxUser {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   return { name: env.USER || (uid === 0 ? "root" : "user"), uid, gid, home: realPath(homeOf(env)) };
+}
+
+/** The tops of the work trees that folders are in: what they need may be beside them. */
+function tops(folders: readonly string[], home: string): string[] {
+  return folders.flatMap((folder) => {
+    const top = topFolder(folder);
+    return top === undefined || isInside(home, top) ? [] : [top];
+  });
 }
 
 /** The folder that a home is for: the repository, in a work tree that was made for a session. */

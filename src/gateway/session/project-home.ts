@@ -1,19 +1,24 @@
 import { createHash } from "node:crypto";
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { isInside } from "../../base/file/path.ts";
+import { isInside, realPath } from "../../base/file/path.ts";
 
 /** The name of the file that says which folder a home belongs to. */
 const PROJECT = "project";
+
+/** Steps of a path, those of its links included. */
+const MOST_STEPS = 1_000;
 
 /**
  * The home folders that commands in the sandbox have, one for each project, with the caches of its tools.
@@ -45,17 +50,40 @@ export class ProjectHomes {
    */
   real(path: string): string {
     const written = this.#written();
+    const steps = stepsOf(path);
     let real = "/";
-    for (const step of path.split("/").filter((each) => each !== "")) {
-      const next = join(real, step);
+    for (let count = 0; steps.length > 0; count++) {
+      const next = join(real, steps.shift() ?? "");
       const isLink = lstatSync(next, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-      if (isLink && written.some((folder) => isInside(real, folder))) {
-        const why = `'${next}' is a link that a command may have made`;
-        throw new TrunklineError("unavailable", `'${path}' is not used: ${why}. Name its target.`);
+      if (!isLink) {
+        real = next;
+        continue;
       }
-      real = isLink ? realpathSync.native(next) : next;
+      if (count > MOST_STEPS || written.some((folder) => isInside(real, folder))) {
+        const why = `'${next}' is a link that a command may have made`;
+        throw new TrunklineError("unavailable", `'${path}' is not used: ${why}. Name its target`);
+      }
+      const target = readlinkSync(next);
+      steps.unshift(...stepsOf(target));
+      if (target.startsWith("/")) real = "/";
     }
     return real;
+  }
+
+  /** The same; undefined if it is not there, or must not be followed. */
+  follow(path: string): string | undefined {
+    try {
+      const real = this.real(path);
+      return existsSync(real) ? real : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The path without a link in the root, which sandboxes have, too. */
+  inRoot(path: string): string {
+    const [, first = "", ...rest] = path.split("/");
+    return join(realPath(`/${first}`), ...rest);
   }
 
   #noted(folder: string): string {
@@ -76,4 +104,8 @@ export class ProjectHomes {
       throw error;
     }
   }
+}
+
+function stepsOf(path: string): string[] {
+  return path.split("/").filter((step) => step !== "" && step !== ".");
 }

@@ -2,7 +2,9 @@ import type { Config } from "../../../gateway/config/config.ts";
 import type { Finding } from "../finding.ts";
 
 /** Whether commands of the built-in agent run in a sandbox, and plugins that have permissions. */
-export async function checkSandbox(config: Pick<Config, "agent" | "bus">): Promise<Finding[]> {
+export async function checkSandbox(
+  config: Pick<Config, "agent" | "bus" | "data">,
+): Promise<Finding[]> {
   const { localInForce, pluginsInForce, tryOutSandbox } =
     await import("../../../gateway/session/local-in-force.ts");
   // Both need the same of this machine.
