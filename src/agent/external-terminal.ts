@@ -4,6 +4,7 @@ import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "..
 import { loginPath } from "./command-environment.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
 import { harmlessVariables } from "./command-environment.ts";
+import type { Confinement } from "./files/command-sandbox.ts";
 
 /** Bytes of output that are kept, unless the agent sets outputByteLimit. */
 const USUAL_OUTPUT = 1024 * 1024;
@@ -14,11 +15,18 @@ export class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
   readonly #child: OwnedChild;
   readonly #kept: KeptOutput;
+  readonly #confinement: Confinement | undefined;
   readonly #ended: Promise<TerminalExit>;
   #exit: TerminalExit | undefined;
 
-  private constructor(child: OwnedChild, limit: number, heard: () => void) {
+  private constructor(
+    child: OwnedChild,
+    limit: number,
+    heard: () => void,
+    confinement: Confinement | undefined,
+  ) {
     this.#child = child;
+    this.#confinement = confinement;
     this.#kept = new KeptOutput(limit);
     child.stdin.end("\n");
     child.stdout.on("data", (bytes: Buffer) => {
@@ -34,6 +42,7 @@ export class ExternalTerminal implements Terminal {
     options: TerminalOptions & { readonly cwd: string },
     heard: () => void = () => {},
     confine: Confine = (program) => program,
+    confinement?: Confinement,
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const variables = harmlessVariables(process.env);
@@ -50,7 +59,7 @@ export class ExternalTerminal implements Terminal {
       cwd,
     };
     const child = await OwnedChild.start(confine(program));
-    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard);
+    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, confinement);
   }
 
   async output(): Promise<TerminalOutput> {
@@ -84,6 +93,12 @@ export class ExternalTerminal implements Terminal {
     const callOff = closeStreams(stdout);
     await closed;
     callOff();
+    if (this.#confinement !== undefined) {
+      await this.#confinement[Symbol.asyncDispose]();
+      this.#kept.add(
+        Buffer.from(this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("")),
+      );
+    }
     this.#exit = statusOf(exit);
     return this.#exit;
   }

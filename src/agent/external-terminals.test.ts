@@ -68,7 +68,8 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
         // Stands for a real one, and shows that the command went through it.
         confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
         refused: new Map(),
-        [Symbol.dispose]: () => {
+        notes: [],
+        [Symbol.asyncDispose]: async () => {
           count++;
         },
       }),

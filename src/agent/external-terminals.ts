@@ -41,7 +41,7 @@ export class ExternalTerminals {
     confinement?: Confinement,
   ): Promise<string> {
     if (this.#terminals.size >= MOST) {
-      confinement?.[Symbol.dispose]();
+      await confinement?.[Symbol.asyncDispose]();
       const why = `Cannot open a terminal: ${MOST} are open. Release one first.`;
       throw new TrunklineError("limit", why);
     }
@@ -101,10 +101,9 @@ export class ExternalTerminals {
       this.#refresh(id);
     };
     const { confine = this.#confine } = confinement ?? {};
-    const terminal = await ExternalTerminal.start(options, heard, confine);
+    const terminal = await ExternalTerminal.start(options, heard, confine, confinement);
     background(
       terminal.waitForExit().then(() => {
-        confinement?.[Symbol.dispose]();
         this.#refresh(terminal.terminalId);
       }),
       "Showing the end of a command",

@@ -32,6 +32,14 @@ export interface CommandSandboxOptions {
   readonly egress: EgressProxy;
 }
 
+/** Something mounted over the files that a command sees. */
+export interface Mount {
+  readonly at: string;
+  /** Nothing that a command can write. */
+  readonly from: string;
+  readonly isWritable: boolean;
+}
+
 export const FILTER = "filter.bpf";
 const FILTER_FD = "9";
 /** Opens the filter, and executes the remaining arguments. */
@@ -93,10 +101,13 @@ export class CommandSandbox implements AsyncDisposable {
   }
 
   /** How to start a program in the sandbox. Its environment is passed on unchanged. */
-  wrap({ command, args, env, cwd }: Program): Program {
+  wrap({ command, args, env, cwd }: Program, mounts: readonly Mount[] = []): Program {
     const { bwrap } = this.#options;
     const [folder = cwd] = existing(cwd);
-    const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
+    const more = mounts
+      .toSorted((one, other) => (one.at < other.at ? -1 : 1))
+      .flatMap(({ at, from, isWritable }) => [isWritable ? "--bind" : "--ro-bind", from, at]);
+    const inside = [bwrap, ...this.#arguments(env), ...more, "--chdir", folder, "--", command, ...args];
     return {
       ...startIn(this.#folder, this.#network.enter, inside),
       env: { ...env, ...this.#network.variables, TMPDIR: "/tmp" },

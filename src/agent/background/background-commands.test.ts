@@ -184,7 +184,8 @@ describe("a command in the background of a sandbox", () => {
         return {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
-          [Symbol.dispose]: () => asks.pop(),
+          notes: [],
+          [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },
       [Symbol.asyncDispose]: async () => assert.equal(asks.length, 0, "left before the command"),

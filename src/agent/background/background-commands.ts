@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import type { AgentIdentity } from "../command-environment.ts";
-import type { Confinement } from "../files/command-sandbox.ts";
+import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { readBounded } from "../files/read-bounded.ts";
 import { endText, startLine } from "../files/run-line.ts";
 import type { Consent, ToolWork } from "../tools/agent-tool.ts";
@@ -32,7 +32,7 @@ export class BackgroundCommand {
   readonly over: Promise<void>;
   readonly #output = new RecentText(MOST_OUTPUT);
   readonly #stopper = new Stopper();
-  readonly #refused: ReadonlyMap<string, string>;
+  readonly #confinement: Confinement | undefined;
   readonly #told = new Set<string>();
   #end: string | undefined;
   #heard = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ export class BackgroundCommand {
   constructor(id: string, line: BackgroundLine, started: ReturnType<typeof startLine>) {
     this.id = id;
     this.line = line.line;
-    this.#refused = line.confinement?.refused ?? new Map();
+    this.#confinement = line.confinement;
     this.over = this.#follow(started);
   }
 
@@ -53,11 +53,11 @@ export class BackgroundCommand {
     return this.#end ?? "running";
   }
 
-  /** What it wrote since the last call, and the connections that it was refused. */
+  /** What it wrote since the last call, and what the sandbox kept it from. */
   take(): string {
-    const refused = [...this.#refused].filter(([host]) => !this.#told.has(host));
-    for (const [host] of refused) this.#told.add(host);
-    const notes = refused.map(([, why]) => `The sandbox refused a connection: ${why}.`);
+    const all = this.#confinement === undefined ? [] : confinementNotes(this.#confinement);
+    const notes = all.filter((note) => !this.#told.has(note));
+    for (const note of notes) this.#told.add(note);
     return [this.#output.take().trimEnd(), ...notes].filter((text) => text !== "").join("\n");
   }
 
@@ -80,6 +80,7 @@ export class BackgroundCommand {
   }
 
   async #follow(started: ReturnType<typeof startLine>): Promise<void> {
+    let end: string;
     try {
       const { child, problems } = await started;
       const { exit } = await readBounded(child, {
@@ -88,10 +89,12 @@ export class BackgroundCommand {
         heard: (_, text) => this.#hear(text),
       });
       this.#hear(problems.join("\n"));
-      this.#end = endText(exit);
+      end = endText(exit);
     } catch (error) {
-      this.#end = this.#stopper.reason === undefined ? (error as Error).message : "stopped";
+      end = this.#stopper.reason === undefined ? (error as Error).message : "stopped";
     }
+    await this.#confinement?.[Symbol.asyncDispose]();
+    this.#end = end;
     this.#heard.resolve();
   }
 
@@ -149,22 +152,16 @@ export class BackgroundCommands implements AsyncDisposable {
   /** Throws "limit" if as many run as may. */
   start(line: BackgroundLine): BackgroundCommand {
     const running = this.all.filter(({ end }) => end === undefined);
-    try {
-      if (this.#isOver) throw new TrunklineError("closed", "The session is over.");
-      if (running.length >= MOST_RUNNING) {
-        const ids = running.map(({ id }) => id).join(", ");
-        const says = `Cannot start another command in the background: ${MOST_RUNNING} are running`;
-        throw new TrunklineError("limit", `${says} (${ids}). Stop one first.`);
-      }
-    } catch (error) {
-      line.confinement?.[Symbol.dispose]();
-      throw error;
+    if (this.#isOver) throw new TrunklineError("closed", "The session is over.");
+    if (running.length >= MOST_RUNNING) {
+      const ids = running.map(({ id }) => id).join(", ");
+      const says = `Cannot start another command in the background: ${MOST_RUNNING} are running`;
+      throw new TrunklineError("limit", `${says} (${ids}). Stop one first.`);
     }
     const id = String(++this.#last);
     const started = startLine({ ...line, confine: line.confinement?.confine });
     const command = new BackgroundCommand(id, line, started);
     this.#commands.set(id, command);
-    command.over.finally(() => line.confinement?.[Symbol.dispose]()).catch(() => {});
     this.#forget();
     return command;
   }

@@ -28,7 +28,10 @@ export async function startInBackground(
   const confinement = isOutside
     ? undefined
     : await work.sandbox?.enter((host) => questions.ask(host));
+  await using unused = new AsyncDisposableStack();
+  unused.use(confinement);
   const command = background.start({ line, cwd, identity, confinement });
+  unused.move();
   await command.news(FIRST_OUTPUT, work.stop);
   const more =
     command.end === undefined

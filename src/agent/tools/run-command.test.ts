@@ -51,7 +51,8 @@ describe("run_command in a sandbox", () => {
       enter: async (ask) => ({
         confine: confine(ask),
         refused: new Map(),
-        [Symbol.dispose]: () => {},
+        notes: [],
+        [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},
     });

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { recordingChanges } from "../files/command-changes.ts";
-import type { Confinement } from "../files/command-sandbox.ts";
+import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { fencedEnd, fenced } from "./shown-content.ts";
@@ -123,7 +123,7 @@ async function runVisibly(
 ): Promise<LineEnd> {
   const questions = new HostQuestions(work.allow);
   const asks = (host: string): Promise<boolean> => questions.ask(host);
-  using confinement = isOutside ? undefined : await work.sandbox?.enter(asks);
+  await using confinement = isOutside ? undefined : await work.sandbox?.enter(asks);
   const { terminal } = work.client;
   // A terminal of the editor is outside of the sandbox.
   if (confinement === undefined && terminal !== undefined) {
@@ -140,6 +140,7 @@ async function runVisibly(
     shownAt = now;
     work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
   });
+  await confinement?.[Symbol.asyncDispose]();
   const ran = confinement === undefined ? ended : explained(ended, confinement, work);
   await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
   return ran;
@@ -150,8 +151,8 @@ const SIGNS =
   /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon|failed to sign|could not read username|resource busy/i;
 
 /** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
-function explained(ended: LineEnd, { refused }: Confinement, work: ToolWork): LineEnd {
-  const notes = Array.from(refused.values(), (why) => `The sandbox refused a connection: ${why}.`);
+function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): LineEnd {
+  const notes = confinementNotes(confinement);
   if (!ended.isOk && notes.length === 0 && SIGNS.test(ended.output)) {
     const next =
       work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";

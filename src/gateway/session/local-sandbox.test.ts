@@ -31,7 +31,7 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
       const house = new House(config, { files: paths, load: async () => config });
       const env = { PATH: process.env.PATH, HOME: home.path, ...named.env };
       await using sandbox = new LocalSandbox(house, [project], env);
-      using inside = await sandbox.enter(async () => false);
+      await using inside = await sandbox.enter(async () => false);
       const shell = { command: "/bin/sh", args: ["-c", SCRIPT], env, cwd: project };
       const { command = "", args = [], ...options } = inside?.confine(shell) ?? {};
       const { stdout } = await promisify(execFile)(command, args, options);

@@ -3,16 +3,17 @@ import { join, resolve } from "node:path";
 
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Confine } from "../../base/process/child-process.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
+import { ShadowGit } from "../../git/shadow/shadow-git.ts";
 import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
 import { ownPaths } from "../config/locations.ts";
 import type { House } from "../house.ts";
-import { gitRules } from "./git-rules.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
 
@@ -26,6 +27,7 @@ interface Visit {
 /** The open sandbox of a session, and its proxy. */
 interface Opened extends AsyncDisposable {
   readonly sandbox: Sandbox;
+  readonly git: ShadowGit;
 }
 
 /** Turns off telemetry and update checks: a person would be asked about each connection. */
@@ -61,20 +63,22 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   async enter(ask: AskHost): Promise<Confinement | undefined> {
-    const { sandbox } = (await this.#opened.get()) ?? {};
-    if (sandbox === undefined) return undefined;
+    const opened = await this.#opened.get();
+    if (opened === undefined) return undefined;
+    const { sandbox } = opened;
+    const git = await opened.git.enter();
     const visit: Visit = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
-    return {
-      refused: visit.refused,
-      confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
-        const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
-        return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
-      },
-      [Symbol.dispose]: () => {
-        this.#visits.delete(visit);
-      },
+    const confine: Confine = ({ command, args = [], env, cwd = "/", ...rest }) => {
+      const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
+      return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }, git.mounts) };
     };
+    const notes: string[] = [];
+    const end = new Lazy(async () => {
+      this.#visits.delete(visit);
+      notes.push(...(await git.end(confine)));
+    });
+    return { refused: visit.refused, notes, confine, [Symbol.asyncDispose]: () => end.get() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,15 +112,15 @@ export class LocalSandbox implements CommandSandbox {
     const problem = problemWith(this.#folders);
     if (problem !== undefined) throw new TrunklineError("unavailable", problem);
     const { bwrap, nsenter } = sandboxPrograms();
-    // Read before any command can change it.
-    const git = this.#folders.map(gitRules);
     await using opening = new AsyncDisposableStack();
     const egress = opening.use(this.#egress());
-    const files = (): FileRules => this.#files(git);
-    const data = join(this.#house.config.data, "sandbox");
+    const files = (): FileRules => this.#files();
+    const { data: own } = this.#house.config;
+    const data = join(own, "sandbox");
+    const git = new ShadowGit(join(own, "git"), this.#folders);
     const sandbox = opening.use(await Sandbox.open({ data, bwrap, nsenter, files, egress }));
     const open = opening.move();
-    return { sandbox, [Symbol.asyncDispose]: () => open.disposeAsync() };
+    return { sandbox, git, [Symbol.asyncDispose]: () => open.disposeAsync() };
   }
 
   #egress(): EgressProxy {
@@ -146,20 +150,15 @@ export class LocalSandbox implements CommandSandbox {
     }
   }
 
-  #files(git: readonly ReturnType<typeof gitRules>[]): FileRules {
+  #files(): FileRules {
     const { config, reloading } = this.#house;
     const { agent, data } = config;
     const home = homeRules(homeOf(this.#env), this.#env);
     // The files too: they may be in a folder of the session.
     const own = ownPaths(data, reloading?.files, this.#env);
     return {
-      write: [
-        ...home.write,
-        ...git.flatMap(({ write }) => write),
-        ...agent.files.write,
-        ...this.#folders,
-      ],
-      keep: [...home.keep, ...git.flatMap(({ keep }) => keep)],
+      write: [...home.write, ...agent.files.write, ...this.#folders],
+      keep: home.keep,
       hide: [...home.hide, ...agent.files.hide, ...own],
       show: [...home.show, ...agent.files.show],
     };

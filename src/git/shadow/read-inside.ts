@@ -1,0 +1,134 @@
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Confine } from "../../base/process/child-process.ts";
+import { runProgram } from "../run-program.ts";
+import { ID } from "./refs.ts";
+import type { Shadow } from "./shadow-folder.ts";
+
+/** What a command has left in its git folder, as the git inside says: nothing of it is trusted. */
+export interface Inside {
+  readonly refs: ReadonlyMap<string, string>;
+  readonly symbolic: ReadonlySet<string>;
+  /** Lines of reflogs: of the stash, and those that were added to that of HEAD. */
+  readonly stash: readonly LogLine[];
+  readonly log: readonly LogLine[];
+  readonly config: ReadonlyMap<string, string>;
+  /** The new objects. */
+  readonly pack: string;
+}
+
+/** A line of a reflog. */
+export interface LogLine {
+  readonly id: string;
+  readonly message: string;
+}
+
+const PACK = "trunkline.pack";
+/** Bytes of text, milliseconds, and entries of its git folder. */
+const [MOST_TEXT, TIMEOUT, MOST_ENTRIES] = [64 * 1024 * 1024, 120_000, 200_000];
+
+/**
+ * Runs in the sandbox, where a folder that is not trusted belongs. Its input are the ids that are needed,
+ * and with a "^" those that are known.
+ */
+const SCRIPT = `export GIT_DIR="$1"
+cd "$GIT_DIR" || exit
+git for-each-ref --format='%(objectname) %(refname) %(symref)'
+printf '\\0'
+cat "$2/logs/refs/stash" 2>/dev/null
+printf '\\0'
+tail -c "+$3" logs/HEAD 2>/dev/null
+printf '\\0'
+git config --file "$2/config" --no-includes --list -z
+{
+  cat
+  git for-each-ref --format='%(objectname)'
+  git rev-parse --verify --quiet HEAD
+  cat MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD ORIG_HEAD 2>/dev/null
+  cut -d ' ' -f 2 "$2/logs/refs/stash" 2>/dev/null
+  tail -c "+$3" logs/HEAD 2>/dev/null | cut -d ' ' -f 2
+} | git cat-file --batch-check='%(rest)%(objectname)' | grep -v ' missing$' |
+  git pack-objects --revs --stdout -q >"$2/${PACK}"
+`;
+
+/** Throws where the git folder cannot be read, with words for the model. */
+export async function readInside(
+  shadow: Shadow,
+  confine: Confine,
+  ids: { readonly known: Iterable<string>; readonly needed: Iterable<string> },
+): Promise<Inside> {
+  requireFiles(shadow);
+  const { gitDir, commonDir } = shadow.repository;
+  const input = [
+    ...Array.from(new Set(ids.known), (id) => `${id} ^\n`),
+    ...Array.from(new Set(ids.needed), (id) => `${id}\n`),
+  ].join("");
+  const env = { PATH: process.env.PATH, LC_ALL: "C", ...UNCONFIGURED };
+  const args = ["-c", SCRIPT, "sh", gitDir, commonDir, String(shadow.logSize + 1)];
+  const inside = confine({ command: "/bin/sh", args, env, cwd: "/" });
+  const { stdout } = await runProgram({
+    ...{ command: inside.command, args: inside.args ?? [], env: inside.env, input },
+    ...{ cwd: inside.cwd ?? "/", timeout: TIMEOUT, maxOutput: MOST_TEXT },
+  });
+  const [refs = "", stash = "", log = "", ...config] = stdout.toString("utf8").split("\0");
+  return {
+    ...parseRefs(refs),
+    stash: parseLog(stash),
+    log: parseLog(log),
+    config: new Map(config.filter(Boolean).map(keyAndValue)),
+    pack: join(shadow.common, PACK),
+  };
+}
+
+const UNCONFIGURED = {
+  HOME: "/nonexistent",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_GLOBAL: "/dev/null",
+};
+
+/** A pipe would make the git inside wait for ever. */
+function requireFiles({ common, own }: Shadow): void {
+  const queue = own === common ? [common] : [common, own];
+  for (let count = 0; count < queue.length; count++) {
+    const at = queue[count] ?? "";
+    const stats = lstatSync(at);
+    if (count > MOST_ENTRIES) throw new Error("it has too many files in its git folder");
+    if (stats.isDirectory()) queue.push(...readdirSync(at).map((name) => join(at, name)));
+    else if (!stats.isFile() && !stats.isSymbolicLink()) {
+      throw new Error("it has left a pipe or the like in its git folder");
+    }
+  }
+}
+
+function parseRefs(text: string): Pick<Inside, "refs" | "symbolic"> {
+  const refs = new Map<string, string>();
+  const symbolic = new Set<string>();
+  for (const line of text.split("\n")) {
+    const [id = "", name = "", target = ""] = line.split(" ");
+    if (!ID.test(id)) continue;
+    if (target === "") refs.set(name, id);
+    else symbolic.add(name);
+  }
+  return { refs, symbolic };
+}
+
+/** `OLD NEW NAME <EMAIL> TIME ZONE<TAB>MESSAGE` */
+export function parseLog(text: string): LogLine[] {
+  return text.split("\n").flatMap((line) => {
+    const [, id = "", message = ""] =
+      /^[0-9a-f]{40} ([0-9a-f]{40}) [^\t]*(?:\t(.*))?$/.exec(line) ?? [];
+    return id === "" ? [] : [{ id, message: plainMessage(message) }];
+  });
+}
+
+const LONGEST_MESSAGE = 1_000;
+
+function plainMessage(message: string): string {
+  return message.replaceAll(/\p{Cc}/gu, " ").slice(0, LONGEST_MESSAGE);
+}
+
+function keyAndValue(entry: string): [string, string] {
+  const end = entry.indexOf("\n");
+  return end < 0 ? [entry, "true"] : [entry.slice(0, end), entry.slice(end + 1)];
+}
