@@ -69,6 +69,7 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
         confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
         refused: new Map(),
         notes: [],
+        limits: [],
         [Symbol.asyncDispose]: async () => {
           count++;
         },

@@ -185,6 +185,7 @@ describe("a command in the background of a sandbox", () => {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
           notes: [],
+          limits: [],
           [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },

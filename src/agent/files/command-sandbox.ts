@@ -21,6 +21,8 @@ export interface Confinement extends AsyncDisposable {
   readonly refused: ReadonlyMap<string, string>;
   /** What was not taken over when it had ended, in words. */
   readonly notes: readonly string[];
+  /** What may be why it failed, in words. */
+  readonly limits: readonly string[];
 }
 
 /** Opens the sandbox for the commands of a session that works in these folders. */

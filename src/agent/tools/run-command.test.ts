@@ -52,6 +52,7 @@ describe("run_command in a sandbox", () => {
         confine: confine(ask),
         refused: new Map(),
         notes: [],
+        limits: [],
         [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},

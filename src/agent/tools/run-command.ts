@@ -153,6 +153,9 @@ const SIGNS =
 /** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
 function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): LineEnd {
   const notes = confinementNotes(confinement);
+  if (!ended.isOk && SIGNS.test(ended.output)) {
+    notes.push(...confinement.limits.map((limit) => `Git: ${limit}.`));
+  }
   if (!ended.isOk && notes.length === 0 && SIGNS.test(ended.output)) {
     const next =
       work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";

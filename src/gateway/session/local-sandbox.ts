@@ -3,12 +3,16 @@ import { join, resolve } from "node:path";
 
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Confine } from "../../base/process/child-process.ts";
+import type { ChildOptions, Confine } from "../../base/process/child-process.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { ShadowGit } from "../../git/shadow/shadow-git.ts";
-import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command-sandbox.ts";
+import {
+  CommandSandbox as Sandbox,
+  type FileRules,
+  type Mount,
+} from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
@@ -69,16 +73,21 @@ export class LocalSandbox implements CommandSandbox {
     const git = await opened.git.enter();
     const visit: Visit = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
-    const confine: Confine = ({ command, args = [], env, cwd = "/", ...rest }) => {
-      const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
-      return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }, git.mounts) };
-    };
+    const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
     const notes: string[] = [];
     const end = new Lazy(async () => {
       this.#visits.delete(visit);
-      notes.push(...(await git.end(confine)));
+      notes.push(...(await git.end()));
     });
-    return { refused: visit.refused, notes, confine, [Symbol.asyncDispose]: () => end.get() };
+    const { limits } = git;
+    const { refused } = visit;
+    return { refused, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
+  }
+
+  #wrap(sandbox: Sandbox, program: ChildOptions, mounts: readonly Mount[]): ChildOptions {
+    const { command, args = [], env, cwd = "/", ...rest } = program;
+    const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
+    return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }, mounts) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,8 +126,12 @@ export class LocalSandbox implements CommandSandbox {
     const files = (): FileRules => this.#files();
     const { data: own } = this.#house.config;
     const data = join(own, "sandbox");
-    const git = new ShadowGit(join(own, "git"), this.#folders);
     const sandbox = opening.use(await Sandbox.open({ data, bwrap, nsenter, files, egress }));
+    const git = await ShadowGit.open({
+      data: join(own, "git"),
+      folders: this.#folders,
+      confine: (program, mounts) => this.#wrap(sandbox, program, mounts),
+    });
     const open = opening.move();
     return { sandbox, git, [Symbol.asyncDispose]: () => open.disposeAsync() };
   }

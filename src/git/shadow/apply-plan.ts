@@ -1,15 +1,22 @@
-import { linkSync, renameSync } from "node:fs";
-import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import {
+  appendFileSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../git.ts";
 import { formatIndex, parseIndex } from "../index-entries.ts";
+import { checkedOutElsewhere, fileIn, MOST_INDEX, textIn } from "./git-files.ts";
 import { mergeIndex } from "./merge-index.ts";
 import { type LogLine, parseLog } from "./read-inside.ts";
 import { ID, readRefs, ZERO } from "./refs.ts";
-import { fileIn } from "./shadow-folder.ts";
 
 /** A ref, and what a command made of it. Zeros stand for a ref that is not there. */
 export interface RefChange {
@@ -26,99 +33,129 @@ export interface Plan {
   readonly refs: readonly RefChange[];
   /** The contents of HEAD. */
   readonly head?: { readonly old: string; readonly new: string };
-  /** For reflogs. */
-  readonly message: string;
+  /** New lines of HEAD's reflog. */
+  readonly log: readonly LogLine[];
   readonly stash: { readonly dropped: readonly string[]; readonly added: readonly LogLine[] };
-  /** Contents as bytes, one character each; null for a file that is to be removed. */
+  /** Contents as bytes, one character each; null where there is no file. */
   readonly files: Readonly<Record<string, { old: string | null; new: string | null }>>;
-  /** Folders of operations that were finished. */
+  /** Values of keys; null for a section that is removed. */
+  readonly settings: readonly (readonly [string, string | null])[];
+  /** Operations of the person that were finished. */
   readonly finished: readonly string[];
   readonly hasIndex: boolean;
   /** Refs that keep the new objects until this is done. */
   readonly incoming: readonly string[];
+  /** Nothing is moved: the commits are only kept. */
+  readonly isKeptOnly: boolean;
 }
 
+/** The folder of a plan, beside the shadow that it is about. */
+export const PLAN = "plan";
 const ATTEMPTS = 5;
 /** Milliseconds to wait for another git that has the index locked. */
 const LOCKED = 10_000;
-const INDEX = { most: 1024 * 1024 * 1024 };
 
-/** Applies a plan. Returns what was not changed, in words. */
-export async function applyPlan(plan: Plan, folder: string): Promise<string[]> {
-  const { gitDir, commonDir, message } = plan;
+/** Does what is planned, or the rest of it. Returns what was not changed, in words. */
+export async function applyPlan(work: string): Promise<string[]> {
+  const folder = join(work, PLAN);
+  const plan = JSON.parse(textIn(folder, "plan.json") ?? "") as Plan;
+  const { gitDir, commonDir } = plan;
   const git = new Git(plan.top);
   const notes: string[] = [];
-  const lock = plan.hasIndex ? await takeLock(gitDir) : undefined;
-  try {
-    const { refused, words } = await moveRefs(git, plan);
-    notes.push(...words);
-    const isHeadMoved = await moveHead(git, plan, refused, notes);
-    if (!isHeadMoved) {
-      for (const [name, { old, new: content }] of Object.entries(plan.files)) {
-        const now = fileIn(gitDir, name)?.toString("latin1") ?? null;
-        if (now === old) await putFile(gitDir, name, content);
-      }
-      for (const name of plan.finished)
-        await rm(join(gitDir, name), { recursive: true, force: true });
+  await removeLock(gitDir);
+  await using lock = plan.hasIndex && !plan.isKeptOnly ? await takeLock(gitDir) : undefined;
+  const refused = await moveRefs(git, plan, notes);
+  if (!plan.isKeptOnly && (await moveHead(git, plan, refused, notes))) {
+    for (const [name, file] of Object.entries(plan.files)) {
+      const now = fileIn(gitDir, name)?.toString("latin1") ?? null;
+      if (now === file.old) putFile(gitDir, name, file.new);
     }
-    await changeStash(git, commonDir, plan.stash);
-    if (lock !== undefined && !isHeadMoved) {
-      const of = async (name: string) =>
-        parseIndex(await readFile(join(folder, name)).catch(() => undefined));
-      const current = parseIndex(fileIn(gitDir, "index", INDEX.most));
-      const merged = mergeIndex(current, await of("base.index"), await of("after.index"));
+    for (const name of plan.finished) rmSync(join(gitDir, name), { recursive: true, force: true });
+    for (const [key, value] of plan.settings) {
+      const change = value === null ? ["--remove-section", key] : [key, value];
+      // A section may be gone already.
+      await git.run(["config", "--local", ...change], { mode: "write", accepts: [0, 128] });
+    }
+    if (lock !== undefined) {
+      const index = (at: string, name: string) => parseIndex(fileIn(at, name, MOST_INDEX));
+      const [current, base] = [index(gitDir, "index"), index(work, "base.index")];
+      const merged = mergeIndex(current, base, index(folder, "index"));
       for (const [path, why] of merged.refused) notes.push(`'${path}' is not staged: ${why}`);
-      if (merged.isChanged) await lock.replace(formatIndex(merged.entries.values()));
+      if (merged.isChanged) lock.replace(formatIndex(merged.entries.values()));
     }
-    void message;
-    return notes;
-  } finally {
-    await lock?.release();
   }
+  await changeStash(git, commonDir, plan.stash);
+  rmSync(folder, { recursive: true, force: true });
+  return notes;
 }
 
-/** The lock of the index, as git takes it. */
-async function takeLock(gitDir: string) {
+interface IndexLock extends AsyncDisposable {
+  replace(index: Buffer): void;
+}
+
+const MARK = "index.trunkline-";
+
+/** Takes the lock of the index, as git does. */
+async function takeLock(gitDir: string): Promise<IndexLock> {
   const lock = join(gitDir, "index.lock");
-  const file = join(gitDir, `index.trunkline-${process.pid}`);
-  await writeFile(file, "");
+  const file = join(gitDir, `${MARK}${process.pid}-${crypto.randomUUID()}`);
+  writeFileSync(file, "");
   const giveUp = performance.now() + LOCKED;
   for (;;) {
     try {
-      // A link can be made by one only, and the file behind it tells whose lock it is.
+      // Only one can make a link, and the file that it leads to tells whose lock it is.
       linkSync(file, lock);
       break;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || performance.now() > giveUp) {
-        await rm(file, { force: true });
-        throw new TrunklineError("conflict", `another git holds '${lock}'`, { cause: error });
+      if ((error as NodeJS.ErrnoException).code === "EEXIST" && performance.now() < giveUp) {
+        await delay(20);
+        continue;
       }
-      await delay(20);
+      rmSync(file, { force: true });
+      const next = "If no git is running, delete that file";
+      const says = `Cannot lock the index: '${lock}' is there. ${next}`;
+      throw new TrunklineError("conflict", says, { cause: error });
     }
   }
-  let isOver = false;
   return {
-    async replace(index: Buffer): Promise<void> {
-      {
-        await using handle = await open(file, "w");
-        await handle.writeFile(index);
-        await handle.sync();
-      }
+    replace: (index) => {
+      writeFileSync(file, index, { flush: true });
       renameSync(lock, join(gitDir, "index"));
-      isOver = true;
     },
-    async release(): Promise<void> {
-      if (!isOver) await rm(lock, { force: true });
-      await rm(file, { force: true });
+    [Symbol.asyncDispose]: async () => {
+      if (isSameFile(file, lock)) rmSync(lock);
+      rmSync(file, { force: true });
     },
   };
 }
 
+/** Removes the lock that a process of ours left that was killed. */
+async function removeLock(gitDir: string): Promise<void> {
+  for (const name of readdirSync(gitDir).filter((each) => each.startsWith(MARK))) {
+    if (isAlive(Number.parseInt(name.slice(MARK.length), 10))) continue;
+    const [file, lock] = [join(gitDir, name), join(gitDir, "index.lock")];
+    if (isSameFile(file, lock)) rmSync(lock);
+    rmSync(file, { force: true });
+  }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => lstatSync(path, { throwIfNoEntry: false }));
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
 /** Moves refs that nobody else has moved. Commits for the others are kept under refs of ours. */
-async function moveRefs(
-  git: Git,
-  { commonDir, refs, incoming, message }: Plan,
-): Promise<{ refused: Set<string>; words: string[] }> {
+async function moveRefs(git: Git, plan: Plan, notes: string[]): Promise<Set<string>> {
+  const { gitDir, commonDir, refs, incoming, log, isKeptOnly } = plan;
+  const elsewhere = checkedOutElsewhere(gitDir, commonDir);
   for (let attempt = 1; ; attempt++) {
     const current = readRefs(commonDir);
     const refused = new Set<string>();
@@ -126,58 +163,85 @@ async function moveRefs(
     for (const { name, old, new: id } of refs) {
       const now = current.ids.get(name) ?? ZERO;
       if (now === id) continue;
-      if (now === old && !current.symbolic.has(name)) {
+      const why = isKeptOnly
+        ? "is not moved"
+        : elsewhere.has(name)
+          ? "is checked out in another work tree, and is not moved"
+          : now !== old || current.symbolic.has(name)
+            ? "was moved by somebody else meanwhile, and stays there"
+            : undefined;
+      if (why === undefined) {
         lines.push(id === ZERO ? `delete ${name}\0${old}\0` : `update ${name}\0${id}\0${old}\0`);
         continue;
       }
       refused.add(name);
       const kept = `refs/trunkline/kept/${name.slice("refs/".length)}/${id.slice(0, 12)}`;
-      const where = id === ZERO ? "" : `: the command's commit is kept as ${kept}`;
-      words.push(`'${name}' was moved by somebody else meanwhile, and stays there${where}`);
+      const where = id === ZERO ? "" : `: what the command made of it is kept as ${kept}`;
+      words.push(`'${name}' ${why}${where}`);
       if (id !== ZERO && !current.ids.has(kept)) lines.push(`create ${kept}\0${id}\0`);
     }
-    lines.push(
-      ...incoming.filter((name) => current.ids.has(name)).map((name) => `delete ${name}\0\0`),
-    );
-    if (lines.length === 0) return { refused, words };
+    const left = incoming.filter((name) => current.ids.has(name));
+    lines.push(...left.map((name) => `delete ${name}\0\0`));
     try {
-      const input = Buffer.from(lines.join(""));
-      await git.run(["update-ref", "-m", message, "--stdin", "-z"], { mode: "files", input });
-      return { refused, words };
+      if (lines.length > 0) {
+        if (attempt === 1 && !isKeptOnly) extendLog(plan);
+        const args = ["update-ref", "-m", messageOf(log), "--stdin", "-z"];
+        await git.run(args, { mode: "files", input: Buffer.from(lines.join("")) });
+      }
+      notes.push(...words);
+      return refused;
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
     }
   }
 }
 
-/** Returns whether somebody else has moved HEAD, or the branch that it names. */
+function messageOf(log: readonly LogLine[]): string {
+  return log.at(-1)?.message || "trunkline: a command";
+}
+
+/** Adds the steps before the last one to HEAD's reflog: what was undone can be found in it. */
+function extendLog({ gitDir, log }: Plan): void {
+  const known = fileIn(gitDir, "logs/HEAD", MOST_INDEX)?.toString("utf8");
+  if (known === undefined) return;
+  const lines = log
+    .slice(0, -1)
+    .map(({ old, id, who, message }) => `${old} ${id} ${who}\t${message}\n`);
+  const added = lines.filter((line) => !known.includes(line)).join("");
+  if (added !== "") appendFileSync(join(gitDir, "logs/HEAD"), added);
+}
+
+/** Returns whether HEAD is where the command left it. */
 async function moveHead(
   git: Git,
-  { gitDir, head, message }: Plan,
+  { gitDir, head, log }: Plan,
   refused: ReadonlySet<string>,
   notes: string[],
 ): Promise<boolean> {
-  const now = fileIn(gitDir, "HEAD")?.toString("utf8").trim() ?? "";
-  const branch = (text: string): string => text.replace(/^ref: /, "");
-  if (refused.has(branch(head?.new ?? now))) return true;
-  if (head === undefined || now === head.new) return false;
+  const now = textIn(gitDir, "HEAD")?.trim() ?? "";
+  const branchOf = (text: string): string => text.replace(/^ref: /, "");
+  if (refused.has(branchOf(head?.new ?? now))) return false;
+  if (head === undefined || now === head.new) return true;
   if (now !== head.old) {
     notes.push("HEAD was moved by somebody else meanwhile, and stays there");
-    return true;
+    return false;
   }
-  if (ID.test(head.new)) {
-    await git.run(["update-ref", "--no-deref", "-m", message, "HEAD", head.new], { mode: "files" });
-  } else {
-    await git.run(["symbolic-ref", "-m", message, "HEAD", branch(head.new)], { mode: "files" });
-  }
-  return false;
+  const message = ["-m", messageOf(log)];
+  const args = ID.test(head.new)
+    ? ["update-ref", "--no-deref", ...message, "HEAD", head.new]
+    : ["symbolic-ref", ...message, "HEAD", branchOf(head.new)];
+  await git.run(args, { mode: "files" });
+  return true;
 }
 
-async function putFile(gitDir: string, name: string, content: string | null): Promise<void> {
+function putFile(gitDir: string, name: string, content: string | null): void {
   const path = join(gitDir, name);
-  if (content === null) return rm(path, { force: true });
-  await writeFile(`${path}.trunkline`, Buffer.from(content, "latin1"));
-  await rename(`${path}.trunkline`, path);
+  if (content === null) {
+    rmSync(path, { force: true });
+    return;
+  }
+  writeFileSync(`${path}.trunkline`, Buffer.from(content, "latin1"));
+  renameSync(`${path}.trunkline`, path);
 }
 
 async function changeStash(
@@ -185,8 +249,7 @@ async function changeStash(
   commonDir: string,
   { dropped, added }: Plan["stash"],
 ): Promise<void> {
-  const list = (): LogLine[] =>
-    parseLog(fileIn(commonDir, "logs/refs/stash")?.toString("utf8") ?? "").toReversed();
+  const list = (): LogLine[] => parseLog(textIn(commonDir, "logs/refs/stash") ?? "").toReversed();
   for (const id of dropped) {
     const at = list().findIndex((line) => line.id === id);
     if (at < 0) continue;

@@ -1,9 +1,10 @@
-import { existsSync, lstatSync, readdirSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, realpathSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { commonDirOf, topFolder } from "../git-folder.ts";
-import { isFolder } from "./shadow-folder.ts";
+import { isFolder } from "./git-files.ts";
 
 /** A repository that a session works in. */
 export interface KnownRepository {
@@ -11,8 +12,8 @@ export interface KnownRepository {
   readonly top: string;
   readonly gitDir: string;
   readonly commonDir: string;
-  /** What its `.git` says, if that is a file. */
-  readonly pointer: Buffer | undefined;
+  /** What its `.git` says, if that is a file; bytes, one character each. */
+  readonly pointer?: string | undefined;
   /** Why commands can only read it. */
   readonly problem: string | undefined;
 }
@@ -26,7 +27,7 @@ export function repositoryAt(top: string): KnownRepository | undefined {
   const path = join(top, ".git");
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
-  const unclear = (problem: string, pointer?: Buffer): KnownRepository => ({
+  const unclear = (problem: string, pointer?: string): KnownRepository => ({
     ...{ top, gitDir: path, commonDir: path, pointer, problem },
   });
   if (stats.isDirectory()) {
@@ -35,10 +36,11 @@ export function repositoryAt(top: string): KnownRepository | undefined {
     return { ...unclear(""), problem: problemOf(path, path) };
   }
   if (!stats.isFile()) return unclear("its .git is neither a folder nor a file");
-  let pointer: Buffer | undefined;
+  let pointer: string | undefined;
   try {
-    pointer = readRegularFile(path, FILE);
-    const [, named] = /^gitdir: (.+?)\r?\n*$/s.exec(pointer?.toString("utf8") ?? "") ?? [];
+    const content = readRegularFile(path, FILE);
+    pointer = content?.toString("latin1");
+    const [, named] = /^gitdir: (.+?)\r?\n*$/s.exec(content?.toString("utf8") ?? "") ?? [];
     if (named === undefined) return unclear("its .git names no folder", pointer);
     const gitDir = realpathSync.native(resolve(top, named));
     const commonDir = commonDirOf(gitDir);
@@ -81,12 +83,12 @@ function problemOf(gitDir: string, commonDir: string): string | undefined {
   return undefined;
 }
 
-/** The repositories that contain these folders, or are in them, as far as `nested` finds them. */
-export function knownRepositories(folders: readonly string[]): KnownRepository[] {
+/** The repositories that contain these folders, and those that are in them. */
+export async function knownRepositories(folders: readonly string[]): Promise<KnownRepository[]> {
   const found = new Map<string, KnownRepository>();
   for (const folder of folders) {
     const top = topFolder(folder);
-    for (const one of [...(top === undefined ? [] : [top]), ...nestedIn(folder)]) {
+    for (const one of [...(top === undefined ? [] : [top]), ...(await nestedIn(folder))]) {
       const repository = repositoryAt(one);
       if (repository !== undefined) found.set(repository.top, repository);
     }
@@ -94,32 +96,29 @@ export function knownRepositories(folders: readonly string[]): KnownRepository[]
   return [...found.values()];
 }
 
-/** Folders that are looked at for a repository in a session's folder. */
-const MOST_FOLDERS = 50_000;
+/** Folders that are looked at for a repository in a session's folder, and how many at once. */
+const [MOST_FOLDERS, AT_ONCE] = [100_000, 32];
 
 /** The folders with a `.git` below a folder, the nearest first. */
-function nestedIn(folder: string): string[] {
+async function nestedIn(folder: string): Promise<string[]> {
   const found: string[] = [];
-  const queue = [folder];
-  for (let count = 0; count < Math.min(queue.length, MOST_FOLDERS); count++) {
-    const at = queue[count] ?? "";
-    for (const entry of entriesOf(at)) {
-      if (entry.name === ".git") {
-        if (at !== folder) found.push(at);
-      } else if (entry.isDirectory()) queue.push(`${at}/${entry.name}`);
+  let level = [folder];
+  for (let count = 0; level.length > 0 && count < MOST_FOLDERS;) {
+    const next: string[] = [];
+    for (let from = 0; from < level.length; from += AT_ONCE) {
+      const part = level.slice(from, from + AT_ONCE);
+      const lists = await Promise.all(part.map((at) => readdir(at, TYPES).catch(() => [])));
+      for (const [at, entries] of lists.entries()) {
+        const path = part[at] ?? "";
+        if (path !== folder && entries.some(({ name }) => name === ".git")) found.push(path);
+        const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== ".git");
+        next.push(...folders.map(({ name }) => `${path}/${name}`));
+      }
     }
+    count += level.length;
+    level = next;
   }
   return found;
 }
 
-function entriesOf(folder: string): ReturnType<typeof list> {
-  try {
-    return list(folder);
-  } catch {
-    return [];
-  }
-}
-
-function list(folder: string) {
-  return readdirSync(folder, { withFileTypes: true });
-}
+const TYPES = { withFileTypes: true } as const;

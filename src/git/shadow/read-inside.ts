@@ -20,7 +20,10 @@ export interface Inside {
 
 /** A line of a reflog. */
 export interface LogLine {
+  readonly old: string;
   readonly id: string;
+  /** Name, address and time. */
+  readonly who: string;
   readonly message: string;
 }
 
@@ -65,7 +68,7 @@ export async function readInside(
     ...Array.from(new Set(ids.needed), (id) => `${id}\n`),
   ].join("");
   const env = { PATH: process.env.PATH, LC_ALL: "C", ...UNCONFIGURED };
-  const args = ["-c", SCRIPT, "sh", gitDir, commonDir, String(shadow.logSize + 1)];
+  const args = ["-c", SCRIPT, "sh", gitDir, commonDir, String(shadow.base.logSize + 1)];
   const inside = confine({ command: "/bin/sh", args, env, cwd: "/" });
   const { stdout } = await runProgram({
     ...{ command: inside.command, args: inside.args ?? [], env: inside.env, input },
@@ -114,11 +117,14 @@ function parseRefs(text: string): Pick<Inside, "refs" | "symbolic"> {
 }
 
 /** `OLD NEW NAME <EMAIL> TIME ZONE<TAB>MESSAGE` */
+const LINE =
+  /^([0-9a-f]{40}) ([0-9a-f]{40}) ([^\p{Cc}<>]*<[^\p{Cc}<>]*> \d+ [+-]\d{4})(?:\t(.*))?$/u;
+
 export function parseLog(text: string): LogLine[] {
   return text.split("\n").flatMap((line) => {
-    const [, id = "", message = ""] =
-      /^[0-9a-f]{40} ([0-9a-f]{40}) [^\t]*(?:\t(.*))?$/.exec(line) ?? [];
-    return id === "" ? [] : [{ id, message: plainMessage(message) }];
+    const [, old, id, who, message = ""] = LINE.exec(line) ?? [];
+    if (old === undefined || id === undefined || who === undefined) return [];
+    return [{ old, id, who, message: plainMessage(message) }];
   });
 }
 

@@ -7,7 +7,7 @@ import type { Git } from "../git.ts";
 import { ZERO } from "./refs.ts";
 
 /** Where new objects are reachable from until refs of the person are. */
-const INCOMING = "refs/trunkline/incoming";
+export const INCOMING = "refs/trunkline/incoming";
 /** Bytes of a pack. */
 const MOST = 2 * 1024 * 1024 * 1024;
 const SETTINGS = [

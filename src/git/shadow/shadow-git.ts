@@ -1,53 +1,238 @@
-import { mkdtempSync, mkdirSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { Confine } from "../../base/process/child-process.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { ChildOptions } from "../../base/process/child-process.ts";
+import { isAlive } from "./apply-plan.ts";
+import { GitPlaces } from "./git-places.ts";
+import { isFolder } from "./git-files.ts";
 import { type KnownRepository, knownRepositories } from "./known-repositories.ts";
-import { makeShadow, type Mount, type Shadow } from "./shadow-folder.ts";
+import {
+  copyShadow,
+  digestOf,
+  makeShadow,
+  type Mount,
+  mountsOf,
+  openShadow,
+  type Shadow,
+} from "./shadow-folder.ts";
+import { moveMade } from "./made-repository.ts";
 import { takeOver } from "./take-over.ts";
+
+export interface ShadowGitOptions {
+  /** A folder of ours, which commands do not see. */
+  readonly data: string;
+  /** The folders of the session. */
+  readonly folders: readonly string[];
+  /** Has a program start in the sandbox, with these mounts. */
+  readonly confine: (program: ChildOptions, mounts: readonly Mount[]) => ChildOptions;
+}
 
 /** The git folders that one command works in. */
 export interface ShadowVisit {
   readonly mounts: readonly Mount[];
-  /** Takes over what the command did; `confine` has to mount the same. Returns what was not, in words. */
-  end(confine: Confine): Promise<string[]>;
+  /** Repositories that it can only read, each with the reason. */
+  readonly limits: readonly string[];
+  /** Takes over what the command did. Returns what was not taken over, in words. */
+  end(): Promise<string[]>;
 }
+
+/** Repositories that a command gets git folders for. */
+const MOST_SHADOWS = 16;
+/** Things that are said after one command. */
+const MOST_NOTES = 12;
 
 /**
  * The repositories of a session, whose git folders commands do not write to. Each command gets git folders
  * of its own in their place, and what it has done in them is checked and taken over when it has ended.
  */
 export class ShadowGit {
-  readonly #data: string;
-  readonly #repositories: readonly KnownRepository[];
+  readonly #options: ShadowGitOptions;
+  readonly #places: GitPlaces;
+  #repositories: readonly KnownRepository[];
+  /** Commands begin and end one after the other, so that each sees what the last one did. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  constructor(data: string, folders: readonly string[]) {
-    this.#data = data;
-    this.#repositories = knownRepositories(folders);
+  private constructor(options: ShadowGitOptions, repositories: readonly KnownRepository[]) {
+    this.#options = options;
+    this.#repositories = repositories;
+    const empty = join(options.data, "empty");
+    mkdirSync(empty, { recursive: true, mode: 0o500 });
+    this.#places = new GitPlaces(options.folders, empty);
   }
 
-  enter(): ShadowVisit {
-    mkdirSync(this.#data, { recursive: true, mode: 0o700 });
-    const work = mkdtempSync(join(this.#data, `command-${process.pid}-`));
-    const shadows: Shadow[] = [];
+  static async open(options: ShadowGitOptions): Promise<ShadowGit> {
+    mkdirSync(options.data, { recursive: true, mode: 0o700 });
+    const folders = options.folders.map((folder) => realpathSync.native(folder));
+    return new ShadowGit({ ...options, folders }, await knownRepositories(folders));
+  }
+
+  enter(): Promise<ShadowVisit> {
+    return this.#inTurn(() => this.#enter());
+  }
+
+  async #enter(): Promise<ShadowVisit> {
+    const notes: string[] = [];
+    const limits: string[] = [];
     const mounts: Mount[] = [];
-    for (const [count, repository] of this.#repositories.entries()) {
-      if (repository.problem !== undefined) continue;
-      const folder = join(work, String(count));
-      mkdirSync(folder);
-      const shadow = makeShadow(repository, String(count), folder);
+    const shadows: Shadow[] = [];
+    const shared = new Set<string>();
+    for (const repository of this.#repositories) {
+      const why =
+        repository.problem ??
+        (shared.has(repository.commonDir)
+          ? "another folder of the session shares it"
+          : shadows.length >= MOST_SHADOWS
+            ? `the session has more than ${MOST_SHADOWS} repositories. Begin one in its folder`
+            : undefined);
+      const shadow = why === undefined ? await this.#shadowOf(repository, notes) : why;
+      if (typeof shadow === "string") {
+        limits.push(`the repository '${repository.top}' can only be read: ${shadow}`);
+        mounts.push(...this.#readOnly(repository, shared));
+        continue;
+      }
+      shared.add(repository.commonDir);
       shadows.push(shadow);
-      mounts.push(...shadow.mounts);
+      mounts.push(...mountsOf(shadow));
     }
+    const places = this.#places.look(this.#repositories, shadows);
+    mounts.push(...places.mounts);
     return {
       mounts,
-      end: async (confine) => {
-        const notes: string[] = [];
-        for (const shadow of shadows) notes.push(...(await takeOver(shadow, confine)));
-        await rm(work, { recursive: true, force: true });
-        return notes;
-      },
+      limits,
+      end: () =>
+        this.#inTurn(async () => {
+          for (const shadow of shadows) notes.push(...(await this.#end(shadow)));
+          notes.push(...places.check());
+          for (const made of places.made()) notes.push(...(await this.#takeMade(made)));
+          if (places.isMoved) this.#repositories = await knownRepositories(this.#options.folders);
+          return [...new Set(notes)].slice(0, MOST_NOTES);
+        }),
     };
   }
+
+  async #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(run, run);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** A shadow for the next command, or why there is none. */
+  async #shadowOf(repository: KnownRepository, notes: string[]): Promise<Shadow | string> {
+    const left = await this.#finishOthers(repository, notes);
+    const work = this.#newWork(repository);
+    try {
+      return left === undefined ? makeShadow(repository, work) : copyShadow(left, work);
+    } catch (error) {
+      await rm(work, { recursive: true, force: true });
+      return (error as Error).message;
+    }
+  }
+
+  #newWork(repository: KnownRepository): string {
+    const work = join(this.#options.data, digestOf(repository.gitDir), newName());
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    return work;
+  }
+
+  /** Takes over what commands have left. Returns the last one whose operation is unfinished. */
+  async #finishOthers(repository: KnownRepository, notes: string[]): Promise<Shadow | undefined> {
+    const folder = join(this.#options.data, digestOf(repository.gitDir));
+    if (!existsSync(folder)) return undefined;
+    let unfinished: Shadow | undefined;
+    for (const name of readdirSync(folder).filter(isLeft).toSorted()) {
+      const work = join(folder, name);
+      let shadow: Shadow;
+      try {
+        shadow = openShadow(work);
+      } catch {
+        // It was killed before a command began.
+        await rm(work, { recursive: true, force: true });
+        continue;
+      }
+      const { state, words } = await this.#takeOver(shadow);
+      if (state === "done") notes.push(...words);
+      if (state === "failed") notes.push(...words);
+      else if (state === "done") await rm(work, { recursive: true, force: true });
+      else {
+        if (unfinished !== undefined) await rm(unfinished.work, { recursive: true, force: true });
+        unfinished = shadow;
+      }
+    }
+    return unfinished;
+  }
+
+  async #takeOver(
+    shadow: Shadow,
+  ): Promise<{ state: "done" | "unfinished" | "failed"; words: readonly string[] }> {
+    try {
+      const mounts = mountsOf(shadow);
+      const confine = (program: ChildOptions) => this.#options.confine(program, mounts);
+      const { state, notes } = await takeOver(shadow, confine);
+      return { state, words: notes };
+    } catch (error) {
+      const { message } = error as Error;
+      const isFinal = error instanceof TrunklineError && FINAL.has(error.code);
+      const next = isFinal ? "It is lost" : "It is tried again with the next command";
+      const words = [
+        `what it did in '${shadow.repository.top}' is not taken over: ${message}. ${next}`,
+      ];
+      return { state: isFinal ? "done" : "failed", words };
+    }
+  }
+
+  async #end(shadow: Shadow): Promise<readonly string[]> {
+    const { state, words } = await this.#takeOver(shadow);
+    const { work, adopted } = shadow;
+    if (state === "done") await rm(work, { recursive: true, force: true });
+    else renameSync(work, join(work, "..", `left-${Date.now()}-${crypto.randomUUID()}`));
+    if (adopted !== undefined) await rm(adopted, { recursive: true, force: true });
+    return words;
+  }
+
+  /** Takes over a repository that a command has made in a folder of the session. */
+  async #takeMade(top: string): Promise<readonly string[]> {
+    const work = join(this.#options.data, digestOf(join(top, ".git")), newName());
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    try {
+      const made = await moveMade(top, work);
+      this.#repositories = [...this.#repositories, made.repository];
+      return (await this.#takeOver(made)).words;
+    } catch (error) {
+      return [`the repository in '${top}' is not taken over: ${(error as Error).message}`];
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
+  }
+
+  #readOnly(repository: KnownRepository, shared: ReadonlySet<string>): Mount[] {
+    const { top, gitDir, commonDir, pointer } = repository;
+    const folders = [...new Set([commonDir, gitDir]).difference(shared)].filter(isFolder);
+    const mounts = folders.map((folder) => ({ at: folder, from: folder, isWritable: false }));
+    if (pointer === undefined) return mounts;
+    const copy = join(this.#options.data, `pointer-${digestOf(top)}`);
+    writeFileSync(copy, pointer, "latin1");
+    return [...mounts, { at: join(top, ".git"), from: copy, isWritable: false }];
+  }
+}
+
+/** Failures that trying again does not change. */
+const FINAL: ReadonlySet<string> = new Set(["untrusted", "limit", "timeout", "usage"]);
+
+function newName(): string {
+  return `command-${process.pid}-${crypto.randomUUID()}`;
+}
+
+/** Whether a folder is of no command that still runs. */
+function isLeft(name: string): boolean {
+  const [, pid] = /^command-(\d+)-/.exec(name) ?? [];
+  return pid === undefined ? name.startsWith("left-") : !isAlive(Number(pid));
 }
