@@ -14,6 +14,13 @@ export const skip =
 
 export const WHO = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
 
+const NAMES = {
+  GIT_AUTHOR_NAME: "Ada",
+  GIT_AUTHOR_EMAIL: "ada@example.org",
+  GIT_COMMITTER_NAME: "Ada",
+  GIT_COMMITTER_EMAIL: "ada@example.org",
+};
+
 /** A repository of a person, and the sandbox of a session that works in it. */
 export class GitSandbox implements AsyncDisposable {
   readonly home: SampleHome;
@@ -47,7 +54,7 @@ export class GitSandbox implements AsyncDisposable {
     await home.write(home.userFile, '{ "agent": { "sandbox": "on" } }');
     const { config } = await home.load();
     const house = new House(config, { files: [], load: async () => config });
-    const env = { PATH: process.env.PATH, HOME: home.path };
+    const env = { PATH: process.env.PATH, HOME: home.path, ...NAMES };
     return new GitSandbox(home, repo, new LocalSandbox(house, [folder], env), env);
   }
 

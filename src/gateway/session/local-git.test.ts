@@ -93,7 +93,7 @@ const EVERYDAY: Readonly<Record<string, readonly (string | Step)[]>> = {
     "git switch -qc other HEAD~1; echo again > c.txt; git commit -qam Again",
     { line: "git rebase -", isUnfinished: true, says: /unfinished/ },
     "git rebase --abort",
-    "git reset -q --hard HEAD~1; echo e > e.txt; git add .; git commit -qm E; git rebase -q -x 'echo run >> ran.txt' HEAD~1; rm ran.txt",
+    "git reset -q --hard HEAD~1; echo e > e.txt; git add .; git commit -qm E; git rebase -q -x 'echo run >> /tmp/ran' HEAD~1; rm /tmp/ran",
   ],
   "picks and reverts": [
     "git switch -qc from; echo p > p.txt; git add .; git commit -qm P; echo q > a.txt; git commit -qam Q; git switch -q -",

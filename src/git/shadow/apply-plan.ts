@@ -31,6 +31,8 @@ export interface Plan {
   readonly gitDir: string;
   readonly commonDir: string;
   readonly refs: readonly RefChange[];
+  /** Refs that name others. */
+  readonly symbolic: readonly (readonly [string, string])[];
   /** The contents of HEAD. */
   readonly head?: { readonly old: string; readonly new: string };
   /** New lines of HEAD's reflog. */
@@ -71,6 +73,7 @@ export async function applyPlan(work: string): Promise<string[]> {
       if (now === file.old) putFile(gitDir, name, file.new);
     }
     for (const name of plan.finished) rmSync(join(gitDir, name), { recursive: true, force: true });
+    for (const names of plan.symbolic) await git.run(["symbolic-ref", ...names], { mode: "files" });
     for (const [key, value] of plan.settings) {
       const change = value === null ? ["--remove-section", key] : [key, value];
       // A section may be gone already.

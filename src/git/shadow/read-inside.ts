@@ -1,15 +1,17 @@
 import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { runProgram } from "../run-program.ts";
 import { ID } from "./refs.ts";
-import type { Shadow } from "./shadow-folder.ts";
+import { PLAIN, type Shadow } from "./shadow-folder.ts";
 
 /** What a command has left in its git folder, as the git inside says: nothing of it is trusted. */
 export interface Inside {
   readonly refs: ReadonlyMap<string, string>;
-  readonly symbolic: ReadonlySet<string>;
+  /** Refs that name others. */
+  readonly symbolic: ReadonlyMap<string, string>;
   /** Lines of reflogs: of the stash, and those that were added to that of HEAD. */
   readonly stash: readonly LogLine[];
   readonly log: readonly LogLine[];
@@ -28,16 +30,17 @@ export interface LogLine {
 }
 
 const PACK = "trunkline.pack";
-/** Bytes of text, milliseconds, and entries of its git folder. */
+/** Bytes of text, milliseconds, entries of its git folder, and bytes of one that is no object. */
 const [MOST_TEXT, TIMEOUT, MOST_ENTRIES] = [64 * 1024 * 1024, 120_000, 200_000];
+const MOST_FILE = 64 * 1024 * 1024;
 
 /**
  * Runs in the sandbox, where a folder that is not trusted belongs. Its input are the ids that are needed,
  * and with a "^" those that are known.
  */
 const SCRIPT = `export GIT_DIR="$1"
-cd "$GIT_DIR" || exit
-git for-each-ref --format='%(objectname) %(refname) %(symref)'
+cd "$GIT_DIR" && git rev-parse --git-dir >/dev/null || exit
+git for-each-ref --format='%(objectname) %(refname) %(symref)' || exit
 printf '\\0'
 cat "$2/logs/refs/stash" 2>/dev/null
 printf '\\0'
@@ -70,10 +73,14 @@ export async function readInside(
   const env = { PATH: process.env.PATH, LC_ALL: "C", ...UNCONFIGURED };
   const args = ["-c", SCRIPT, "sh", gitDir, commonDir, String(shadow.base.logSize + 1)];
   const inside = confine({ command: "/bin/sh", args, env, cwd: "/" });
-  const { stdout } = await runProgram({
+  const { code, stdout, stderr } = await runProgram({
     ...{ command: inside.command, args: inside.args ?? [], env: inside.env, input },
     ...{ cwd: inside.cwd ?? "/", timeout: TIMEOUT, maxOutput: MOST_TEXT },
   });
+  if (code !== 0) {
+    const [line = `it ended with ${code}`] = stderr.trim().split("\n");
+    throw new TrunklineError("untrusted", `git cannot read its git folder: ${line.slice(0, 200)}`);
+  }
   const [refs = "", stash = "", log = "", ...config] = stdout.toString("utf8").split("\0");
   return {
     ...parseRefs(refs),
@@ -90,28 +97,45 @@ const UNCONFIGURED = {
   GIT_CONFIG_GLOBAL: "/dev/null",
 };
 
-/** A pipe would make the git inside wait for ever. */
+/** Git inside would wait for ever for a pipe, and long for a file without end. */
 function requireFiles({ common, own }: Shadow): void {
-  const queue = own === common ? [common] : [common, own];
+  const folders = own === common ? [common] : [common, own];
+  const queue = [...folders];
   for (let count = 0; count < queue.length; count++) {
     const at = queue[count] ?? "";
     const stats = lstatSync(at);
-    if (count > MOST_ENTRIES) throw new Error("it has too many files in its git folder");
+    if (count > MOST_ENTRIES) throw unfit("too many files");
     if (stats.isDirectory()) queue.push(...readdirSync(at).map((name) => join(at, name)));
-    else if (!stats.isFile() && !stats.isSymbolicLink()) {
-      throw new Error("it has left a pipe or the like in its git folder");
+    else if (!stats.isFile() && !(stats.isSymbolicLink() && isOther(at, folders))) {
+      throw unfit("a link, a pipe or the like");
+    }
+    if (
+      stats.isFile() &&
+      stats.size > MOST_FILE &&
+      !/^\/(?:objects\/|index$)/.test(at.slice(common.length))
+    ) {
+      throw unfit(`a file of ${stats.size} bytes`);
     }
   }
 }
 
+/** Whether it is in a git folder itself, and git does not read it for what follows. */
+function isOther(path: string, folders: readonly string[]): boolean {
+  return folders.includes(dirname(path)) && !PLAIN.has(basename(path));
+}
+
+function unfit(what: string): TrunklineError {
+  return new TrunklineError("untrusted", `it has left ${what} in its git folder`);
+}
+
 function parseRefs(text: string): Pick<Inside, "refs" | "symbolic"> {
   const refs = new Map<string, string>();
-  const symbolic = new Set<string>();
+  const symbolic = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [id = "", name = "", target = ""] = line.split(" ");
     if (!ID.test(id)) continue;
     if (target === "") refs.set(name, id);
-    else symbolic.add(name);
+    else symbolic.set(name, target);
   }
   return { refs, symbolic };
 }

@@ -61,7 +61,7 @@ export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_
 /** Folders that are not mounted as they are. */
 const OWN = new Set(["objects", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
 /** What must not be a link. */
-const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
+export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
 /** The extension of an index that lists folders, which is empty. */
 const SPARSE = Buffer.from("sdir\0\0\0\0");
 /** Set on everything that is made, so that what a command writes has another time. */

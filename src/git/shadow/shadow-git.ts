@@ -9,7 +9,7 @@ import {
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { ChildOptions } from "../../base/process/child-process.ts";
 import { isAlive } from "./apply-plan.ts";
 import { GitPlaces } from "./git-places.ts";
@@ -180,7 +180,7 @@ export class ShadowGit {
       return { state, words: notes };
     } catch (error) {
       const { message } = error as Error;
-      const isFinal = error instanceof TrunklineError && FINAL.has(error.code);
+      const isFinal = !isTemporary(error);
       const next = isFinal ? "It is lost" : "It is tried again with the next command";
       const words = [
         `what it did in '${shadow.repository.top}' is not taken over: ${message}. ${next}`,
@@ -224,8 +224,11 @@ export class ShadowGit {
   }
 }
 
-/** Failures that trying again does not change. */
-const FINAL: ReadonlySet<string> = new Set(["untrusted", "limit", "timeout", "usage"]);
+/** Whether trying again may help: the disk is full, or another git has a lock. */
+function isTemporary(error: unknown): boolean {
+  if (error instanceof TrunklineError) return ["unavailable", "conflict"].includes(error.code);
+  return diskWords(error) !== undefined;
+}
 
 function newName(): string {
   return `command-${process.pid}-${crypto.randomUUID()}`;

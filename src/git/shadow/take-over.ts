@@ -50,6 +50,7 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
   const head = headChange(shadow, notes);
   const changes = {
     refs: refChanges(shadow, inside, notes),
+    symbolic: symbolicChanges(shadow, inside, notes),
     stash: stashChange(shadow, inside),
     files: fileChanges(shadow),
     log: inside.log,
@@ -144,11 +145,20 @@ function refChanges({ base }: Shadow, inside: Inside, notes: string[]): RefChang
     else if (!OF_OPERATIONS.test(name))
       notes.push(`'${name.slice(0, 200)}' is not taken over: ${why}`);
   }
-  for (const name of inside.symbolic) {
-    if (base.refs.symbolic.has(name)) continue;
-    notes.push(`'${name.slice(0, 200)}' is not taken over: it names another ref`);
-  }
   return changes;
+}
+
+/** A remote may say which of its branches is the main one. */
+function symbolicChanges({ base }: Shadow, inside: Inside, notes: string[]): Plan["symbolic"] {
+  return [...inside.symbolic].filter(([name, target]) => {
+    if (base.refs.symbolic.get(name) === target) return false;
+    const [remote] = /^refs\/remotes\/[\w.-]+\/(?=HEAD$)/.exec(name) ?? [];
+    if (remote !== undefined && target.startsWith(remote) && refProblem(target) === undefined) {
+      return true;
+    }
+    notes.push(`'${name.slice(0, 200)}' is not taken over: it names another ref`);
+    return false;
+  });
 }
 
 /** Refs that go with a rebase or a bisection. */
