@@ -52,6 +52,11 @@ export class GitSandbox implements AsyncDisposable {
     git(repo, "commit", "-q", "-m", "first");
     const folder = prepare(repo);
     await home.write(home.userFile, '{ "agent": { "sandbox": "on" } }');
+    return await GitSandbox.in(home, repo, folder);
+  }
+
+  /** Another session in the same repository. */
+  static async in(home: SampleHome, repo: string, folder = repo): Promise<GitSandbox> {
     const { config } = await home.load();
     const house = new House(config, { files: [], load: async () => config });
     const env = { PATH: process.env.PATH, HOME: home.path, ...NAMES };
@@ -89,8 +94,13 @@ export class GitSandbox implements AsyncDisposable {
     return git(this.repo, ...args);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends the session. Its repository stays. */
+  async close(): Promise<void> {
     await this.#sandbox[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
     await this.home[Symbol.asyncDispose]();
   }
 }

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { processOf } from "../../base/process/process-table.ts";
 import { Git } from "../git.ts";
 import { formatIndex, parseIndex } from "../index-entries.ts";
 import { checkedOutElsewhere, fileIn, MOST_INDEX, textIn } from "./git-files.ts";
@@ -45,8 +46,8 @@ export interface Plan {
   /** Operations of the person that were finished. */
   readonly finished: readonly string[];
   readonly hasIndex: boolean;
-  /** Refs that keep the new objects until this is done. */
-  readonly incoming: readonly string[];
+  /** Refs below this one keep the new objects until this is done. */
+  readonly incoming: string;
   /** Nothing is moved: the commits are only kept. */
   readonly isKeptOnly: boolean;
 }
@@ -88,6 +89,7 @@ export async function applyPlan(work: string): Promise<string[]> {
     }
   }
   await changeStash(git, commonDir, plan.stash);
+  await dropIncoming(plan.top, commonDir, plan.incoming);
   rmSync(folder, { recursive: true, force: true });
   return notes;
 }
@@ -101,7 +103,7 @@ const MARK = "index.trunkline-";
 /** Takes the lock of the index, as git does. */
 async function takeLock(gitDir: string): Promise<IndexLock> {
   const lock = join(gitDir, "index.lock");
-  const file = join(gitDir, `${MARK}${process.pid}-${crypto.randomUUID()}`);
+  const file = join(gitDir, `${MARK}${ownerName()}`);
   writeFileSync(file, "");
   const giveUp = performance.now() + LOCKED;
   for (;;) {
@@ -135,7 +137,7 @@ async function takeLock(gitDir: string): Promise<IndexLock> {
 /** Removes the lock that a process of ours left that was killed. */
 async function removeLock(gitDir: string): Promise<void> {
   for (const name of readdirSync(gitDir).filter((each) => each.startsWith(MARK))) {
-    if (isAlive(Number.parseInt(name.slice(MARK.length), 10))) continue;
+    if (!isOwnerGone(name.slice(MARK.length))) continue;
     const [file, lock] = [join(gitDir, name), join(gitDir, "index.lock")];
     if (isSameFile(file, lock)) rmSync(lock);
     rmSync(file, { force: true });
@@ -147,17 +149,20 @@ function isSameFile(one: string, other: string): boolean {
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
 
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+/** Names this process, also after its number was given to another one. */
+export function ownerName(): string {
+  return `${process.pid}-${processOf(process.pid)?.start}-${crypto.randomUUID()}`;
+}
+
+/** Whether the process is gone that a name of `ownerName` is about. */
+export function isOwnerGone(name: string): boolean {
+  const [pid, start] = name.split("-");
+  return processOf(Number(pid))?.start !== start;
 }
 
 /** Moves refs that nobody else has moved. Commits for the others are kept under refs of ours. */
 async function moveRefs(git: Git, plan: Plan, notes: string[]): Promise<Set<string>> {
-  const { gitDir, commonDir, refs, incoming, log, isKeptOnly } = plan;
+  const { gitDir, commonDir, refs, log, isKeptOnly } = plan;
   const elsewhere = checkedOutElsewhere(gitDir, commonDir);
   for (let attempt = 1; ; attempt++) {
     const current = readRefs(commonDir);
@@ -183,8 +188,6 @@ async function moveRefs(git: Git, plan: Plan, notes: string[]): Promise<Set<stri
       words.push(`'${name}' ${why}${where}`);
       if (id !== ZERO && !current.ids.has(kept)) lines.push(`create ${kept}\0${id}\0`);
     }
-    const left = incoming.filter((name) => current.ids.has(name));
-    lines.push(...left.map((name) => `delete ${name}\0\0`));
     try {
       if (lines.length > 0) {
         if (attempt === 1 && !isKeptOnly) extendLog(plan);
@@ -197,6 +200,21 @@ async function moveRefs(git: Git, plan: Plan, notes: string[]): Promise<Set<stri
       if (attempt === ATTEMPTS) throw error;
     }
   }
+}
+
+/** Removes the refs that kept new objects. */
+export async function dropIncoming(
+  top: string,
+  commonDir: string,
+  incoming: string,
+): Promise<void> {
+  const names = readRefs(commonDir).ids.keys();
+  const lines = [...names].flatMap((name) =>
+    name.startsWith(`${incoming}/`) ? [`delete ${name}\0\0`] : [],
+  );
+  if (lines.length === 0) return;
+  const input = Buffer.from(lines.join(""));
+  await new Git(top).run(["update-ref", "--stdin", "-z"], { mode: "files", input });
 }
 
 function messageOf(log: readonly LogLine[]): string {

@@ -6,6 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../git.ts";
 import { copyTree, textIn } from "./git-files.ts";
 import { repositoryAt } from "./known-repositories.ts";
+import { newIncoming } from "./receive-objects.ts";
 import { type Shadow, writeBase } from "./shadow-folder.ts";
 
 /**
@@ -36,7 +37,8 @@ export async function moveMade(top: string, work: string): Promise<Shadow> {
   if (repository === undefined) throw new TrunklineError("unavailable", "git made no repository");
   const refs = { ids: new Map(), symbolic: new Map() };
   const head = textIn(path, "HEAD")?.trim() ?? "";
-  const empty = { refs, head, index: undefined, stash: "", files: {}, logSize: 0, operations: [] };
+  const none = { index: undefined, stash: "", files: {}, logSize: 0, operations: [] };
+  const empty = { ...none, refs, head, incoming: newIncoming() };
   writeBase(work, repository, empty);
   return {
     repository,

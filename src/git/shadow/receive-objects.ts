@@ -6,8 +6,12 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Git } from "../git.ts";
 import { ZERO } from "./refs.ts";
 
-/** Where new objects are reachable from until refs of the person are. */
+/** Where new objects are reachable from until they are from refs of the person. */
 export const INCOMING = "refs/trunkline/incoming";
+
+export function newIncoming(): string {
+  return `${INCOMING}/${crypto.randomUUID()}`;
+}
 /** Bytes of a pack. */
 const MOST = 2 * 1024 * 1024 * 1024;
 const SETTINGS = [
@@ -26,19 +30,19 @@ const SETTINGS = [
 
 /**
  * Takes a pack in as git takes in a push: in quarantine, each object checked, and only if everything is
- * there that the wanted ids lead to. Returns refs that keep those ids, to be deleted.
+ * there that the wanted ids lead to. Refs below `incoming` keep them.
  */
 export async function receiveObjects(
   git: Git,
   commonDir: string,
   pack: string,
   ids: readonly string[],
-): Promise<string[]> {
-  const batch = crypto.randomUUID();
-  const refs = ids.map((_, count) => `${INCOMING}/${batch}/${count}`);
+  incoming: string,
+): Promise<void> {
+  const batch = `${incoming}/${crypto.randomUUID()}`;
   const commands = ids.map((id, count) => {
     const more = count === 0 ? "\0report-status atomic object-format=sha1" : "";
-    return pktLine(`${ZERO} ${id} ${refs[count]}${more}`);
+    return pktLine(`${ZERO} ${id} ${batch}/${count}${more}`);
   });
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   await using file = await open(pack, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -55,7 +59,6 @@ export async function receiveObjects(
   });
   const problem = problemIn(stdout.toString("utf8"));
   if (problem !== undefined) throw new TrunklineError("untrusted", problem);
-  return refs;
 }
 
 async function* join(head: Buffer, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

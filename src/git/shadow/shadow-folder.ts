@@ -13,6 +13,7 @@ import { basename, join } from "node:path";
 
 import { copyTree, fileIn, isFolder, MOST_INDEX, put, stateFiles, textIn } from "./git-files.ts";
 import type { KnownRepository } from "./known-repositories.ts";
+import { newIncoming } from "./receive-objects.ts";
 import { formatPackedRefs, readRefs, type Refs } from "./refs.ts";
 
 /** Something mounted over the files that a command sees. */
@@ -35,6 +36,8 @@ export interface Base {
   readonly logSize: number;
   /** Operations that the person has begun. */
   readonly operations: readonly string[];
+  /** Where refs to new objects are until it is taken over. */
+  readonly incoming: string;
 }
 
 /** A git folder that stands in for a real one. */
@@ -109,7 +112,8 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   const head = textIn(gitDir, "HEAD")?.trim() ?? "";
   const operations = OPERATIONS.filter((name) => existsSync(join(gitDir, name)));
   const files = stateFiles(gitDir);
-  const base = { refs, head, index, stash, files, logSize: log.length, operations };
+  const incoming = newIncoming();
+  const base = { refs, head, index, stash, files, logSize: log.length, operations, incoming };
   writeBase(work, repository, base);
   const before = filesOf(work, true);
   return { repository, work, common, own, base, before, isAdopted: false };

@@ -11,7 +11,7 @@ import { join } from "node:path";
 
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { ChildOptions } from "../../base/process/child-process.ts";
-import { isAlive } from "./apply-plan.ts";
+import { dropIncoming, isOwnerGone, ownerName } from "./apply-plan.ts";
 import { GitPlaces } from "./git-places.ts";
 import { isFolder } from "./git-files.ts";
 import { type KnownRepository, knownRepositories } from "./known-repositories.ts";
@@ -181,10 +181,10 @@ export class ShadowGit {
     } catch (error) {
       const { message } = error as Error;
       const isFinal = !isTemporary(error);
+      const { top, commonDir } = shadow.repository;
+      if (isFinal) await dropIncoming(top, commonDir, shadow.base.incoming).catch(() => {});
       const next = isFinal ? "It is lost" : "It is tried again with the next command";
-      const words = [
-        `what it did in '${shadow.repository.top}' is not taken over: ${message}. ${next}`,
-      ];
+      const words = [`what it did in '${top}' is not taken over: ${message}. ${next}`];
       return { state: isFinal ? "done" : "failed", words };
     }
   }
@@ -231,11 +231,13 @@ function isTemporary(error: unknown): boolean {
 }
 
 function newName(): string {
-  return `command-${process.pid}-${crypto.randomUUID()}`;
+  return `${COMMAND}${ownerName()}`;
 }
 
 /** Whether a folder is of no command that still runs. */
 function isLeft(name: string): boolean {
-  const [, pid] = /^command-(\d+)-/.exec(name) ?? [];
-  return pid === undefined ? name.startsWith("left-") : !isAlive(Number(pid));
+  if (!name.startsWith(COMMAND)) return name.startsWith("left-");
+  return isOwnerGone(name.slice(COMMAND.length));
 }
+
+const COMMAND = "command-";

@@ -59,8 +59,10 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
   const git = new Git(repository.top);
   const tips = [...idsIn(changes).difference(known)];
   const wanted = tips.length > 0 ? tips : blobs.slice(0, 1);
-  const incoming =
-    wanted.length === 0 ? [] : await receiveObjects(git, repository.commonDir, inside.pack, wanted);
+  const { incoming } = base;
+  if (wanted.length > 0) {
+    await receiveObjects(git, repository.commonDir, inside.pack, wanted, incoming);
+  }
   await requireBlobs(git, blobs);
   const plan: Plan = {
     ...{ top: repository.top, gitDir: repository.gitDir, commonDir: repository.commonDir },
