@@ -5,24 +5,31 @@ import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "..
 import { loginPath } from "./command-environment.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
 import { harmlessVariables } from "./command-environment.ts";
+import type { Confinement } from "./files/command-sandbox.ts";
 
 /** Bytes of output that are kept, unless the agent sets outputByteLimit. */
 const USUAL_OUTPUT = 1024 * 1024;
 const MOST_OUTPUT = 8 * USUAL_OUTPUT;
 
 /** Called when a command has ended; returns what is to be said of that. */
-type Ended = () => Promise<readonly string[]>;
 
 /** A terminal (ACP terminals) in this process, for agents whose editor has none. */
 export class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
   readonly #child: OwnedChild;
   readonly #kept: KeptOutput;
+  readonly #confinement: Confinement | undefined;
   readonly #ended: Promise<TerminalExit>;
   #exit: TerminalExit | undefined;
 
-  private constructor(child: OwnedChild, limit: number, heard: () => void, ended: Ended) {
+  private constructor(
+    child: OwnedChild,
+    limit: number,
+    heard: () => void,
+    confinement: Confinement | undefined,
+  ) {
     this.#child = child;
+    this.#confinement = confinement;
     this.#kept = new KeptOutput(limit);
     child.stdin.end("\n");
     child.stdout.on("data", (bytes: Buffer) => {
@@ -30,18 +37,18 @@ export class ExternalTerminal implements Terminal {
       heard();
     });
     child.stdout.on("error", () => {});
-    this.#ended = this.#end(ended);
+    this.#ended = this.#end();
   }
 
   /**
    * Starts a command in its own process group, without our secrets. `heard` is called on output, and
-   * `ended` when it has ended, for what is to be said then.
+   * `confinement` is disposed of when it has ended.
    */
   static async start(
     options: TerminalOptions & { readonly cwd: string },
     heard: () => void = () => {},
     confine: Confine = (program) => program,
-    ended: Ended = async () => [],
+    confinement?: Confinement,
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const variables = harmlessVariables(process.env);
@@ -59,7 +66,7 @@ export class ExternalTerminal implements Terminal {
       serves: currentSession(),
     };
     const child = await OwnedChild.start(confine(program));
-    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, ended);
+    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, confinement);
   }
 
   async output(): Promise<TerminalOutput> {
@@ -86,15 +93,19 @@ export class ExternalTerminal implements Terminal {
     return this.kill();
   }
 
-  async #end(ended: Ended): Promise<TerminalExit> {
+  async #end(): Promise<TerminalExit> {
     const { stdout } = this.#child;
     const closed = new Promise((resolve) => stdout.once("close", resolve));
     const exit = await this.#child.exit;
     const callOff = closeStreams(stdout);
     await closed;
     callOff();
-    const notes = await ended();
-    if (notes.length > 0) this.#kept.add(Buffer.from(`\n${notes.join("\n")}\n`));
+    if (this.#confinement !== undefined) {
+      await this.#confinement[Symbol.asyncDispose]();
+      this.#kept.add(
+        Buffer.from(this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("")),
+      );
+    }
     this.#exit = statusOf(exit);
     return this.#exit;
   }

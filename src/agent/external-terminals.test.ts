@@ -69,8 +69,9 @@ describe("the terminals of an external agent", { timeout: 600_000 }, () => {
         // Stands for a real one, and shows that the command went through it.
         confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
         refused: new Map(),
-        notes: () => [],
         isShown: () => true,
+        notes: [],
+        limits: [],
         [Symbol.asyncDispose]: async () => {
           count++;
         },

@@ -103,11 +103,7 @@ export class ExternalTerminals {
     const { confine = this.#confine } = confinement ?? {};
     await using starting = new AsyncDisposableStack();
     if (confinement !== undefined) starting.use(confinement);
-    const ended = async (): Promise<readonly string[]> => {
-      await confinement?.[Symbol.asyncDispose]();
-      return confinement?.notes() ?? [];
-    };
-    const terminal = await ExternalTerminal.start(options, heard, confine, ended);
+    const terminal = await ExternalTerminal.start(options, heard, confine, confinement);
     starting.move();
     background(
       terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),

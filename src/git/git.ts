@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/text/mask.ts";
@@ -22,7 +23,7 @@ export interface GitOptions {
 export interface GitCall {
   /** Exit codes that are not failures; 0 by default. */
   readonly accepts?: readonly number[];
-  readonly input?: string | Buffer;
+  readonly input?: string | Buffer | Readable;
   /** Additional variables. */
   readonly env?: NodeJS.ProcessEnv;
   /**

@@ -76,8 +76,6 @@ test("IndexBlobs does not read what it cannot: no index, another format, longer 
     assert.equal(it.open(), undefined);
     it.write("a.txt", "one\n");
     it.git("add", "--all");
-    it.git("update-index", "--index-version=4");
-    assert.equal(it.open(), undefined);
     writeFileSync(join(it.root, ".git/index"), "DIRC");
     assert.equal(it.open(), undefined);
   }

@@ -2,13 +2,10 @@ import { type BigIntStats, lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { readRegularFile } from "../base/file/read-regular-file.ts";
+import { readIndexEntries } from "./index-entries.ts";
 
 /** Bytes. Reading a larger index takes longer than reading the files. */
 const LARGEST = 8 * 1024 * 1024;
-/** Bytes of an entry before its path (gitformat-index(5)), with SHA-1 ids. */
-const FIXED = 62;
-const EXTENDED = 0x4000;
-const NAME_LENGTH = 0xfff;
 
 /** The type bits of a mode. */
 const TYPE = 0xf000;
@@ -79,29 +76,11 @@ function timeAt(index: Buffer, at: number): bigint {
   return BigInt(index.readUInt32BE(at)) * 1_000_000_000n + BigInt(index.readUInt32BE(at + 4));
 }
 
-/**
- * Where the entry of each path begins. Throws if the index is not of version 2 or 3 with SHA-1 ids, the
- * only ones that are read.
- */
+/** Where the entry of each path begins. */
 function entriesOf(index: Buffer): Map<string, number> {
-  const version = index.readUInt32BE(4);
-  if (index.toString("latin1", 0, 4) !== "DIRC" || (version !== 2 && version !== 3)) {
-    throw new Error(`Cannot read an index of version ${version}`);
-  }
   const entries = new Map<string, number>();
-  let at = 12;
-  for (let left = index.readUInt32BE(8); left > 0; left--) {
-    const flags = index.readUInt16BE(at + 60);
-    const from = at + FIXED + ((flags & EXTENDED) === 0 ? 0 : 2);
-    const end = index.indexOf(0, from);
-    // The length is a check, too: with longer ids, it would be elsewhere.
-    if (Math.min(end - from, NAME_LENGTH) !== (flags & NAME_LENGTH)) {
-      throw new Error("Cannot read an index whose entries are not as they should be");
-    }
-    // Versions of a file with conflicts have a stage.
-    if ((flags & 0x3000) === 0) entries.set(index.toString("utf8", from, end), at);
-    // Entries are padded to a multiple of eight bytes, with at least one NUL.
-    at += (end - at + 8) & ~7;
-  }
+  readIndexEntries(index, (at, path, stage) => {
+    if (stage === 0) entries.set(path.toString("utf8"), at);
+  });
   return entries;
 }

@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+
 import type { Stop } from "../base/stop.ts";
 
 /** A program that is run to its end. */
@@ -8,7 +10,7 @@ export interface ProgramRun {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
   /** What it reads; nothing when left out. */
-  readonly input?: string | Buffer;
+  readonly input?: string | Buffer | Readable;
   /** A secret that the program reads from descriptor 3; it is in no argument, variable or file. */
   readonly secret?: string | undefined;
   /** Milliseconds after which it is killed with all that it started. */

@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 
 import { closeStreams } from "../base/process/close-streams.ts";
 import { absolutePath } from "../base/process/environment.ts";
@@ -59,7 +59,8 @@ async function start(
   child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
   // A program that does not read all input says so by its exit code.
   child.stdin?.on("error", () => {});
-  child.stdin?.end(run.input);
+  if (run.input instanceof Readable && child.stdin !== null) run.input.pipe(child.stdin);
+  else child.stdin?.end(run.input);
   if (run.secret !== undefined) {
     const descriptor = child.stdio[3] as Writable;
     descriptor.on("error", () => {});

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { type LandOptions, landWorktree } from "./land.ts";
+import { folderOf, readRecord } from "./record.ts";
 import { Worktrees } from "./worktrees.ts";
 
 const LINES = Array.from({ length: 20 }, (_, at) => `line ${at}\n`);
@@ -31,12 +32,23 @@ async function setUp() {
       },
       commit: (message: string) =>
         repository.runIn(place.tree, "commit", "-q", "-a", "--allow-empty", "-m", message),
-      land: (options: Partial<LandOptions> = {}) =>
-        landWorktree(place, { how: "merge", env: repository.env, title: "Work", ...options }),
+      land: async (options: Partial<LandOptions> = {}) => {
+        const { programs } = (await readRecord(folderOf(data, session))) ?? {};
+        const allow = async (): Promise<boolean> => false;
+        const usual = {
+          how: "merge",
+          env: repository.env,
+          title: "Work",
+          programs,
+          allow,
+        } as const;
+        return await landWorktree(place, { ...usual, ...options });
+      },
     };
   };
   return {
     repository,
+    begin,
     one: await begin("11111111-0000-4000-8000-000000000000"),
     two: await begin("22222222-0000-4000-8000-000000000000"),
     file: () => readFileSync(join(repository.path, "a.txt"), "utf8"),
@@ -147,7 +159,8 @@ describe("landing", () => {
     using it = await setUp();
     it.repository.hook("pre-commit", "echo 'too long' >&2; exit 1");
     it.one.change(2, "a");
-    await assert.rejects(it.one.land(), (error: Error) => {
+    const allow = async (): Promise<boolean> => true;
+    await assert.rejects(it.one.land({ allow }), (error: Error) => {
       assert.match(error.message, /too long.*They are kept in refs\/trunkline\/wip\/trunkline\/1/s);
       return true;
     });
@@ -155,6 +168,65 @@ describe("landing", () => {
       .run("for-each-ref", "refs/trunkline", "--format=%(refname)")
       .split("\n");
     assert.match(it.repository.run("cat-file", "blob", `${ref}:a.txt`), /^a$/m);
+  });
+
+  it("runs hooks as they were before the session, and asks about those that it has changed", async () => {
+    using it = await setUp();
+    const { repository } = it;
+    const mark = join(repository.home, "ran");
+    const hook = (tree: string, name: string, line: string): void => {
+      mkdirSync(join(tree, ".husky"), { recursive: true });
+      writeFileSync(join(tree, ".husky", name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    };
+    hook(repository.path, "pre-commit", `. "$(dirname "$0")/more"`);
+    hook(repository.path, "more", `echo before >> '${mark}'`);
+    repository.run("add", ".");
+    repository.run("commit", "-q", "-m", "Hooks");
+    repository.run("config", "core.hooksPath", ".husky");
+    const session = await it.begin("33333333-0000-4000-8000-000000000000");
+    const { tree } = session.place;
+    session.change(2, "a");
+    await session.land();
+    assert.equal(readFileSync(mark, "utf8"), "before\n", "it is as it was");
+    for (const [name, found] of [
+      ["pre-commit", "hook pre-commit"],
+      ["post-merge", "hook post-merge"],
+      ["more", "hook pre-commit"],
+    ] as const) {
+      hook(tree, name, `echo planted >> '${mark}'`);
+      session.change(3, name);
+      const asked: string[] = [];
+      const allow: LandOptions["allow"] = async (changed) => {
+        asked.push(...changed.map((program) => `${program.name} in ${program.command}`));
+        return false;
+      };
+      await assert.rejects(session.land({ allow }), /since it began, what git runs has changed/);
+      assert.ok(
+        asked.some((program) => program.startsWith(`${found} in .husky/`)),
+        asked.join(),
+      );
+      assert.equal(readFileSync(mark, "utf8"), "before\n");
+    }
+    await session.land({ allow: async () => true });
+    assert.match(readFileSync(mark, "utf8"), /planted/);
+  });
+
+  it("asks about a filter or merge driver of the repository whose script the session has changed", async () => {
+    using it = await setUp();
+    const { repository } = it;
+    const mark = join(repository.home, "ran");
+    writeFileSync(join(repository.path, "tidy.sh"), "cat\n");
+    writeFileSync(join(repository.path, ".gitattributes"), "*.txt filter=tidy merge=ours\n");
+    repository.run("add", ".");
+    repository.run("commit", "-q", "-m", "Filter");
+    repository.run("config", "filter.tidy.clean", "sh ./tidy.sh");
+    repository.run("config", "merge.ours.driver", "sh tidy.sh %A");
+    const session = await it.begin("33333333-0000-4000-8000-000000000000");
+    session.change(2, "a");
+    await session.land();
+    writeFileSync(join(session.place.tree, "tidy.sh"), `touch '${mark}'; cat\n`);
+    session.change(3, "b");
+    await assert.rejects(session.land(), /filter tidy \(sh \.\/tidy\.sh\), merge driver ours/);
   });
 
   it("merges again if somebody else has moved the branch meanwhile", async () => {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 
 import { TrunklineError } from "../base/errors.ts";
+import { type CommitProgram, landPrograms } from "../git/commit-programs.ts";
 import { Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
 import {
@@ -21,6 +22,10 @@ export interface LandOptions {
   /** The title of the session, for messages of commits. */
   readonly title?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
+  /** What git ran in the work tree when the session began. */
+  readonly programs?: readonly CommitProgram[] | undefined;
+  /** Asks whether programs may run that are not as they were then. */
+  readonly allow: (changed: readonly CommitProgram[]) => Promise<boolean>;
 }
 
 export interface Landed {
@@ -54,6 +59,7 @@ export async function landWorktree(place: Workplace, options: LandOptions): Prom
     const says = `a rebase is in progress in '${tree}'. Finish or abort it first`;
     throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
   }
+  await allowPrograms(git, options);
   const committed = await commitRest(git, place, options);
   const tip = await git.text(["rev-parse", "HEAD"]);
   if (options.how === "branch") {
@@ -73,6 +79,29 @@ export async function landWorktree(place: Workplace, options: LandOptions): Prom
   const landed = await merge(git, { into, tip, place, options });
   if (own !== "" && landed.how !== "nothing") await follow(git, own, tip, landed);
   return { ...landed, into, committed };
+}
+
+/**
+ * Hooks, filters and drivers run with the person's rights. The session may have changed those in its work
+ * tree (`core.hooksPath` may name a folder there), so changed ones run only if the person agrees.
+ */
+async function allowPrograms(git: Git, { programs = [], allow }: LandOptions): Promise<void> {
+  const keyOf = ({ name, command, digest }: CommitProgram): string =>
+    JSON.stringify([name, command, digest]);
+  const before = new Set(programs.map(keyOf));
+  const changedNow = async (): Promise<CommitProgram[]> =>
+    (await landPrograms(git)).filter((program) => !before.has(keyOf(program)));
+  const changed = await changedNow();
+  if (changed.length === 0) return;
+  const isAllowed = await allow(changed);
+  const names = changed.map(({ name, command }) => `${name} (${command})`).join(", ");
+  if (!isAllowed) {
+    const why = `since it began, what git runs has changed: ${names}`;
+    throw new TrunklineError("untrusted", `Cannot land the session: ${why}.`);
+  }
+  if (changed.map(keyOf).join() === (await changedNow()).map(keyOf).join()) return;
+  const says = "what git runs has changed again since you were asked. Try again";
+  throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
 }
 
 /** Commits what the agent has left uncommitted, as a person would, with hooks. */

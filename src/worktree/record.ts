@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import type { CommitProgram } from "../git/commit-programs.ts";
 import type { Workplace } from "../session/workplace.ts";
 import { replaceFile } from "../store/replace-file.ts";
 
@@ -9,6 +10,8 @@ import { replaceFile } from "../store/replace-file.ts";
 export interface WorktreeRecord extends Workplace {
   /** False while it is being created. */
   readonly isReady: boolean;
+  /** What git would run in it at a commit or a merge, as it was when the session began. */
+  readonly programs?: readonly CommitProgram[];
 }
 
 const RECORD = "worktree.json";

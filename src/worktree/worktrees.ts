@@ -3,6 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { landPrograms } from "../git/commit-programs.ts";
 import { Git } from "../git/git.ts";
 import { findRepository, listSubmodules, type Repository } from "../git/repository.ts";
 import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplace.ts";
@@ -63,7 +64,8 @@ export class Worktrees implements Workplaces {
     if (repository.worktree !== undefined) {
       await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
     }
-    await writeRecord(folder, { ...place, isReady: true });
+    const programs = await landPrograms(git.in(tree));
+    await writeRecord(folder, { ...place, isReady: true, programs });
     return place;
   }
 
@@ -77,11 +79,12 @@ export class Worktrees implements Workplaces {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     using _ = await FileLock.take(join(folder, LOCK), WAIT);
     const git = this.#git(place.repository);
+    const { programs } = (await readRecord(folder)) ?? {};
     const isThere = await hasBranch(git, place.branch);
     await rm(place.tree, { recursive: true, force: true });
     await this.#checkOut(git, { ...place, isOwnBranch: !isThere });
     await mkdir(place.folder, { recursive: true });
-    await writeRecord(folder, { ...place, isReady: true });
+    await writeRecord(folder, { ...place, isReady: true, ...(programs ? { programs } : {}) });
   }
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */

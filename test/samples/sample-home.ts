@@ -25,6 +25,11 @@ export class SampleHome implements AsyncDisposable {
     return home;
   }
 
+  /** One that another process has made, and removes. */
+  static at(path: string): SampleHome {
+    return new SampleHome(path);
+  }
+
   get data(): string {
     return join(this.path, ".local/state/trunkline");
   }

@@ -11,5 +11,7 @@ else {
   const place = await readRecord(folderOf(data, session));
   if (place === undefined) throw new Error("There is no work tree");
   const how = action === "squash" ? "squash" : "merge";
-  await landWorktree(place, { how, title: "Work", env: process.env });
+  const { programs } = place;
+  const allow = async (): Promise<boolean> => false;
+  await landWorktree(place, { how, title: "Work", env: process.env, programs, allow });
 }

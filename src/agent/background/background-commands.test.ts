@@ -190,8 +190,9 @@ describe("a command in the background of a sandbox", () => {
         return {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),
-          notes: () => [],
           isShown: () => true,
+          notes: [],
+          limits: [],
           [Symbol.asyncDispose]: async () => void asks.pop(),
         };
       },

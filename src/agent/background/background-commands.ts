@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import type { AgentIdentity } from "../command-environment.ts";
-import type { Confinement } from "../files/command-sandbox.ts";
+import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { readBounded } from "../files/read-bounded.ts";
 import { endText, startLine } from "../files/run-line.ts";
 import type { Consent, ToolWork } from "../tools/agent-tool.ts";
@@ -53,13 +53,11 @@ export class BackgroundCommand {
     return this.#end ?? "running";
   }
 
-  /** What it wrote since the last call, and the connections that it was refused. */
+  /** What it wrote since the last call, and what the sandbox kept it from. */
   take(): string {
-    const refused = [...(this.#confinement?.refused ?? [])].filter(
-      ([host]) => !this.#told.has(host),
-    );
-    for (const [host] of refused) this.#told.add(host);
-    const notes = refused.map(([, why]) => `The sandbox refused a connection: ${why}.`);
+    const all = this.#confinement === undefined ? [] : confinementNotes(this.#confinement);
+    const notes = all.filter((note) => !this.#told.has(note));
+    for (const note of notes) this.#told.add(note);
     return [this.#output.take().trimEnd(), ...notes].filter((text) => text !== "").join("\n");
   }
 
@@ -96,7 +94,7 @@ export class BackgroundCommand {
     } catch (error) {
       end = this.#stopper.reason === undefined ? (error as Error).message : "stopped";
     }
-    for (const note of this.#confinement?.notes() ?? []) this.#hear(`\n${note}`);
+    await this.#confinement?.[Symbol.asyncDispose]();
     this.#end = end;
     this.#heard.resolve();
   }

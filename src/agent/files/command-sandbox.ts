@@ -16,16 +16,26 @@ export interface CommandSandbox extends AsyncDisposable {
   enter(ask: AskHost): Promise<Confinement>;
 }
 
-/** One command in a sandbox; disposed of when it has ended, which takes over what it did in git. */
+/** One command in a sandbox. Disposing of it when it has ended takes over what it did with git. */
 export interface Confinement extends AsyncDisposable {
   readonly confine: Confine;
   /** The hosts that it was kept from, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
   /** Whether a path of the machine can be seen in it, if it exists. */
   isShown(path: string): boolean;
-  /** What the model has to know of its end, such as what was not taken over. Complete once disposed of. */
-  notes(): readonly string[];
+  /** What was not taken over when it had ended, in words. */
+  readonly notes: readonly string[];
+  /** What may be why it failed, in words. */
+  readonly limits: readonly string[];
 }
 
 /** Opens the sandbox for the commands of a session that works in these folders. */
 export type OpenCommandSandbox = (folders: readonly string[]) => CommandSandbox;
+
+/** What the sandbox kept a command from, for the model. */
+export function confinementNotes({ refused, notes }: Confinement): string[] {
+  return [
+    ...Array.from(refused.values(), (why) => `The sandbox refused a connection: ${why}.`),
+    ...notes.map((note) => `Git: ${note}.`),
+  ];
+}

@@ -57,8 +57,9 @@ describe("run_command in a sandbox", () => {
       enter: async (ask) => ({
         confine: confine(ask),
         refused: new Map(),
-        notes: () => [],
         isShown: (path) => !path.startsWith("/home/ada/."),
+        notes: [],
+        limits: [],
         [Symbol.asyncDispose]: async () => {},
       }),
       [Symbol.asyncDispose]: async () => {},

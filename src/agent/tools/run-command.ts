@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { PermissionSubject } from "../../session/permission/subject.ts";
 import { recordingChanges } from "../files/command-changes.ts";
-import type { Confinement } from "../files/command-sandbox.ts";
+import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { fencedEnd, fenced } from "./shown-content.ts";
@@ -175,8 +175,10 @@ const SIGNS =
 
 /** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
 function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): LineEnd {
-  const refused = confinement.refused.values();
-  const notes = Array.from(refused, (why) => `The sandbox refused a connection: ${why}.`);
+  const notes = confinementNotes(confinement);
+  if (!ended.isOk && SIGNS.test(ended.output)) {
+    notes.push(...confinement.limits.map((limit) => `Git: ${limit}.`));
+  }
   if (!ended.isOk && notes.length === 0 && SIGNS.test(ended.output)) {
     const next =
       work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";
@@ -195,7 +197,6 @@ function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): Li
         "`agent.files.show`, and variables in `agent.variables`.",
     );
   }
-  notes.push(...confinement.notes());
   if (notes.length === 0) return ended;
   return { ...ended, output: `${ended.output.trimEnd()}\n${notes.join("\n")}` };
 }

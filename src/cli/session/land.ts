@@ -2,6 +2,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { CommitProgram } from "../../git/commit-programs.ts";
+import { confirm } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
@@ -11,6 +13,7 @@ interface LandValues {
   readonly squash?: boolean;
   readonly branch?: string;
   readonly into?: string;
+  readonly "run-changed"?: boolean;
   readonly json?: boolean;
 }
 
@@ -21,10 +24,27 @@ export async function land(invocation: Invocation<LandValues>): Promise<number> 
   const { config } = await quietHouse(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
-  const landed = await commands.land(session, { ...wanted, env });
+  const allow = (changed: readonly CommitProgram[]): Promise<boolean> =>
+    allowChanged(changed, values["run-changed"] === true);
+  const landed = await commands.land(session, { ...wanted, env, allow });
   if (values.json === true) out(`${JSON.stringify(landed, null, 2)}\n`);
   else out(`${wordsOf(landed)}\n`);
   return 0;
+}
+
+/** Has the person agree to programs that git runs and that are not as they were before the session. */
+async function allowChanged(
+  changed: readonly CommitProgram[],
+  isAgreed: boolean,
+): Promise<boolean> {
+  if (isAgreed) return true;
+  const list = changed.map(
+    ({ name, command }) => `  ${visibleLine(name)}: ${visibleLine(command)}`,
+  );
+  const says = `Since the session began, what git runs has changed:\n${list.join("\n")}`;
+  if (process.stdin.isTTY) return await confirm(`${says}\nRun it?`);
+  const next = "Look at it, and add --run-changed if you agree.";
+  throw new TrunklineError("untrusted", `Cannot land the session. ${says}\n${next}`);
 }
 
 function wantedWay(values: LandValues): Pick<LandOptions, "how" | "into"> {

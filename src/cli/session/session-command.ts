@@ -194,6 +194,11 @@ export const session: Command = {
           value: "BRANCH",
           describe: "Branch that gets the work, instead of the one that the session started from",
         },
+        "run-changed": {
+          type: "boolean",
+          describe:
+            "Run hooks, filters and drivers although they have changed since the session began",
+        },
         json,
       },
       examples: [

@@ -5,9 +5,11 @@ import { join, relative, resolve } from "node:path";
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
+import type { ChildOptions, Confine } from "../../base/process/child-process.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
+import { ShadowGit } from "../../git/shadow/shadow-git.ts";
 import { CommandSandbox as Sandbox } from "../../sandbox/command-sandbox.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { topFolder } from "../../git/git-folder.ts";
@@ -19,7 +21,6 @@ import { systemProgram } from "../../sandbox/system-program.ts";
 import { folderOf, readRecord } from "../../worktree/record.ts";
 import { ownPaths } from "../config/locations.ts";
 import type { House } from "../house.ts";
-import { gitRules } from "./git-rules.ts";
 import { personalGitConfig } from "./personal-git-config.ts";
 import { ProjectHomes } from "./project-home.ts";
 
@@ -36,6 +37,7 @@ interface Visit {
 interface Opened extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly isShown: (path: string) => boolean;
+  readonly git: ShadowGit;
 }
 
 /** Turns off telemetry and update checks: a person would be asked about each connection. */
@@ -86,39 +88,30 @@ export class LocalSandbox implements CommandSandbox {
     const opened = await this.#opened.get();
     if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
     const { sandbox, isShown } = opened;
-    // Here the git folders of the command are prepared, and their mounts are passed to wrap().
-    const mounts = this.#git();
+    const git = await opened.git.enter();
     const visit: Visit = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
-    return {
-      refused: visit.refused,
-      isShown,
-      confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
-        const { variables } = this.#house.config.agent;
-        const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
-        const program = { command, args, env: shown, cwd: realPath(cwd) };
-        return { ...rest, ...sandbox.wrap(program, mounts) };
-      },
-      notes: () => [],
-      [Symbol.asyncDispose]: async () => {
-        this.#visits.delete(visit);
-      },
-    };
+    const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
+    const notes: string[] = [];
+    const end = new Lazy(async () => {
+      this.#visits.delete(visit);
+      notes.push(...(await git.end()));
+    });
+    const { limits } = git;
+    const { refused } = visit;
+    return { refused, isShown, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
+  }
+
+  #wrap(sandbox: Sandbox, program: ChildOptions, mounts: readonly Mount[]): ChildOptions {
+    const { command, args = [], env, cwd = "/", ...rest } = program;
+    const { variables } = this.#house.config.agent;
+    const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
+    const wrapped = sandbox.wrap({ command, args, env: shown, cwd: realPath(cwd) }, mounts);
+    return { ...rest, ...wrapped };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#opened.opened())?.[Symbol.asyncDispose]();
-  }
-
-  #git(): Mount[] {
-    return this.#folders
-      .map(gitRules)
-      .flatMap(({ write, keep }) => [
-        ...write.map((path) => ({ at: path, from: path, isWritable: true })),
-        ...keep
-          .filter((path) => existsSync(path))
-          .map((path) => ({ at: path, from: path, isWritable: false })),
-      ]);
   }
 
   /** Undefined where this machine can have no sandbox, and never had one. */
@@ -161,9 +154,14 @@ export class LocalSandbox implements CommandSandbox {
     const folder = join(data, "sandbox");
     const options = { data: folder, bwrap, nsenter, files, user, home, etc, egress };
     const sandbox = opening.use(await Sandbox.open(options));
+    const git = await ShadowGit.open({
+      data: join(data, "git"),
+      folders,
+      confine: (program, mounts) => this.#wrap(sandbox, program, mounts),
+    });
     const open = opening.move();
     const isShown = (path: string): boolean => sandbox.shows(path);
-    return { sandbox, isShown, [Symbol.asyncDispose]: () => open.disposeAsync() };
+    return { sandbox, git, isShown, [Symbol.asyncDispose]: () => open.disposeAsync() };
   }
 
   #egress(): EgressProxy {

@@ -106,7 +106,7 @@ export class SessionCommands implements AsyncDisposable {
   /** Brings the work of a session with a work tree to a branch. */
   async land(
     { id, notes, title, isHeld }: SessionRecord,
-    options: Omit<LandOptions, "title">,
+    options: Omit<LandOptions, "title" | "programs">,
   ): Promise<Landed> {
     const place = workplaceOf(notes);
     if (place === undefined) {
@@ -117,14 +117,16 @@ export class SessionCommands implements AsyncDisposable {
       const next = "Wait for its end, or cancel it";
       throw new TrunklineError("conflict", `Cannot land session '${id}': a turn runs. ${next}.`);
     }
-    const [{ landWorktree }, { withLock }, { folderOf, LOCK }] = await Promise.all([
+    const [{ landWorktree }, { withLock }, { folderOf, LOCK, readRecord }] = await Promise.all([
       import("../../worktree/land.ts"),
       import("../../store/replace-file.ts"),
       import("../../worktree/record.ts"),
     ]);
-    return await withLock(join(folderOf(this.#data, id), LOCK), () =>
-      landWorktree(place, { ...options, title }),
-    );
+    const folder = folderOf(this.#data, id);
+    return await withLock(join(folder, LOCK), async () => {
+      const { programs } = (await readRecord(folder)) ?? {};
+      return await landWorktree(place, { ...options, title, programs });
+    });
   }
 
   /** What the work trees of sessions hold now, by the sessions' ids. What cannot be read is left out. */

@@ -1,0 +1,146 @@
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+} from "node:fs";
+import { join, relative, sep } from "node:path";
+
+import { GITLINK, parseIndex } from "../index-entries.ts";
+import type { KnownRepository } from "./known-repositories.ts";
+import type { Mount, Shadow } from "./shadow-folder.ts";
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** The mode of a submodule, as an index has it. */
+const GITLINK_BYTES = Buffer.from([0, 0, 0xe0, 0]);
+
+/** What is at the places where git looks for a repository, before and after a command. */
+export interface LookedAt {
+  readonly mounts: readonly Mount[];
+  /** Moves aside what a command has put into the place of a repository. Returns what it did, in words. */
+  check(): string[];
+  /** Folders of the session in which a command has made a repository. */
+  made(): string[];
+  /** Whether a repository is not where it was. */
+  readonly isMoved: boolean;
+}
+
+/** What is at the place of a `.git`. */
+interface Place {
+  readonly identity: string | undefined;
+  /** Where it leads to, if it is a link. */
+  readonly link: string | undefined;
+}
+
+/** The places where the person's git, or ours, looks for a repository. */
+export class GitPlaces {
+  readonly #folders: readonly string[];
+  /** An empty folder. */
+  readonly #empty: string;
+
+  constructor(folders: readonly string[], empty: string) {
+    this.#folders = folders;
+    this.#empty = empty;
+  }
+
+  look(repositories: readonly KnownRepository[], shadows: readonly Shadow[]): LookedAt {
+    const known = new Map(repositories.map(({ top }) => [top, this.#placeAt(top)]));
+    const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
+    const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
+    const free = this.#folders.filter((folder) => !isThere(folder));
+    let isMoved = false;
+    return {
+      // Git would go into a repository there.
+      mounts: empty
+        .filter((at) => lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true)
+        .map((at) => ({ at, from: this.#empty, isWritable: false })),
+      get isMoved() {
+        return isMoved;
+      },
+      made: () => free.filter(isThere),
+      check: () => {
+        const notes: string[] = [];
+        for (const [top, before] of known) {
+          const now = this.#placeAt(top);
+          if (now?.identity === before?.identity) continue;
+          isMoved = true;
+          if (now?.identity !== undefined) notes.push(this.#setAside(top));
+          if (before?.link !== undefined) this.#restore(top, before.link);
+        }
+        for (const top of empty.filter(isThere)) notes.push(this.#setAside(top));
+        return notes;
+      },
+    };
+  }
+
+  /** Paths of submodules that are not checked out, in folders that commands can write. */
+  #emptySubmodules({ base, repository: { top } }: Shadow): string[] {
+    if (base.index?.includes(GITLINK_BYTES) !== true) return [];
+    const paths = [...parseIndex(base.index).values()]
+      .filter(({ mode }) => mode === GITLINK)
+      .map(({ path }) => join(top, Buffer.from(path, "latin1").toString("utf8")));
+    return paths.filter((path) => {
+      return this.#rootOf(path) !== undefined && this.#placeAt(path)?.identity === undefined;
+    });
+  }
+
+  #rootOf(path: string): string | undefined {
+    return this.#folders.find((folder) => path === folder || path.startsWith(folder + sep));
+  }
+
+  /** Undefined where a folder on the way is missing, or was replaced by a link. */
+  #placeAt(top: string): Place | undefined {
+    return this.#within(top, (folder) => {
+      const path = join(folder, ".git");
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      if (stats === undefined) return { identity: undefined, link: undefined };
+      const link = stats.isSymbolicLink() ? readlinkSync(path) : undefined;
+      return { identity: `${stats.dev} ${stats.ino} ${link ?? ""}`, link };
+    });
+  }
+
+  /** Under a name that git does not look for. */
+  #setAside(top: string): string {
+    const name = `.git-set-aside-${crypto.randomUUID().slice(0, 8)}`;
+    const isDone = this.#within(top, (folder) => {
+      renameSync(join(folder, ".git"), join(folder, name));
+      return true;
+    });
+    const what = `a repository that the command put into '${top}'`;
+    const why = "your own git would go into it";
+    return isDone === true
+      ? `${what} is now '${name}' there: ${why}`
+      : `${what} is left: remove it`;
+  }
+
+  #restore(top: string, link: string): void {
+    this.#within(top, (folder) => symlinkSync(link, join(folder, ".git")));
+  }
+
+  /** Calls with a path of the folder that stays the same whatever commands move, and that follows no link. */
+  #within<T>(top: string, use: (folder: string) => T): T | undefined {
+    const root = this.#rootOf(top);
+    // Commands cannot change folders above those of the session.
+    const steps = root === undefined ? [] : relative(root, top).split(sep).filter(Boolean);
+    let folder: number | undefined;
+    try {
+      folder = openSync(root ?? top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      for (const step of steps) {
+        const next = openSync(
+          `/proc/self/fd/${folder}/${step}`,
+          O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+        );
+        closeSync(folder);
+        folder = next;
+      }
+      return use(`/proc/self/fd/${folder}`);
+    } catch {
+      return undefined;
+    } finally {
+      if (folder !== undefined) closeSync(folder);
+    }
+  }
+}

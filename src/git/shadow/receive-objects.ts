@@ -1,0 +1,92 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { Readable } from "node:stream";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Git } from "../git.ts";
+import { ZERO } from "./refs.ts";
+
+/** Where new objects are reachable from until they are from refs of the person. */
+export const INCOMING = "refs/trunkline/incoming";
+
+export function newIncoming(): string {
+  return `${INCOMING}/${crypto.randomUUID()}`;
+}
+/** Bytes of a pack. */
+const MOST = 2 * 1024 * 1024 * 1024;
+const SETTINGS = [
+  "receive.fsckObjects=true",
+  "receive.unpackLimit=100",
+  `receive.maxInputSize=${MOST}`,
+  "receive.autogc=false",
+  "receive.updateServerInfo=false",
+  "receive.keepAlive=0",
+  "receive.advertiseAtomic=true",
+  "core.alternateRefsCommand=",
+  // Memory that objects may take which are small only while they are packed.
+  "core.bigFileThreshold=64m",
+  "core.packedGitLimit=256m",
+];
+
+/**
+ * Takes a pack in as git takes in a push: in quarantine, each object checked, and only if everything is
+ * there that the wanted ids lead to. Refs below `incoming` keep them.
+ */
+export async function receiveObjects(
+  git: Git,
+  commonDir: string,
+  pack: string,
+  ids: readonly string[],
+  incoming: string,
+): Promise<void> {
+  const batch = `${incoming}/${crypto.randomUUID()}`;
+  const commands = ids.map((id, count) => {
+    const more = count === 0 ? "\0report-status atomic object-format=sha1" : "";
+    return pktLine(`${ZERO} ${id} ${batch}/${count}${more}`);
+  });
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  await using file = await open(pack, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stats = await file.stat();
+  if (!stats.isFile() || stats.size > MOST) {
+    throw new TrunklineError("limit", `its new objects have more than ${MOST} bytes`);
+  }
+  const head = Buffer.from(`${commands.join("")}0000`);
+  const content = file.createReadStream({ autoClose: false });
+  const input = Readable.from(join(head, content));
+  const { stdout } = await git.run(["receive-pack", "--stateless-rpc", commonDir], {
+    ...{ mode: "files", input, timeout: 300_000 },
+    env: configVariables(SETTINGS),
+  });
+  const problem = problemIn(stdout.toString("utf8"));
+  if (problem !== undefined) throw new TrunklineError("untrusted", problem);
+}
+
+async function* join(head: Buffer, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield head;
+  yield* content;
+}
+
+/** Settings for git and every git that it starts. */
+function configVariables(settings: readonly string[]): NodeJS.ProcessEnv {
+  const pairs = settings.map((setting) => setting.split("=", 2) as [string, string]);
+  return Object.fromEntries([
+    ["GIT_CONFIG_COUNT", String(pairs.length)],
+    ...pairs.flatMap(([key, value], at) => [
+      [`GIT_CONFIG_KEY_${at}`, key],
+      [`GIT_CONFIG_VALUE_${at}`, value],
+    ]),
+  ]);
+}
+
+function pktLine(text: string): string {
+  return (Buffer.byteLength(text) + 4).toString(16).padStart(4, "0") + text;
+}
+
+/** gitprotocol-pack(5), "Report Status". */
+function problemIn(report: string): string | undefined {
+  const [, unpacked] = /unpack (.*)\n/.exec(report) ?? [];
+  if (unpacked === undefined) return "git did not take its objects in";
+  if (unpacked !== "ok") return `git did not take its objects in: ${unpacked}`;
+  const [, why] = /ng \S+ (.*)\n/.exec(report) ?? [];
+  return why === undefined ? undefined : `git did not take its objects in: ${why}`;
+}

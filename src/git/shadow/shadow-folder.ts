@@ -1,0 +1,266 @@
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+
+import { copyTree, fileIn, isFolder, MOST_INDEX, put, stateFiles, textIn } from "./git-files.ts";
+import type { KnownRepository } from "./known-repositories.ts";
+import { newIncoming } from "./receive-objects.ts";
+import { formatPackedRefs, readRefs, type Refs } from "./refs.ts";
+
+/** Something mounted over the files that a command sees. */
+export interface Mount {
+  readonly at: string;
+  /** Nothing that a command can write. */
+  readonly from: string;
+  readonly isWritable: boolean;
+}
+
+/** A repository as a command found it. */
+export interface Base {
+  readonly refs: Refs;
+  readonly head: string;
+  readonly index: Buffer | undefined;
+  /** The reflog of the stash, the oldest entry first. */
+  readonly stash: string;
+  readonly files: Readonly<Record<string, string>>;
+  /** Bytes of HEAD's reflog. */
+  readonly logSize: number;
+  /** Operations that the person has begun. */
+  readonly operations: readonly string[];
+  /** Where refs to new objects are until it is taken over. */
+  readonly incoming: string;
+}
+
+/** A git folder that stands in for a real one. */
+export interface Shadow {
+  readonly repository: KnownRepository;
+  /** Where it and its base are. */
+  readonly work: string;
+  readonly common: string;
+  /** Of the work tree; the same as `common` unless it is a linked one. */
+  readonly own: string;
+  readonly base: Base;
+  /** Its files, as they were made; nothing if it is from another command. */
+  readonly before: ReadonlyMap<string, string>;
+  /** Whether it goes on with what another command has left. */
+  readonly isAdopted: boolean;
+  /** The one that it is a copy of. */
+  readonly adopted?: string;
+}
+
+/** Bytes of HEAD's reflog that a command sees. */
+const MOST_LOG = 256 * 1024;
+/** What an operation that takes several commands consists of. What it says, git runs. */
+export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
+/** Folders that are not mounted as they are. */
+const OWN = new Set(["objects", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
+/** What must not be a link. */
+export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
+/** The extension of an index that lists folders, which is empty. */
+const SPARSE = Buffer.from("sdir\0\0\0\0");
+/** Set on everything that is made, so that what a command writes has another time. */
+const LONG_AGO = new Date("2001-01-01");
+const [BASE, BASE_INDEX] = ["base.json", "base.index"];
+
+export function digestOf(path: string): string {
+  return createHash("sha256").update(path).digest("hex").slice(0, 16);
+}
+
+/** Where the objects of a repository are inside. */
+function objectsInside({ commonDir }: KnownRepository): string {
+  return `/run/trunkline/git/${digestOf(commonDir)}/objects`;
+}
+
+/**
+ * Makes a git folder in which a command works in place of the real one: it has the same refs, index and
+ * settings, and gets new objects beside the real ones, which a command can only read.
+ */
+export function makeShadow(repository: KnownRepository, work: string): Shadow {
+  const { gitDir, commonDir } = repository;
+  const { common, own } = foldersOf(repository, work);
+  mkdirSync(join(common, "objects/info"), { recursive: true });
+  mkdirSync(join(common, "objects/pack"));
+  writeFileSync(join(common, "objects/info/alternates"), `${objectsInside(repository)}\n`);
+  copyFiles(commonDir, common);
+  const refs = readRefs(commonDir);
+  for (const name of ["refs/heads", "refs/tags"])
+    mkdirSync(join(common, name), { recursive: true });
+  writeFileSync(join(common, "packed-refs"), formatPackedRefs(refs));
+  for (const [name, target] of refs.symbolic) put(join(common, name), `ref: ${target}\n`);
+  const stash = textIn(commonDir, "logs/refs/stash") ?? "";
+  if (stash !== "") put(join(common, "logs/refs/stash"), stash);
+  copyWorktrees(commonDir, common);
+  if (own !== common) {
+    mkdirSync(own);
+    copyFiles(gitDir, own);
+    copyTree(join(gitDir, "refs"), join(own, "refs"));
+  }
+  const log = lastLines(fileIn(gitDir, "logs/HEAD", MOST_INDEX) ?? Buffer.alloc(0), MOST_LOG);
+  if (log.length > 0) put(join(own, "logs/HEAD"), log);
+  const index = fileIn(gitDir, "index", MOST_INDEX);
+  if (index?.includes(SPARSE) === true) throw new Error("its index is sparse");
+  if (index !== undefined) putIndex(join(own, "index"), index, join(gitDir, "index"));
+  const head = textIn(gitDir, "HEAD")?.trim() ?? "";
+  const operations = OPERATIONS.filter((name) => existsSync(join(gitDir, name)));
+  const files = stateFiles(gitDir);
+  const incoming = newIncoming();
+  const base = { refs, head, index, stash, files, logSize: log.length, operations, incoming };
+  writeBase(work, repository, base);
+  const before = filesOf(work, true);
+  return { repository, work, common, own, base, before, isAdopted: false };
+}
+
+/** A shadow that another command has left. */
+export function openShadow(work: string): Shadow {
+  const { repository, base } = readBase(work);
+  const folders = foldersOf(repository, work);
+  return { repository, work, ...folders, base, before: new Map(), isAdopted: true };
+}
+
+/** A copy of a shadow that another command has left, for the next one. */
+export function copyShadow(left: Shadow, work: string): Shadow {
+  copyTree(left.work, work);
+  const { repository } = left;
+  const before = filesOf(work, true);
+  return { ...left, work, ...foldersOf(repository, work), before, adopted: left.work };
+}
+
+function foldersOf(
+  { gitDir, commonDir }: KnownRepository,
+  work: string,
+): { common: string; own: string } {
+  const common = join(work, "common");
+  return { common, own: gitDir === commonDir ? common : join(work, "own") };
+}
+
+/** What is mounted so that a command finds a shadow in the place of the real folder. */
+export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
+  const { gitDir, commonDir, top, pointer } = repository;
+  const mounts: Mount[] = [
+    { at: commonDir, from: common, isWritable: true },
+    { at: objectsInside(repository), from: join(commonDir, "objects"), isWritable: false },
+    ...readOnly(commonDir, common),
+  ];
+  if (own !== common) {
+    mkdirSync(join(common, "worktrees", basename(gitDir)), { recursive: true });
+    mounts.push({ at: gitDir, from: own, isWritable: true }, ...readOnly(gitDir, own));
+  }
+  if (pointer !== undefined) {
+    writeFileSync(join(work, "pointer"), pointer, "latin1");
+    mounts.push({ at: join(top, ".git"), from: join(work, "pointer"), isWritable: false });
+  }
+  return mounts;
+}
+
+/** Folders that git and its helpers have there can be read as they are. */
+function readOnly(folder: string, shadow: string): Mount[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !OWN.has(entry.name))
+    .map(({ name }) => {
+      mkdirSync(join(shadow, name), { recursive: true });
+      return { at: join(folder, name), from: join(folder, name), isWritable: false };
+    });
+}
+
+/** The files that a command has added, changed or removed, such as `own/index`. */
+export function changedFiles({ work, before }: Shadow): string[] {
+  const after = filesOf(work);
+  const isSame = (path: string): boolean => before.get(path) === after.get(path);
+  return [...new Set([...before.keys(), ...after.keys()])].filter((path) => !isSame(path));
+}
+
+/** What tells that a file was written: nobody can set the time of its last change. */
+function filesOf(work: string, isNew = false): Map<string, string> {
+  const files = new Map<string, string>();
+  const look = (path: string): void => {
+    for (const entry of readdirSync(join(work, path), { withFileTypes: true })) {
+      const below = `${path}/${entry.name}`;
+      if (entry.isDirectory()) {
+        look(below);
+        continue;
+      }
+      const file = join(work, below);
+      if (isNew && !below.endsWith("/index")) lutimesSync(file, LONG_AGO, LONG_AGO);
+      const { ino, size, mtimeNs, ctimeNs } = lstatSync(file, { bigint: true });
+      files.set(below.slice(1), `${ino} ${size} ${mtimeNs} ${ctimeNs}`);
+    }
+  };
+  for (const name of ["/common", "/own"]) if (isFolder(join(work, name))) look(name);
+  return files;
+}
+
+function copyFiles(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const { name } = entry;
+    const [source, target] = [join(from, name), join(to, name)];
+    if (entry.isDirectory()) {
+      if (OPERATIONS.includes(name)) copyTree(source, target);
+    } else if (entry.isSymbolicLink() && !PLAIN.has(name)) {
+      symlinkSync(readlinkSync(source), target);
+    } else if (!entry.isFile()) {
+      throw new Error(`'${name}' in its git folder is not a file`);
+    } else if (name.startsWith("sharedindex.")) {
+      throw new Error("its index is split");
+    } else if (!name.endsWith(".lock") && name !== "index" && name !== "packed-refs") {
+      writeFileSync(target, fileIn(from, name) ?? "");
+    }
+  }
+}
+
+/** Git looks at the other work trees before it checks out a branch or deletes it. */
+function copyWorktrees(from: string, to: string): void {
+  const folder = join(from, "worktrees");
+  for (const name of isFolder(folder) ? readdirSync(folder) : []) {
+    for (const file of ["HEAD", "gitdir", "commondir", "locked"]) {
+      const content = fileIn(folder, `${name}/${file}`);
+      if (content !== undefined) put(join(to, "worktrees", name, file), content);
+    }
+  }
+}
+
+/** With its time: git reads each file again whose time is not before that of the index. */
+function putIndex(target: string, index: Buffer, original: string): void {
+  writeFileSync(target, index);
+  const second = Math.floor(lstatSync(original).mtimeMs / 1000);
+  lutimesSync(target, second, second);
+}
+
+function lastLines(text: Buffer, most: number): Buffer {
+  const from = text.length - most;
+  return from <= 0 ? text : text.subarray(text.indexOf(10, from) + 1);
+}
+
+/** On disk, so that what a command did can be taken over after this process was killed. */
+export function writeBase(
+  work: string,
+  repository: KnownRepository,
+  { refs, index, ...base }: Base,
+): void {
+  const packed = formatPackedRefs(refs);
+  const symbolic = [...refs.symbolic];
+  writeFileSync(join(work, BASE), JSON.stringify({ repository, base, packed, symbolic }));
+  if (index !== undefined) writeFileSync(join(work, BASE_INDEX), index);
+}
+
+function readBase(work: string): { repository: KnownRepository; base: Base } {
+  const text = fileIn(work, BASE, MOST_INDEX)?.toString("utf8") ?? "";
+  const { repository, base, packed, symbolic } = JSON.parse(text) as {
+    repository: KnownRepository;
+    base: Omit<Base, "refs" | "index">;
+    packed: string;
+    symbolic: [string, string][];
+  };
+  const lines = packed.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const ids = new Map(lines.map((line) => [line.slice(41), line.slice(0, 40)]));
+  const refs = { ids, symbolic: new Map(symbolic) };
+  return { repository, base: { ...base, refs, index: fileIn(work, BASE_INDEX, MOST_INDEX) } };
+}

@@ -1,0 +1,243 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { diskWords, TrunklineError } from "../../base/errors.ts";
+import type { ChildOptions } from "../../base/process/child-process.ts";
+import { dropIncoming, isOwnerGone, ownerName } from "./apply-plan.ts";
+import { GitPlaces } from "./git-places.ts";
+import { isFolder } from "./git-files.ts";
+import { type KnownRepository, knownRepositories } from "./known-repositories.ts";
+import {
+  copyShadow,
+  digestOf,
+  makeShadow,
+  type Mount,
+  mountsOf,
+  openShadow,
+  type Shadow,
+} from "./shadow-folder.ts";
+import { moveMade } from "./made-repository.ts";
+import { takeOver } from "./take-over.ts";
+
+export interface ShadowGitOptions {
+  /** A folder of ours, which commands do not see. */
+  readonly data: string;
+  /** The folders of the session. */
+  readonly folders: readonly string[];
+  /** Has a program start in the sandbox, with these mounts. */
+  readonly confine: (program: ChildOptions, mounts: readonly Mount[]) => ChildOptions;
+}
+
+/** The git folders that one command works in. */
+export interface ShadowVisit {
+  readonly mounts: readonly Mount[];
+  /** Repositories that it can only read, each with the reason. */
+  readonly limits: readonly string[];
+  /** Takes over what the command did. Returns what was not taken over, in words. */
+  end(): Promise<string[]>;
+}
+
+/** Repositories that a command gets git folders for. */
+const MOST_SHADOWS = 16;
+/** Things that are said after one command. */
+const MOST_NOTES = 12;
+
+/**
+ * The repositories of a session, whose git folders commands do not write to. Each command gets git folders
+ * of its own in their place, and what it has done in them is checked and taken over when it has ended.
+ */
+export class ShadowGit {
+  readonly #options: ShadowGitOptions;
+  readonly #places: GitPlaces;
+  #repositories: readonly KnownRepository[];
+  /** Commands begin and end one after the other, so that each sees what the last one did. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: ShadowGitOptions, repositories: readonly KnownRepository[]) {
+    this.#options = options;
+    this.#repositories = repositories;
+    const empty = join(options.data, "empty");
+    mkdirSync(empty, { recursive: true, mode: 0o500 });
+    this.#places = new GitPlaces(options.folders, empty);
+  }
+
+  static async open(options: ShadowGitOptions): Promise<ShadowGit> {
+    mkdirSync(options.data, { recursive: true, mode: 0o700 });
+    const folders = options.folders.map((folder) => realpathSync.native(folder));
+    return new ShadowGit({ ...options, folders }, await knownRepositories(folders));
+  }
+
+  enter(): Promise<ShadowVisit> {
+    return this.#inTurn(() => this.#enter());
+  }
+
+  async #enter(): Promise<ShadowVisit> {
+    const notes: string[] = [];
+    const limits: string[] = [];
+    const mounts: Mount[] = [];
+    const shadows: Shadow[] = [];
+    const shared = new Set<string>();
+    for (const repository of this.#repositories) {
+      const why =
+        repository.problem ??
+        (shared.has(repository.commonDir)
+          ? "another folder of the session shares it"
+          : shadows.length >= MOST_SHADOWS
+            ? `the session has more than ${MOST_SHADOWS} repositories. Begin one in its folder`
+            : undefined);
+      const shadow = why === undefined ? await this.#shadowOf(repository, notes) : why;
+      if (typeof shadow === "string") {
+        limits.push(`the repository '${repository.top}' can only be read: ${shadow}`);
+        mounts.push(...this.#readOnly(repository, shared));
+        continue;
+      }
+      shared.add(repository.commonDir);
+      shadows.push(shadow);
+      mounts.push(...mountsOf(shadow));
+    }
+    const places = this.#places.look(this.#repositories, shadows);
+    mounts.push(...places.mounts);
+    return {
+      mounts,
+      limits,
+      end: () =>
+        this.#inTurn(async () => {
+          for (const shadow of shadows) notes.push(...(await this.#end(shadow)));
+          notes.push(...places.check());
+          for (const made of places.made()) notes.push(...(await this.#takeMade(made)));
+          if (places.isMoved) this.#repositories = await knownRepositories(this.#options.folders);
+          return [...new Set(notes)].slice(0, MOST_NOTES);
+        }),
+    };
+  }
+
+  async #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(run, run);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** A shadow for the next command, or why there is none. */
+  async #shadowOf(repository: KnownRepository, notes: string[]): Promise<Shadow | string> {
+    const left = await this.#finishOthers(repository, notes);
+    const work = this.#newWork(repository);
+    try {
+      return left === undefined ? makeShadow(repository, work) : copyShadow(left, work);
+    } catch (error) {
+      await rm(work, { recursive: true, force: true });
+      return (error as Error).message;
+    }
+  }
+
+  #newWork(repository: KnownRepository): string {
+    const work = join(this.#options.data, digestOf(repository.gitDir), newName());
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    return work;
+  }
+
+  /** Takes over what commands have left. Returns the last one whose operation is unfinished. */
+  async #finishOthers(repository: KnownRepository, notes: string[]): Promise<Shadow | undefined> {
+    const folder = join(this.#options.data, digestOf(repository.gitDir));
+    if (!existsSync(folder)) return undefined;
+    let unfinished: Shadow | undefined;
+    for (const name of readdirSync(folder).filter(isLeft).toSorted()) {
+      const work = join(folder, name);
+      let shadow: Shadow;
+      try {
+        shadow = openShadow(work);
+      } catch {
+        // It was killed before a command began.
+        await rm(work, { recursive: true, force: true });
+        continue;
+      }
+      const { state, words } = await this.#takeOver(shadow);
+      if (state === "done") notes.push(...words);
+      if (state === "failed") notes.push(...words);
+      else if (state === "done") await rm(work, { recursive: true, force: true });
+      else {
+        if (unfinished !== undefined) await rm(unfinished.work, { recursive: true, force: true });
+        unfinished = shadow;
+      }
+    }
+    return unfinished;
+  }
+
+  async #takeOver(
+    shadow: Shadow,
+  ): Promise<{ state: "done" | "unfinished" | "failed"; words: readonly string[] }> {
+    try {
+      const mounts = mountsOf(shadow);
+      const confine = (program: ChildOptions) => this.#options.confine(program, mounts);
+      const { state, notes } = await takeOver(shadow, confine);
+      return { state, words: notes };
+    } catch (error) {
+      const { message } = error as Error;
+      const isFinal = !isTemporary(error);
+      const { top, commonDir } = shadow.repository;
+      if (isFinal) await dropIncoming(top, commonDir, shadow.base.incoming).catch(() => {});
+      const next = isFinal ? "It is lost" : "It is tried again with the next command";
+      const words = [`what it did in '${top}' is not taken over: ${message}. ${next}`];
+      return { state: isFinal ? "done" : "failed", words };
+    }
+  }
+
+  async #end(shadow: Shadow): Promise<readonly string[]> {
+    const { state, words } = await this.#takeOver(shadow);
+    const { work, adopted } = shadow;
+    if (state === "done") await rm(work, { recursive: true, force: true });
+    else renameSync(work, join(work, "..", `left-${Date.now()}-${crypto.randomUUID()}`));
+    if (adopted !== undefined) await rm(adopted, { recursive: true, force: true });
+    return words;
+  }
+
+  /** Takes over a repository that a command has made in a folder of the session. */
+  async #takeMade(top: string): Promise<readonly string[]> {
+    const work = join(this.#options.data, digestOf(join(top, ".git")), newName());
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    try {
+      const made = await moveMade(top, work);
+      this.#repositories = [...this.#repositories, made.repository];
+      return (await this.#takeOver(made)).words;
+    } catch (error) {
+      return [`the repository in '${top}' is not taken over: ${(error as Error).message}`];
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
+  }
+
+  #readOnly(repository: KnownRepository, shared: ReadonlySet<string>): Mount[] {
+    const { top, gitDir, commonDir, pointer } = repository;
+    const folders = [...new Set([commonDir, gitDir]).difference(shared)].filter(isFolder);
+    const mounts = folders.map((folder) => ({ at: folder, from: folder, isWritable: false }));
+    if (pointer === undefined) return mounts;
+    const copy = join(this.#options.data, `pointer-${digestOf(top)}`);
+    writeFileSync(copy, pointer, "latin1");
+    return [...mounts, { at: join(top, ".git"), from: copy, isWritable: false }];
+  }
+}
+
+/** Whether trying again may help: the disk is full, or another git has a lock. */
+function isTemporary(error: unknown): boolean {
+  if (error instanceof TrunklineError) return ["unavailable", "conflict"].includes(error.code);
+  return diskWords(error) !== undefined;
+}
+
+function newName(): string {
+  return `${COMMAND}${ownerName()}`;
+}
+
+/** Whether a folder is of no command that still runs. */
+function isLeft(name: string): boolean {
+  if (!name.startsWith(COMMAND)) return name.startsWith("left-");
+  return isOwnerGone(name.slice(COMMAND.length));
+}
+
+const COMMAND = "command-";

@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process";
+import { realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { House } from "../../src/gateway/house.ts";
+import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
+import { systemProgram } from "../../src/sandbox/system-program.ts";
+import { SampleHome } from "../samples/sample-home.ts";
+import { runFromShell } from "./run-from-shell.ts";
+
+const isMissing = ["bwrap", "nsenter"].some((name) => systemProgram(name) === undefined);
+export const skip =
+  isMissing && "It needs bubblewrap and nsenter: install bubblewrap and util-linux.";
+
+export const WHO = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+
+const NAMES = {
+  GIT_AUTHOR_NAME: "Ada",
+  GIT_AUTHOR_EMAIL: "ada@example.org",
+  GIT_COMMITTER_NAME: "Ada",
+  GIT_COMMITTER_EMAIL: "ada@example.org",
+};
+
+/** A repository of a person, and the sandbox of a session that works in it. */
+export class GitSandbox implements AsyncDisposable {
+  readonly home: SampleHome;
+  readonly repo: string;
+  readonly #sandbox: LocalSandbox;
+  readonly env: NodeJS.ProcessEnv;
+
+  private constructor(
+    home: SampleHome,
+    repo: string,
+    sandbox: LocalSandbox,
+    env: NodeJS.ProcessEnv,
+  ) {
+    this.home = home;
+    this.repo = repo;
+    this.#sandbox = sandbox;
+    this.env = env;
+  }
+
+  /** `prepare` gets the top of a repository with a commit, and returns the folder of the session. */
+  static async open(prepare: (repo: string) => string = (repo) => repo): Promise<GitSandbox> {
+    const home = await SampleHome.create();
+    const repo = realpathSync(home.project);
+    git(repo, "init", "-q", "-b", "main");
+    git(repo, "config", "user.name", "Ada");
+    git(repo, "config", "user.email", "ada@example.org");
+    writeFileSync(join(repo, "a.txt"), "one\ntwo\nthree\n");
+    git(repo, "add", "--all");
+    git(repo, "commit", "-q", "-m", "first");
+    const folder = prepare(repo);
+    await home.write(home.userFile, '{ "agent": { "sandbox": "on" } }');
+    return await GitSandbox.in(home, repo, folder);
+  }
+
+  /** Another session in the same repository. */
+  static async in(home: SampleHome, repo: string, folder = repo): Promise<GitSandbox> {
+    const { config } = await home.load();
+    const house = new House(config, { files: [], load: async () => config });
+    const env = { PATH: process.env.PATH, HOME: home.path, ...NAMES };
+    return new GitSandbox(home, repo, new LocalSandbox(house, [folder], env), env);
+  }
+
+  /** Runs a command line in the sandbox, to its end. */
+  async run(line: string, cwd = this.repo): Promise<{ output: string; notes: readonly string[] }> {
+    await using inside = await this.#sandbox.enter(async () => false);
+    if (inside === undefined) throw new Error("There is no sandbox.");
+    const { confine, notes } = inside;
+    const shell = confine({
+      command: "/bin/sh",
+      args: ["-c", `exec 2>&1\n${line}`],
+      env: this.env,
+      cwd,
+    });
+    const { command, args = [], env, cwd: at } = shell;
+    const output = await new Promise<string>((resolve) => {
+      execFile(
+        command,
+        [...args],
+        { env, ...(at === undefined ? {} : { cwd: at }) },
+        (error, stdout) => {
+          resolve(error === null ? stdout : `${stdout}(exit code ${error.code})`);
+        },
+      );
+    });
+    await inside[Symbol.asyncDispose]();
+    return { output, notes };
+  }
+
+  /** Git as the person runs it. */
+  git(...args: string[]): string {
+    return git(this.repo, ...args);
+  }
+
+  /** Ends the session. Its repository stays. */
+  async close(): Promise<void> {
+    await this.#sandbox[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    await this.home[Symbol.asyncDispose]();
+  }
+}
+
+export function git(cwd: string, ...args: string[]): string {
+  return runFromShell("git", [...WHO, ...args], { cwd });
+}
