@@ -51,7 +51,7 @@ const PEER_EID = {
 
 /** Without the warning that it is experimental, which would be on the stderr of every editor. */
 function loadFfi(): typeof Ffi | undefined {
-  const warn = Reflect.get(process, "emitWarning") as typeof process.emitWarning;
+  const warn = Reflect.get(process, "emitWarning");
   process.emitWarning = () => {};
   try {
     return process.getBuiltinModule("node:ffi");

@@ -76,12 +76,21 @@ describe("peerUser()", { timeout: 600_000, skip: noTables }, () => {
         ["::", "127.0.0.1", { localAddress: "127.0.0.2" }],
         ["::", "::1", { host: "127.0.0.1", localAddress: "127.0.0.2" }],
       ] as const) {
-        await using server = await serve(listens);
-        const { says, socket } = await ask(own, server.port);
-        const { localPort } = socket;
-        const other = await askAsOther(own, server.port, { ...same, localPort });
-        socket.destroy();
-        assert.deepEqual([says, other], ["owner", "other"], `${listens} ${own}`);
+        const server = createServer().listen(0, listens);
+        await once(server, "listening");
+        const { port } = server.address() as AddressInfo;
+        const client = connect({ host: own, port });
+        const [ours] = (await once(server, "connection")) as [Socket];
+        const { remotePort: localPort } = ours;
+        const ended = askAsOther(own, port, { ...same, localPort });
+        const [theirs] = (await once(server, "connection")) as [Socket];
+        // Both are open: neither is taken for the other.
+        assert.deepEqual([ours, theirs].map(peerUser), ["owner", "other"], `${listens} ${own}`);
+        theirs.end("told");
+        await ended;
+        for (const socket of [client, ours, theirs]) socket.destroy();
+        server.close();
+        await once(server, "close");
       }
     },
   );
