@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isMarkOfEnded } from "../src/base/process/process-mark.ts";
 import { processOf, processTable } from "../src/base/process/process-table.ts";
 import type { TestNote } from "../test/support/note-test.ts";
-import { commandOf, processesOf } from "../test/support/processes.ts";
+import { commandOf, endProcess, processesOf } from "../test/support/processes.ts";
 
 // Runs beside Node's test runner (run-tests.mjs), until its input ends. It ends each process that has
 // noted nothing for long, with all that it started, and names them. Node's own limits end a test, but
@@ -49,7 +49,7 @@ function endTests(pid: number, note: TestNote): string {
   process.stderr.write(`${says}\n${lines.join("")}`);
   // Until they are dead they may start others.
   for (let round = 0; round < MOST_ROUNDS && left.length > 0; round++) {
-    for (const each of left) kill(each);
+    for (const each of left) endProcess(each);
     left = startedBy(pid, note.folder);
   }
   rmSync(note.folder, { recursive: true, force: true, maxRetries: 3 });
@@ -73,13 +73,5 @@ function nameOf(pid: number): string {
     return commandOf(pid).replace(/^(.{80}).+(.{120})$/, "$1 … $2");
   } catch {
     return "?";
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended.
   }
 }

@@ -6,7 +6,7 @@ import { NODE, ROOT } from "./dependencies.mjs";
 import { run } from "./run.mjs";
 
 /**
- * Runs Node's test runner. A file of which no test begins or ends for so many seconds is ended, with what
+ * Runs Node's test runner. A file of which no test begins for so many seconds is ended, with what
  * it started. Resolves to the exit code.
  */
 export async function runTests(args, env, patience) {
@@ -17,6 +17,7 @@ export async function runTests(args, env, patience) {
     stdio: ["pipe", "inherit", "inherit"],
   });
   const ended = once(watch, "close");
+  watch.stdin.on("error", () => {});
   const tests = { cwd: ROOT, env: { ...env, TRUNKLINE_TEST_NOTES: notes } };
   const code = await run(NODE, ["--test", ...args], tests);
   watch.stdin.end();

@@ -28,7 +28,7 @@ const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
 /** Saves time where files are grouped; without it the runner names the test of any error. */
 const UNTRACKED = "--import=./test/support/untracked-promises.ts";
 const REPORT = "--test-reporter=spec";
-/** Seconds in which no test of a file begins or ends, of one that hangs: more than any test has by itself. */
+/** Seconds in which no test of a file begins, after which it hangs: longer than the limits of tests. */
 const HANGING = { plain: 900, full: 10_800 };
 /** Most of a small test file's time is type stripping, so its results are cached between files. */
 const COMPILE_CACHE = ".cache/compile";

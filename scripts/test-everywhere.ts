@@ -20,8 +20,8 @@ import { systemProgram } from "../src/sandbox/system-program.ts";
 const ROOT = join(import.meta.dirname, "..");
 const INSTALLED = [".", "test/acp", "test/agent"].map((folder) => join(folder, "node_modules"));
 const isRoot = process.getuid?.() === 0;
-/** Where clones are made. Not in /tmp, which sandboxes hide. */
-const PARENT = isRoot ? "/opt" : homedir();
+/** Where clones are made. Not in /tmp, which sandboxes hide, nor in /opt, which they show as it is. */
+const PARENT = isRoot ? "/srv" : homedir();
 const BURNERS = 4;
 
 const given = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 
 import { noteTest } from "./note-test.ts";
 import { OpenHandles } from "./open-handles.ts";
-import { newestProcess, processesOf, type Running } from "./processes.ts";
+import { endProcess, newestProcess, processesOf, type Running } from "./processes.ts";
 
 /** How long sockets may take to close and processes to die, on a machine that is busy. */
 const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 60_000);
@@ -83,7 +83,7 @@ export class Leftovers {
 
   /** Also if this process ends before its tests do. */
   readonly #remove = (): void => {
-    for (const { pid } of this.#processes()) process.kill(pid, "SIGKILL");
+    for (const { pid } of this.#processes()) endProcess(pid);
     rmSync(this.#folder, { recursive: true, maxRetries: 3 });
   };
 }

@@ -17,7 +17,7 @@ export const noOtherUser: string | false =
  */
 export const BECOME_OTHER_USER = `process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY});`;
 
-/** The same for the built program, of which it needs a copy (PackageCopy). */
+/** The same for the built program, of which it needs a copy (shared-program.ts). */
 export const AS_OTHER_USER = [
   "setpriv",
   `--reuid=${NOBODY}`,

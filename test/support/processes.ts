@@ -58,3 +58,11 @@ export function processesOf(folder: string, after = 0): Running[] {
 export function commandOf(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").trim();
 }
+
+export function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}

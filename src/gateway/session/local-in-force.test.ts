@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../config/config.ts";
+import { systemProgram } from "../../sandbox/system-program.ts";
 import { localInForce, pluginsInForce } from "./local-in-force.ts";
 import { workedFile } from "./local-sandbox.ts";
 
@@ -73,7 +74,9 @@ describe("localInForce()", () => {
     else assert.notEqual(next, undefined, says);
   });
 
-  it("leaves nothing behind where the process exits before the test is over", () => {
+  const skip =
+    systemProgram("bwrap") === undefined && "bwrap is missing: apt-get install bubblewrap";
+  it("leaves nothing behind where the process exits before the test is over", { skip }, () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "in-force-"));
     const module = new URL("local-in-force.ts", import.meta.url).href;
     const script = `
