@@ -52,6 +52,15 @@ export class CatalogueRefresh {
     return this.#listing?.promise;
   }
 
+  /** Why its tools could not be listed, or why it has none. */
+  state(client: McpClient | undefined): { readonly listError?: string; readonly noTools?: string } {
+    const { problem: listError, listing, catalogue } = this;
+    const isListed = client !== undefined && listing === undefined;
+    if (isListed && listError !== undefined) return { listError };
+    if (catalogue?.tools.length !== 0) return {};
+    return { noTools: catalogue.noTools ?? "its list is empty" };
+  }
+
   connected(client: McpClient): void {
     this.#client = client;
     this.#listing = Promise.withResolvers();

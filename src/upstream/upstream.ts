@@ -152,7 +152,7 @@ export class Upstream {
       ...(client === undefined ? {} : { revision: client.revision }),
       ...(pid === undefined ? {} : { pid }),
       ...(lastError === undefined ? {} : { lastError }),
-      ...this.#listState(),
+      ...this.#refresh.state(client),
       restarts,
       failuresInARow: backoff.failures,
       callsInFlight: client?.callsInFlight ?? 0,
@@ -161,14 +161,6 @@ export class Upstream {
       instances: this.#instances.running + (client === undefined ? 0 : 1),
       said: [...stderrLog.tail],
     };
-  }
-
-  #listState(): Pick<UpstreamStatus, "listError" | "noTools"> {
-    const { problem: listError, listing, catalogue } = this.#refresh;
-    const isListed = this.#life.client !== undefined && listing === undefined;
-    if (isListed && listError !== undefined) return { listError };
-    if (catalogue?.tools.length !== 0) return {};
-    return { noTools: catalogue.noTools ?? "its list is empty" };
   }
 
   /** Reads what is known from the last time. */

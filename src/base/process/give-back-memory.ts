@@ -1,3 +1,4 @@
+import { background } from "../background.ts";
 import { processWide } from "../process-wide.ts";
 
 /** Bytes that a process has taken beyond what it needed before, and from which on they are worth the work. */
@@ -28,14 +29,20 @@ export class MemoryReturn {
 
   /** A connection has ended: what it held may be given back soon. */
   connectionEnded(): void {
-    this.#timer ??= setTimeout(() => {
-      this.look()
-        .finally(() => (this.#timer = undefined))
-        .catch(() => {});
-    }, this.#wait).unref();
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => background(this.#lookNow(), "Giving memory back"), this.#wait);
+    this.#timer.unref();
   }
 
-  async look(): Promise<void> {
+  async #lookNow(): Promise<void> {
+    try {
+      await this.#look();
+    } finally {
+      this.#timer = undefined;
+    }
+  }
+
+  async #look(): Promise<void> {
     const { taken, giveBack } = this.#options;
     const before = taken();
     if (before - this.#least < WORTH) {

@@ -321,20 +321,12 @@ export class HttpServer {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /readyz":
-        background(this.#sendReadiness(response), "Sending the readiness");
-        return undefined;
+        return background(this.#readiness.answer(response), "Sending the readiness");
       case "GET /metrics":
-        background(this.#sendMetrics(response), "Sending the metrics");
-        return undefined;
+        return background(this.#sendMetrics(response), "Sending the metrics");
       default:
         return this.#unknown(path, response);
     }
-  }
-
-  async #sendReadiness(response: ServerResponse): Promise<void> {
-    const problems = await this.#readiness.problems();
-    const state = problems.length === 0 ? { status: "ready" } : { status: "not ready", problems };
-    send(response, problems.length === 0 ? 200 : 503, "application/json", JSON.stringify(state));
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {

@@ -1,8 +1,10 @@
 import { rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 
 import type { Log } from "../../base/log.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
+import { send } from "./http-answers.ts";
 
 export interface ReadinessOptions {
   readonly data: string;
@@ -36,6 +38,12 @@ export class Readiness {
       setTimeout(() => (this.#asked = undefined), HOLDS).unref();
     });
     return this.#asked;
+  }
+
+  async answer(response: ServerResponse): Promise<void> {
+    const problems = await this.problems();
+    const state = problems.length === 0 ? { status: "ready" } : { status: "not ready", problems };
+    send(response, problems.length === 0 ? 200 : 503, "application/json", JSON.stringify(state));
   }
 
   async #look(): Promise<readonly string[]> {

@@ -83,7 +83,7 @@ export async function attachTo(
     dialect: acpDialect,
     routes: routes(
       route(CLIENT_METHODS.update, (params) => update(params.update)),
-      route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(String(message)))),
+      route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(message))),
       route(CLIENT_METHODS.requestPermission, async (params, call) => {
         const optionId = await permit(params, call.signal);
         if (optionId === null) return { outcome: { outcome: "cancelled" } };

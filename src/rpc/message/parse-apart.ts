@@ -125,7 +125,7 @@ class ApartSink implements Sink<string> {
   }
 }
 
-function runThread(workerData: ParseJob): Promise<unknown> {
+async function runThread(workerData: ParseJob): Promise<unknown> {
   const code = typeof __TRUNKLINE_PARSER__ === "string" ? __TRUNKLINE_PARSER__ : undefined;
   const worker = new Worker(code ?? join(import.meta.dirname, "parse-main.ts"), {
     eval: code !== undefined,
@@ -143,7 +143,7 @@ function runThread(workerData: ParseJob): Promise<unknown> {
     } else if ("isWhole" in part) resolve(assembly.value);
     else {
       assembly.take(part.piece);
-      worker.postMessage("next");
+      worker.postMessage("next", []);
     }
   });
   worker.on("error", (error: NodeJS.ErrnoException) => {
@@ -151,5 +151,9 @@ function runThread(workerData: ParseJob): Promise<unknown> {
     const tooLarge = `too large: its values take more than ${MOST_MEMORY} MB`;
     resolve(isTooLarge ? refuse(tooLarge) : RpcError.of(STANDARD.internal, error.message));
   });
-  return promise.finally(() => worker.terminate());
+  try {
+    return await promise;
+  } finally {
+    await worker.terminate();
+  }
 }

@@ -19,6 +19,8 @@ const next = (): ParsedPart => {
   return done === true ? { isWhole: true } : { piece };
 };
 
+const tell = (): void => parentPort?.postMessage(next(), []);
+
 // One at a time: the other thread has its own work to do between two.
-parentPort?.on("message", () => parentPort?.postMessage(next()));
-parentPort?.postMessage(next());
+parentPort?.on("message", tell);
+tell();
