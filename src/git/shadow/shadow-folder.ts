@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import {
+  constants,
+  copyFileSync,
   existsSync,
+  linkSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
@@ -28,7 +31,6 @@ export interface Mount {
 export interface Base {
   readonly refs: Refs;
   readonly head: string;
-  readonly index: Buffer | undefined;
   /** The reflog of the stash, the oldest entry first. */
   readonly stash: string;
   readonly files: Readonly<Record<string, string>>;
@@ -65,8 +67,6 @@ export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_
 const OWN = new Set(["objects", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
 /** What must not be a link. */
 export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
-/** The extension of an index that lists folders, which is empty. */
-const SPARSE = Buffer.from("sdir\0\0\0\0");
 /** Set on everything that is made, so that what a command writes has another time. */
 const LONG_AGO = new Date("2001-01-01");
 const [BASE, BASE_INDEX] = ["base.json", "base.index"];
@@ -106,14 +106,12 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   }
   const log = lastLines(fileIn(gitDir, "logs/HEAD", MOST_INDEX) ?? Buffer.alloc(0), MOST_LOG);
   if (log.length > 0) put(join(own, "logs/HEAD"), log);
-  const index = fileIn(gitDir, "index", MOST_INDEX);
-  if (index?.includes(SPARSE) === true) throw new Error("its index is sparse");
-  if (index !== undefined) putIndex(join(own, "index"), index, join(gitDir, "index"));
+  copyIndex(join(gitDir, "index"), join(work, BASE_INDEX), join(own, "index"));
   const head = textIn(gitDir, "HEAD")?.trim() ?? "";
   const operations = OPERATIONS.filter((name) => existsSync(join(gitDir, name)));
   const files = stateFiles(gitDir);
   const incoming = newIncoming();
-  const base = { refs, head, index, stash, files, logSize: log.length, operations, incoming };
+  const base = { refs, head, stash, files, logSize: log.length, operations, incoming };
   writeBase(work, repository, base);
   const before = filesOf(work, true);
   return { repository, work, common, own, base, before, isAdopted: false };
@@ -228,10 +226,23 @@ function copyWorktrees(from: string, to: string): void {
 }
 
 /** With its time: git reads each file again whose time is not before that of the index. */
-function putIndex(target: string, index: Buffer, original: string): void {
-  writeFileSync(target, index);
-  const second = Math.floor(lstatSync(original).mtimeMs / 1000);
+function copyIndex(real: string, base: string, target: string): void {
+  const stats = lstatSync(real, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  try {
+    // Git never writes to an index that is there: it puts another one into its place.
+    linkSync(real, base);
+  } catch {
+    copyFileSync(real, base, constants.COPYFILE_FICLONE);
+  }
+  copyFileSync(base, target, constants.COPYFILE_FICLONE);
+  const second = Math.floor(stats.mtimeMs / 1000);
   lutimesSync(target, second, second);
+}
+
+/** The index that a command found. */
+export function baseIndex({ work }: Pick<Shadow, "work">): Buffer | undefined {
+  return fileIn(work, BASE_INDEX, MOST_INDEX);
 }
 
 function lastLines(text: Buffer, most: number): Buffer {
@@ -243,24 +254,23 @@ function lastLines(text: Buffer, most: number): Buffer {
 export function writeBase(
   work: string,
   repository: KnownRepository,
-  { refs, index, ...base }: Base,
+  { refs, ...base }: Base,
 ): void {
   const packed = formatPackedRefs(refs);
   const symbolic = [...refs.symbolic];
   writeFileSync(join(work, BASE), JSON.stringify({ repository, base, packed, symbolic }));
-  if (index !== undefined) writeFileSync(join(work, BASE_INDEX), index);
 }
 
 function readBase(work: string): { repository: KnownRepository; base: Base } {
   const text = fileIn(work, BASE, MOST_INDEX)?.toString("utf8") ?? "";
   const { repository, base, packed, symbolic } = JSON.parse(text) as {
     repository: KnownRepository;
-    base: Omit<Base, "refs" | "index">;
+    base: Omit<Base, "refs">;
     packed: string;
     symbolic: [string, string][];
   };
   const lines = packed.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const ids = new Map(lines.map((line) => [line.slice(41), line.slice(0, 40)]));
   const refs = { ids, symbolic: new Map(symbolic) };
-  return { repository, base: { ...base, refs, index: fileIn(work, BASE_INDEX, MOST_INDEX) } };
+  return { repository, base: { ...base, refs } };
 }

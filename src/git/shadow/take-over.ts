@@ -12,7 +12,7 @@ import { type Inside, parseLog, readInside } from "./read-inside.ts";
 import { INCOMING, receiveObjects } from "./receive-objects.ts";
 import { ID, refProblem, ZERO } from "./refs.ts";
 import { safeSettings } from "./safe-settings.ts";
-import { changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
+import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
 
 /** What became of what a command did with git. */
 export interface TakenOver {
@@ -39,7 +39,7 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
     return { state, notes: [`${why} a command finishes or aborts it`] };
   }
   const after = readIndex(shadow);
-  const before = parseIndex(base.index);
+  const before = parseIndex(baseIndex(shadow));
   const paths = changedPaths(before, after);
   const isOnlyIndex = isOwn && changed.every((path) => path.endsWith("/index"));
   if (isOnlyIndex && paths.length === 0 && !shadow.isAdopted) return { state, notes: [] };
