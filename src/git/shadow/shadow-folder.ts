@@ -64,7 +64,7 @@ const MOST_LOG = 256 * 1024;
 /** What an operation that takes several commands consists of. What it says, git runs. */
 export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
 /** Folders that are not mounted as they are. */
-const OWN = new Set(["objects", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
+const OWN = new Set(["objects", "lfs", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
 /** What must not be a link. */
 export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
 /** Set on everything that is made, so that what a command writes has another time. */
@@ -75,9 +75,9 @@ export function digestOf(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** Where the objects of a repository are inside. */
-function objectsInside({ commonDir }: KnownRepository): string {
-  return `/run/trunkline/git/${digestOf(commonDir)}/objects`;
+/** Where the objects of a repository are inside; Git LFS looks for its own beside them. */
+function inside({ commonDir }: KnownRepository, name: "objects" | "lfs"): string {
+  return `/run/trunkline/git/${digestOf(commonDir)}/${name}`;
 }
 
 /**
@@ -89,7 +89,7 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   const { common, own } = foldersOf(repository, work);
   mkdirSync(join(common, "objects/info"), { recursive: true });
   mkdirSync(join(common, "objects/pack"));
-  writeFileSync(join(common, "objects/info/alternates"), `${objectsInside(repository)}\n`);
+  writeFileSync(join(common, "objects/info/alternates"), `${inside(repository, "objects")}\n`);
   copyFiles(commonDir, common);
   const refs = readRefs(commonDir);
   for (const name of ["refs/heads", "refs/tags"])
@@ -145,7 +145,10 @@ export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
   const { gitDir, commonDir, top, pointer } = repository;
   const mounts: Mount[] = [
     { at: commonDir, from: common, isWritable: true },
-    { at: objectsInside(repository), from: join(commonDir, "objects"), isWritable: false },
+    ...(["objects", "lfs"] as const)
+      .map((name) => ({ at: inside(repository, name), from: join(commonDir, name) }))
+      .filter(({ from }) => isFolder(from))
+      .map((mount) => ({ ...mount, isWritable: false })),
     ...readOnly(commonDir, common),
   ];
   if (own !== common) {
