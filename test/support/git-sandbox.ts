@@ -21,6 +21,12 @@ const NAMES = {
   GIT_COMMITTER_EMAIL: "ada@example.org",
 };
 
+interface Ran {
+  readonly output: string;
+  readonly notes: readonly string[];
+  readonly limits: readonly string[];
+}
+
 /** A repository of a person, and the sandbox of a session that works in it. */
 export class GitSandbox implements AsyncDisposable {
   readonly home: SampleHome;
@@ -64,10 +70,10 @@ export class GitSandbox implements AsyncDisposable {
   }
 
   /** Runs a command line in the sandbox, to its end. */
-  async run(line: string, cwd = this.repo): Promise<{ output: string; notes: readonly string[] }> {
+  async run(line: string, cwd = this.repo): Promise<Ran> {
     await using inside = await this.#sandbox.enter(async () => false);
     if (inside === undefined) throw new Error("There is no sandbox.");
-    const { confine, notes } = inside;
+    const { confine, notes, limits } = inside;
     const shell = confine({
       command: "/bin/sh",
       args: ["-c", `exec 2>&1\n${line}`],
@@ -86,7 +92,7 @@ export class GitSandbox implements AsyncDisposable {
       );
     });
     await inside[Symbol.asyncDispose]();
-    return { output, notes };
+    return { output, notes, limits };
   }
 
   /** Git as the person runs it. */

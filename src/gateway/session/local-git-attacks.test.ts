@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import {
   existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -218,6 +221,28 @@ describe(
       useAsPerson(at.repo);
     });
 
+    it("with files of Git LFS, of which those are taken over that are what their names say", async () => {
+      await using at = await GitSandbox.open((repo) => {
+        mkdirSync(join(repo, ".git/lfs/objects"), { recursive: true });
+        writeFileSync(join(repo, ".git/lfs/objects/known"), "known");
+        return repo;
+      });
+      const store = (name: string): string =>
+        `d=.git/lfs/objects/$(echo ${name} | cut -c1-2)/$(echo ${name} | cut -c3-4); mkdir -p $d; printf big > $d/${name}`;
+      const digest = createHash("sha256").update("big").digest("hex");
+      const commit = "git commit -q --allow-empty -m Large";
+      const { output, notes } = await at.run(
+        `cat "$(dirname "$(cat .git/objects/info/alternates)")/lfs/objects/known"; ${store(digest)}; ${commit}`,
+      );
+      assert.deepEqual([output, notes], ["known", []]);
+      const path = `.git/lfs/objects/${digest.slice(0, 2)}/${digest.slice(2, 4)}/${digest}`;
+      assert.equal(readFileSync(join(at.repo, path), "utf8"), "big");
+      const other = await at.run(`${store("ab".repeat(32))}; ${commit}`);
+      assert.match(other.notes.join("\n"), /its LFS object 'abab.*' has other content/);
+      assert.ok(!existsSync(join(at.repo, `.git/lfs/objects/ab/ab/${"ab".repeat(32)}`)));
+      assert.equal(at.git("for-each-ref", "refs/trunkline"), "");
+    });
+
     it("with a submodule that it has made, which stays out of the index and of branches", async () => {
       await using at = await GitSandbox.open();
       const ran = join(at.home.path, "ran");
@@ -275,6 +300,53 @@ describe(
     });
   },
 );
+
+describe("a repository that a shadow cannot stand in for", { skip, timeout: 300_000 }, () => {
+  const odd: Readonly<Record<string, (repo: string) => void>> = {
+    "it shares the objects of another": (repo) => {
+      writeFileSync(join(repo, ".git/objects/info/alternates"), "/nonexistent/objects\n");
+    },
+    "its index is split": (repo) => void git(repo, "update-index", "--split-index"),
+    "a ref is a link": (repo) => symlinkSync("main", join(repo, ".git/refs/heads/link")),
+    "its objects are a link": (repo) => {
+      renameSync(join(repo, ".git/objects"), join(repo, "../objects"));
+      symlinkSync("../../objects", join(repo, ".git/objects"));
+    },
+    "its .git names a folder that does not name it": (repo) => {
+      renameSync(join(repo, ".git"), join(repo, "../elsewhere"));
+      writeFileSync(join(repo, ".git"), "gitdir: ../elsewhere\n");
+    },
+  };
+  for (const [why, make] of Object.entries(odd)) {
+    it(`can be read, and not changed, if ${why}`, async () => {
+      await using at = await GitSandbox.open((repo) => {
+        make(repo);
+        return repo;
+      });
+      const before = at.git("for-each-ref");
+      const { output, limits } = await at.run(
+        "git log --format=%s; git commit --allow-empty -m x; rm -f .git",
+      );
+      assert.match(output, /first/);
+      assert.match(output, /Read-only file system|Device or resource busy/);
+      assert.match(limits.join("\n"), /can only be read/);
+      assert.equal(at.git("for-each-ref"), before);
+    });
+  }
+
+  it("is refused if its objects have other ids", async () => {
+    let folder = "";
+    await using at = await GitSandbox.open((repo) => {
+      folder = join(repo, "../sha256");
+      mkdirSync(folder);
+      git(folder, "init", "-q", "--object-format=sha256");
+      return folder;
+    });
+    const { output, limits } = await at.run("git commit --allow-empty -m x", folder);
+    assert.match(output, /Read-only file system/);
+    assert.match(limits.join("\n"), /SHA-256/);
+  });
+});
 
 describe("a command while somebody else uses the repository", { skip, timeout: 300_000 }, () => {
   it("does not undo what the person commits meanwhile, and its own commit is kept", async () => {

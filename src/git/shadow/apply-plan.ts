@@ -18,6 +18,7 @@ import { checkedOutElsewhere, fileIn, MOST_INDEX, textIn } from "./git-files.ts"
 import { mergeIndex } from "./merge-index.ts";
 import { type LogLine, parseLog } from "./read-inside.ts";
 import { ID, readRefs, ZERO } from "./refs.ts";
+import { baseIndex } from "./shadow-folder.ts";
 
 /** A ref, and what a command made of it. Zeros stand for a ref that is not there. */
 export interface RefChange {
@@ -82,7 +83,7 @@ export async function applyPlan(work: string): Promise<string[]> {
     }
     if (lock !== undefined) {
       const index = (at: string, name: string) => parseIndex(fileIn(at, name, MOST_INDEX));
-      const [current, base] = [index(gitDir, "index"), index(work, "base.index")];
+      const [current, base] = [index(gitDir, "index"), parseIndex(baseIndex({ work }))];
       const merged = mergeIndex(current, base, index(folder, "index"));
       for (const [path, why] of merged.refused) notes.push(`'${path}' is not staged: ${why}`);
       if (merged.isChanged) lock.replace(formatIndex(merged.entries.values()));

@@ -9,14 +9,11 @@ import {
 } from "node:fs";
 import { join, relative, sep } from "node:path";
 
-import { GITLINK, parseIndex } from "../index-entries.ts";
+import type { KnownIndexes } from "./known-indexes.ts";
 import type { KnownRepository } from "./known-repositories.ts";
 import type { Mount, Shadow } from "./shadow-folder.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** The mode of a submodule, as an index has it. */
-const GITLINK_BYTES = Buffer.from([0, 0, 0xe0, 0]);
-
 /** What is at the places where git looks for a repository, before and after a command. */
 export interface LookedAt {
   readonly mounts: readonly Mount[];
@@ -40,9 +37,11 @@ export class GitPlaces {
   readonly #folders: readonly string[];
   /** An empty folder. */
   readonly #empty: string;
+  readonly #indexes: KnownIndexes;
 
-  constructor(folders: readonly string[], empty: string) {
+  constructor(folders: readonly string[], empty: string, indexes: KnownIndexes) {
     this.#folders = folders;
+    this.#indexes = indexes;
     this.#empty = empty;
   }
 
@@ -77,11 +76,8 @@ export class GitPlaces {
   }
 
   /** Paths of submodules that are not checked out, in folders that commands can write. */
-  #emptySubmodules({ base, repository: { top } }: Shadow): string[] {
-    if (base.index?.includes(GITLINK_BYTES) !== true) return [];
-    const paths = [...parseIndex(base.index).values()]
-      .filter(({ mode }) => mode === GITLINK)
-      .map(({ path }) => join(top, Buffer.from(path, "latin1").toString("utf8")));
+  #emptySubmodules({ repository: { top, gitDir } }: Shadow): string[] {
+    const paths = this.#indexes.read(gitDir).gitlinks.map((path) => join(top, path));
     return paths.filter((path) => {
       return this.#rootOf(path) !== undefined && this.#placeAt(path)?.identity === undefined;
     });

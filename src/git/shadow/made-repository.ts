@@ -37,7 +37,7 @@ export async function moveMade(top: string, work: string): Promise<Shadow> {
   if (repository === undefined) throw new TrunklineError("unavailable", "git made no repository");
   const refs = { ids: new Map(), symbolic: new Map() };
   const head = textIn(path, "HEAD")?.trim() ?? "";
-  const none = { index: undefined, stash: "", files: {}, logSize: 0, operations: [] };
+  const none = { stash: "", files: {}, logSize: 0, operations: [] };
   const empty = { ...none, refs, head, incoming: newIncoming() };
   writeBase(work, repository, empty);
   return {

@@ -112,7 +112,7 @@ function requireFiles({ common, own }: Shadow): void {
     if (
       stats.isFile() &&
       stats.size > MOST_FILE &&
-      !/^\/(?:objects\/|index$)/.test(at.slice(common.length))
+      !/^\/(?:objects\/|lfs\/|index$)/.test(at.slice(common.length))
     ) {
       throw unfit(`a file of ${stats.size} bytes`);
     }

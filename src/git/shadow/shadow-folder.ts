@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import {
+  constants,
+  copyFileSync,
   existsSync,
+  linkSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
@@ -28,7 +31,6 @@ export interface Mount {
 export interface Base {
   readonly refs: Refs;
   readonly head: string;
-  readonly index: Buffer | undefined;
   /** The reflog of the stash, the oldest entry first. */
   readonly stash: string;
   readonly files: Readonly<Record<string, string>>;
@@ -62,11 +64,9 @@ const MOST_LOG = 256 * 1024;
 /** What an operation that takes several commands consists of. What it says, git runs. */
 export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
 /** Folders that are not mounted as they are. */
-const OWN = new Set(["objects", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
+const OWN = new Set(["objects", "lfs", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
 /** What must not be a link. */
 export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
-/** The extension of an index that lists folders, which is empty. */
-const SPARSE = Buffer.from("sdir\0\0\0\0");
 /** Set on everything that is made, so that what a command writes has another time. */
 const LONG_AGO = new Date("2001-01-01");
 const [BASE, BASE_INDEX] = ["base.json", "base.index"];
@@ -75,9 +75,9 @@ export function digestOf(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** Where the objects of a repository are inside. */
-function objectsInside({ commonDir }: KnownRepository): string {
-  return `/run/trunkline/git/${digestOf(commonDir)}/objects`;
+/** Where the objects of a repository are inside; Git LFS looks for its own beside them. */
+function inside({ commonDir }: KnownRepository, name: "objects" | "lfs"): string {
+  return `/run/trunkline/git/${digestOf(commonDir)}/${name}`;
 }
 
 /**
@@ -89,7 +89,7 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   const { common, own } = foldersOf(repository, work);
   mkdirSync(join(common, "objects/info"), { recursive: true });
   mkdirSync(join(common, "objects/pack"));
-  writeFileSync(join(common, "objects/info/alternates"), `${objectsInside(repository)}\n`);
+  writeFileSync(join(common, "objects/info/alternates"), `${inside(repository, "objects")}\n`);
   copyFiles(commonDir, common);
   const refs = readRefs(commonDir);
   for (const name of ["refs/heads", "refs/tags"])
@@ -106,14 +106,12 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   }
   const log = lastLines(fileIn(gitDir, "logs/HEAD", MOST_INDEX) ?? Buffer.alloc(0), MOST_LOG);
   if (log.length > 0) put(join(own, "logs/HEAD"), log);
-  const index = fileIn(gitDir, "index", MOST_INDEX);
-  if (index?.includes(SPARSE) === true) throw new Error("its index is sparse");
-  if (index !== undefined) putIndex(join(own, "index"), index, join(gitDir, "index"));
+  copyIndex(join(gitDir, "index"), join(work, BASE_INDEX), join(own, "index"));
   const head = textIn(gitDir, "HEAD")?.trim() ?? "";
   const operations = OPERATIONS.filter((name) => existsSync(join(gitDir, name)));
   const files = stateFiles(gitDir);
   const incoming = newIncoming();
-  const base = { refs, head, index, stash, files, logSize: log.length, operations, incoming };
+  const base = { refs, head, stash, files, logSize: log.length, operations, incoming };
   writeBase(work, repository, base);
   const before = filesOf(work, true);
   return { repository, work, common, own, base, before, isAdopted: false };
@@ -147,7 +145,10 @@ export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
   const { gitDir, commonDir, top, pointer } = repository;
   const mounts: Mount[] = [
     { at: commonDir, from: common, isWritable: true },
-    { at: objectsInside(repository), from: join(commonDir, "objects"), isWritable: false },
+    ...(["objects", "lfs"] as const)
+      .map((name) => ({ at: inside(repository, name), from: join(commonDir, name) }))
+      .filter(({ from }) => isFolder(from))
+      .map((mount) => ({ ...mount, isWritable: false })),
     ...readOnly(commonDir, common),
   ];
   if (own !== common) {
@@ -228,10 +229,23 @@ function copyWorktrees(from: string, to: string): void {
 }
 
 /** With its time: git reads each file again whose time is not before that of the index. */
-function putIndex(target: string, index: Buffer, original: string): void {
-  writeFileSync(target, index);
-  const second = Math.floor(lstatSync(original).mtimeMs / 1000);
+function copyIndex(real: string, base: string, target: string): void {
+  const stats = lstatSync(real, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  try {
+    // Git never writes to an index that is there: it puts another one into its place.
+    linkSync(real, base);
+  } catch {
+    copyFileSync(real, base, constants.COPYFILE_FICLONE);
+  }
+  copyFileSync(base, target, constants.COPYFILE_FICLONE);
+  const second = Math.floor(stats.mtimeMs / 1000);
   lutimesSync(target, second, second);
+}
+
+/** The index that a command found. */
+export function baseIndex({ work }: Pick<Shadow, "work">): Buffer | undefined {
+  return fileIn(work, BASE_INDEX, MOST_INDEX);
 }
 
 function lastLines(text: Buffer, most: number): Buffer {
@@ -243,24 +257,23 @@ function lastLines(text: Buffer, most: number): Buffer {
 export function writeBase(
   work: string,
   repository: KnownRepository,
-  { refs, index, ...base }: Base,
+  { refs, ...base }: Base,
 ): void {
   const packed = formatPackedRefs(refs);
   const symbolic = [...refs.symbolic];
   writeFileSync(join(work, BASE), JSON.stringify({ repository, base, packed, symbolic }));
-  if (index !== undefined) writeFileSync(join(work, BASE_INDEX), index);
 }
 
 function readBase(work: string): { repository: KnownRepository; base: Base } {
   const text = fileIn(work, BASE, MOST_INDEX)?.toString("utf8") ?? "";
   const { repository, base, packed, symbolic } = JSON.parse(text) as {
     repository: KnownRepository;
-    base: Omit<Base, "refs" | "index">;
+    base: Omit<Base, "refs">;
     packed: string;
     symbolic: [string, string][];
   };
   const lines = packed.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const ids = new Map(lines.map((line) => [line.slice(41), line.slice(0, 40)]));
   const refs = { ids, symbolic: new Map(symbolic) };
-  return { repository, base: { ...base, refs, index: fileIn(work, BASE_INDEX, MOST_INDEX) } };
+  return { repository, base: { ...base, refs } };
 }

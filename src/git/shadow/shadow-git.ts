@@ -14,6 +14,7 @@ import type { ChildOptions } from "../../base/process/child-process.ts";
 import { dropIncoming, isOwnerGone, ownerName } from "./apply-plan.ts";
 import { GitPlaces } from "./git-places.ts";
 import { isFolder } from "./git-files.ts";
+import { KnownIndexes } from "./known-indexes.ts";
 import { type KnownRepository, knownRepositories } from "./known-repositories.ts";
 import {
   copyShadow,
@@ -57,6 +58,7 @@ const MOST_NOTES = 12;
 export class ShadowGit {
   readonly #options: ShadowGitOptions;
   readonly #places: GitPlaces;
+  readonly #indexes = new KnownIndexes();
   #repositories: readonly KnownRepository[];
   /** Commands begin and end one after the other, so that each sees what the last one did. */
   #last: Promise<unknown> = Promise.resolve();
@@ -66,7 +68,7 @@ export class ShadowGit {
     this.#repositories = repositories;
     const empty = join(options.data, "empty");
     mkdirSync(empty, { recursive: true, mode: 0o500 });
-    this.#places = new GitPlaces(options.folders, empty);
+    this.#places = new GitPlaces(options.folders, empty, this.#indexes);
   }
 
   static async open(options: ShadowGitOptions): Promise<ShadowGit> {
@@ -88,6 +90,7 @@ export class ShadowGit {
     for (const repository of this.#repositories) {
       const why =
         repository.problem ??
+        this.#indexes.read(repository.gitDir).problem ??
         (shared.has(repository.commonDir)
           ? "another folder of the session shares it"
           : shadows.length >= MOST_SHADOWS

@@ -7,12 +7,13 @@ import { Git } from "../git.ts";
 import { GITLINK, type IndexEntry, parseIndex } from "../index-entries.ts";
 import { applyPlan, type Plan, PLAN, type RefChange } from "./apply-plan.ts";
 import { fileIn, MOST_INDEX, STATE_FILES, stateFiles, textIn } from "./git-files.ts";
+import { takeLfsObjects } from "./lfs-objects.ts";
 import { changedPaths, NEW_GITLINK } from "./merge-index.ts";
 import { type Inside, parseLog, readInside } from "./read-inside.ts";
 import { INCOMING, receiveObjects } from "./receive-objects.ts";
 import { ID, refProblem, ZERO } from "./refs.ts";
 import { safeSettings } from "./safe-settings.ts";
-import { changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
+import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
 
 /** What became of what a command did with git. */
 export interface TakenOver {
@@ -39,7 +40,7 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
     return { state, notes: [`${why} a command finishes or aborts it`] };
   }
   const after = readIndex(shadow);
-  const before = parseIndex(base.index);
+  const before = parseIndex(baseIndex(shadow));
   const paths = changedPaths(before, after);
   const isOnlyIndex = isOwn && changed.every((path) => path.endsWith("/index"));
   if (isOnlyIndex && paths.length === 0 && !shadow.isAdopted) return { state, notes: [] };
@@ -64,6 +65,10 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
     await receiveObjects(git, repository.commonDir, inside.pack, wanted, incoming);
   }
   await requireBlobs(git, blobs);
+  await takeLfsObjects(shadow, changed);
+  if (changed.some((path) => NOT_KEPT.test(path) && !shadow.before.has(path))) {
+    notes.push("work trees and submodules that a command adds are not kept: ask the person to");
+  }
   const plan: Plan = {
     ...{ top: repository.top, gitDir: repository.gitDir, commonDir: repository.commonDir },
     ...changes,
@@ -121,6 +126,9 @@ function idsOf({ base }: Shadow): Set<string> {
   const head = ID.test(base.head) ? [base.head] : [];
   return new Set([...base.refs.ids.values(), ...parseLog(base.stash).map(({ id }) => id), ...head]);
 }
+
+/** What git has of a work tree, or of a submodule, that was added. */
+const NOT_KEPT = /^common\/(?:worktrees\/[^/]+\/gitdir|modules\/.+\/HEAD)$/;
 
 type Changes = Pick<Plan, "refs" | "head" | "stash" | "files" | "log">;
 
