@@ -11,8 +11,6 @@ import type { Confinement } from "./files/command-sandbox.ts";
 const USUAL_OUTPUT = 1024 * 1024;
 const MOST_OUTPUT = 8 * USUAL_OUTPUT;
 
-/** Called when a command has ended; returns what is to be said of that. */
-
 /** A terminal (ACP terminals) in this process, for agents whose editor has none. */
 export class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
