@@ -33,7 +33,9 @@ describe("the limits of a principal", () => {
     );
     assert.equal(mayUseRepository(limited, ["https://example.com/teams/a.git"]), false);
     assert.equal(mayUseRepository(limited, []), false);
-    assert.equal(mayUseRepository(limited, ["https://evil.com/https://example.com/team/x"]), false);
+    const below = { id: "token 1", limits: { repositories: ["https://*.example.com/team/*"] } };
+    assert.equal(mayUseRepository(below, ["https://git.example.com/team/x"]), true);
+    assert.equal(mayUseRepository(below, ["https://evil.com/git.example.com/team/x"]), false);
   });
 
   it("compare paths after links are resolved", () => {

@@ -110,6 +110,8 @@ describe("remotePattern()", () => {
       ["/srv/git/*", "/srv/git/app"],
       ["*", "git@h:a"],
       ["https:*", "https://h/a"],
+      ["https://*", "https://h/a"],
+      ["https://git.example.com*", "https://git.example.com/a/b"],
     ];
     for (const [pattern, text] of table) assert.ok(fits(pattern, text), `${pattern} ${text}`);
   });
@@ -119,6 +121,7 @@ describe("remotePattern()", () => {
       ["https://git.example.com/team/*", "https://evil.com/https://git.example.com/team/x"],
       ["https://*.example.com/team/*", "https://evil.com/x.example.com/team/x"],
       ["https://git.example.com*", "https://git.example.com@evil.com/x"],
+      ["https://git.example.com*", "https://git.example.com.evil.com/x"],
       ["https://git.example.com/team/*", "https://git.example.com:8443/team/x"],
       ["https://git.example.com/team/*", "http://git.example.com/team/x"],
       ["git@h:team/*", "eve@h:team/x"],

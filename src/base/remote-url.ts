@@ -180,6 +180,9 @@ function partsOf(text: string): readonly string[] {
     const name = scheme.toLowerCase();
     const usual = USUAL_PORTS[name.slice(0, -3)];
     const host = inSmall(name.startsWith("http") ? authority.replace(/^.*@/, "") : authority);
+    // A star at the end of a host is meant for the path: `https://git.example.com*`.
+    const all = path === "" ? /^(.+)\*$/.exec(host)?.[1] : undefined;
+    if (all !== undefined || (host === "*" && path === "")) return [name, all ?? "*", "*"];
     return [name, usual === undefined ? host : host.replace(new RegExp(`:${usual}$`), ""), path];
   }
   // `ssh:*` stands for all addresses with that scheme.

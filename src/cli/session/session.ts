@@ -4,7 +4,7 @@ import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
-import { exportedEvents } from "../../session/exported-events.ts";
+import { exportedEvents } from "../../session/turn/exported-events.ts";
 import { SessionWorktrees } from "../../gateway/session/session-worktrees.ts";
 import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
 import type { Invocation } from "../shell/command.ts";

@@ -89,7 +89,9 @@ describe("Tokens", () => {
     const tokens = tokensIn(folder.path, undefined, { WORK_TOKEN: TOKEN });
     const named = identity({ tokenSource: { kind: "environment", variable: "WORK_TOKEN" } });
     assert.equal((await tokens.find(named))?.token, TOKEN);
-    assert.ok(HELD.isIn(TOKEN), "it is masked from now on");
+    const other = tokensIn(folder.path, undefined, { WORK_TOKEN: "another-plain-token" });
+    await other.find(named);
+    assert.ok(HELD.isIn("another-plain-token"), "it is masked from now on");
     assert.equal(await tokens.find(identity()), undefined);
     assert.equal(await tokens.find(identity({ tokenSource: { kind: "none" } })), undefined);
     await assert.rejects(tokens.save(named, TOKEN), { code: "usage", message: /WORK_TOKEN/ });

@@ -89,6 +89,8 @@ describe("the settings of a repository", () => {
       ...["ssh://git@git.corp:2222/acme/x", "/srv/acme/x", "https://GIT.corp:443/acme/x.git"],
     ];
     for (const url of own) assert.ok(setupOf(url, repositories), url);
+    assert.ok(setupOf("https://git.corp/a", { "git.corp*": {} }));
+    assert.equal(setupOf("https://git.corp.evil/a", { "git.corp*": {} }), undefined);
   });
 });
 

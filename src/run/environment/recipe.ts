@@ -82,8 +82,9 @@ export function setupOf(
   const plain = path.replace(/^\//, "").replace(/\.git$/, "");
   const isIts = ([pattern]: readonly [string, unknown]): boolean => {
     if (pattern === "*") return true;
+    // Without a path, a star at the end of the host is meant for the path.
     const [, logins = "", hosts = "", paths = ""] =
-      /^(?:([^/]*)@)?([^/]*)(?:\/(.*))?$/s.exec(pattern) ?? [];
+      /^(?:([^/]*)@)?([^/]*)\/(.*)$/s.exec(pattern.replace(/^([^/]+)\*$/, "$1/*")) ?? [];
     return glob(logins)(login) && glob(hosts.toLowerCase())(host) && glob(paths)(plain);
   };
   return Object.entries(repositories).find(isIts)?.[1];

@@ -47,6 +47,8 @@ describe("loadDocument()", () => {
       ["openapi: 3.1.0\na: &a {b: *a, c: *a}", /is nested deeper than 256 levels/],
       [`{"openapi":"3.1.0","a":${nested(10_000)}}`, /is nested deeper than 256 levels/],
       ["a: [", /is neither JSON nor YAML/],
+      [`a: ${"[".repeat(1_000_000)}`, /its brackets are not closed/],
+      [`a:\n${"- ".repeat(1_000_000)}`, /its brackets are not closed/],
       ["{ broken", /is neither JSON nor YAML/],
       [servers("/v1"), /does not say where its API is .*Set 'url'/],
       [servers("https://{host}/"), /does not say where its API is/],

@@ -99,9 +99,22 @@ async function download(url: URL, headers: Readonly<Record<string, string>>): Pr
   return body.toString("utf8");
 }
 
+/** More than texts in a document have by chance. The parser takes minutes for megabytes of them. */
+const MOST_OPEN = 10_000;
+
+function hasOpenBrackets(text: string): boolean {
+  let open = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]|- (?=- )/g)) {
+    open += bracket === "]" || bracket === "}" ? -1 : 1;
+    if (open > MOST_OPEN) return true;
+  }
+  return false;
+}
+
 async function parse(text: string): Promise<Json> {
   try {
     if (/^\s*\{/.test(text)) return (await parseAnywhere(text, resolvePeerLimits())) as Json;
+    if (hasOpenBrackets(text)) throw new Error("its brackets are not closed");
     const yaml = await import("yaml");
     return yaml.parse(text, { maxAliasCount: 1_000 }) as Json;
   } catch (error) {

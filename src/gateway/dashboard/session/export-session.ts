@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 import { maskText } from "../../../base/text/mask.ts";
 import type { SessionEvent } from "../../../session/event.ts";
-import { exportedEvents } from "../../../session/exported-events.ts";
+import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 

@@ -1,5 +1,5 @@
-import { maskAll, maskWhole } from "../base/text/mask.ts";
-import type { SessionEvent } from "./event.ts";
+import { maskAll, maskWhole } from "../../base/text/mask.ts";
+import type { SessionEvent } from "../event.ts";
 
 /** An entry of the log with its event. */
 interface Entry {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { holdSecret } from "../base/text/held-secrets.ts";
-import type { SessionEvent } from "./event.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
+import type { SessionEvent } from "../event.ts";
 import { exportedEvents } from "./exported-events.ts";
 
 const HELD = "plain-old-secret";
