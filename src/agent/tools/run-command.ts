@@ -25,9 +25,9 @@ export const runCommand: AgentTool = {
   name: "run_command",
   description:
     "Runs a command line in a shell, in the workspace's folder. It cannot be answered when it " +
-    "asks something, and ends with what it started. Where there is a sandbox, it can change only " +
-    "the workspace, /tmp and caches, sees no secrets, and the person is asked about each host " +
-    "that it connects to.",
+    "asks something, and ends with what it started. Where there is a sandbox, it sees and changes " +
+    "the workspace, /tmp and a home of its own, sees the system's programs and toolchains, and the " +
+    "person is asked about each host that it connects to.",
   inputSchema: inputOf(
     {
       command: { type: "string", minLength: 1 },
@@ -183,8 +183,8 @@ function explained(ended: LineEnd, confinement: Confinement, work: ToolWork): Li
     const next =
       work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";
     notes.push(
-      "It ran in a sandbox: only the workspace, /tmp and caches can be changed, secrets are " +
-        `hidden, and the network is reached by HTTP proxy alone. This may be why it failed.${next}`,
+      "It ran in a sandbox: only the workspace, /tmp and a home of its own can be changed, and the " +
+        `network is reached by HTTP proxy alone. This may be why it failed.${next}`,
     );
   }
   const [hidden] = ended.isOk
