@@ -153,9 +153,11 @@ export class AcpDoor {
   ): Promise<unknown> {
     const { method, state: client } = call;
     const { takeOverWithin = NOTICED_WITHIN } = this.options;
-    let until = performance.now() + takeOverWithin;
+    // Counted from the first holder that could not be reached: opening may take long by itself.
+    let until = Infinity;
     const silent = new Set<string>();
     const deposeSilent = async (error: unknown, holder: string): Promise<void> => {
+      until = Math.min(until, performance.now() + takeOverWithin);
       if (!isSilent(error) || silent.has(holder)) return;
       silent.add(holder);
       // A fork leaves the other session where it is.
