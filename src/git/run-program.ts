@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { closeSync } from "node:fs";
 import { Readable, type Writable } from "node:stream";
 
 import { closeStreams } from "../base/process/close-streams.ts";
@@ -79,6 +80,7 @@ function spawned(run: ProgramRun): ChildProcess {
         "pipe",
         "pipe",
         ...(run.secret === undefined ? [] : ["pipe" as const]),
+        ...(run.files ?? []),
       ],
       detached: true,
       env: { ...run.env, PATH: absolutePath(run.env.PATH) },
@@ -87,6 +89,8 @@ function spawned(run: ProgramRun): ChildProcess {
   } catch (error) {
     // Node throws some reasons, such as a file in the place of the folder, and emits others.
     throw unstarted(run, error as Error);
+  } finally {
+    for (const file of run.files ?? []) closeSync(file);
   }
 }
 

@@ -126,9 +126,10 @@ class ApartSink implements Sink<string> {
 }
 
 async function runThread(workerData: ParseJob): Promise<unknown> {
-  const code = typeof __TRUNKLINE_PARSER__ === "string" ? __TRUNKLINE_PARSER__ : undefined;
-  const worker = new Worker(code ?? join(import.meta.dirname, "parse-main.ts"), {
-    eval: code !== undefined,
+  const isBundled = typeof __TRUNKLINE_PARSER__ === "string";
+  const code = isBundled ? __TRUNKLINE_PARSER__ : join(import.meta.dirname, "parse-main.ts");
+  const worker = new Worker(code, {
+    eval: isBundled,
     workerData,
     env: {},
     execArgv: [],
