@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { networkInterfaces } from "node:os";
+import os, { networkInterfaces } from "node:os";
 import { describe, it } from "node:test";
 
 import { isOtherMachine, isPrivateAddress } from "./private-address.ts";
@@ -25,6 +25,9 @@ describe("isPrivateAddress()", () => {
     "::ffff:a9fe:a9fe",
     "64:ff9b::10.0.0.1",
     "2002:7f00:1::",
+    "64:ff9b:1::808:808",
+    "3fff::1",
+    "5f00::1",
     "localhost",
     "",
     "1.2.3",
@@ -70,5 +73,14 @@ describe("isOtherMachine()", () => {
     for (const address of [...addresses, ...metadata, ...loopback, "localhost"]) {
       assert.equal(isOtherMachine(address), false, address);
     }
+  });
+
+  it("takes no address of IPv6 that carries a public one of this machine", ({ mock }) => {
+    const own = { address: "198.41.0.4", family: "IPv4" };
+    mock.method(os, "networkInterfaces", () => ({ eth0: [own] }));
+    for (const address of ["198.41.0.4", "::ffff:c629:4", "64:ff9b::c629:4", "2002:c629:4::"]) {
+      assert.equal(isOtherMachine(address), false, address);
+    }
+    assert.equal(isOtherMachine("::ffff:c629:5"), true);
   });
 });

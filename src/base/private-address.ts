@@ -21,9 +21,12 @@ const PRIVATE_V4 = [
 
 const PRIVATE_V6 = [
   ["::", 96],
+  ["64:ff9b:1::", 48],
   ["100::", 64],
   ["2001::", 23],
   ["2001:db8::", 32],
+  ["3fff::", 20],
+  ["5f00::", 16],
   ["fc00::", 7],
   ["fe80::", 10],
   ["fec0::", 10],
@@ -57,12 +60,15 @@ export function isOtherMachine(address: string): boolean {
   return net.isIPv4(address) && networks.check(address, "ipv4");
 }
 
-/** Whether an address is one of this machine's. */
+/** Whether an address is one of this machine's, or carries one. */
 export function isOwnAddress(address: string): boolean {
-  if (address.startsWith("127.") || address === "::1") return true;
+  const [bare = ""] = address.split("%");
+  const carried = carriedBy(bare);
+  if (carried !== undefined) return isOwnAddress(carried);
+  if (bare.startsWith("127.") || bare === "::1") return true;
   const { networkInterfaces } = process.getBuiltinModule("node:os");
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return own.some((each) => each.address === address);
+  return own.some((each) => each.address === bare);
 }
 
 /** Whether a URL names this machine. */
@@ -82,13 +88,18 @@ export function isPrivateAddress(address: string): boolean {
   const [bare = ""] = address.split("%");
   if (isIPv4(bare)) return list().check(bare, "ipv4");
   if (!isIPv6(bare)) return true;
-  const groups = groupsOf(bare);
-  for (const { prefix, bits, group } of CARRIERS) {
-    if (!startsWith(groups, groupsOf(prefix), bits)) continue;
-    const [high = 0, low = 0] = groups.slice(group);
-    return isPrivateAddress([high >> 8, high & 255, low >> 8, low & 255].join("."));
-  }
-  return list().check(bare, "ipv6");
+  const carried = carriedBy(bare);
+  return carried === undefined ? list().check(bare, "ipv6") : isPrivateAddress(carried);
+}
+
+/** The address of IPv4 that one of IPv6 carries; undefined where it carries none. */
+function carriedBy(address: string): string | undefined {
+  if (!address.includes(":")) return undefined;
+  const groups = groupsOf(address);
+  const found = CARRIERS.find(({ prefix, bits }) => startsWith(groups, groupsOf(prefix), bits));
+  if (found === undefined) return undefined;
+  const [high = 0, low = 0] = groups.slice(found.group);
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }
 
 function list(): BlockList {

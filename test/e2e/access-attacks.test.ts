@@ -76,6 +76,8 @@ describe("another user of the machine", { timeout: 600_000, skip: noOtherUser },
     assert.equal((await gateway.get("/metrics", own)).status, 200);
     // Browsers send it to every port, so a server of another user gets to see it.
     assert.equal((await asOtherUser({ port, path: "/metrics", headers: own })).status, 401);
+    await asOtherUser({ port, method: "POST", path: "/logout", headers: own });
+    assert.equal((await gateway.get("/metrics", own)).status, 200, "nobody else logs it out");
   });
 
   it("can use neither by a made-up Host, where other machines may connect", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
@@ -108,6 +108,13 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
       (await page.post("/api/tools/policy", { tool: "none", decision: "deny" })).status,
       404,
     );
+    const { out: path } = await home.run("config", "path");
+    const text = readFileSync(path.trim(), "utf8");
+    writeFileSync(path.trim(), text.replace(/"rules": \[/, "$& // why so\n"));
+    const other = await page.post("/api/tools/policy", { tool: "review_wait", decision: "ask" });
+    assert.equal(other.status, 200, JSON.stringify(other.body));
+    const edited = readFileSync(path.trim(), "utf8");
+    assert.match(edited, /\/\/ why so[^]*review_wait[^]*review_list/);
   });
 
   it("prompts, and streams the events of a session from a number on, also after a lost connection", async () => {

@@ -33,6 +33,21 @@ describe("a secret that we hold", () => {
     assert.equal(maskedJsonOf(plain), expected);
   });
 
+  it("is masked as other languages encode it", () => {
+    const value = "qW3/zz+yy=&<pp x9kk";
+    holdSecret(value);
+    const small = (text: string): string => text.replaceAll(/%../g, (code) => code.toLowerCase());
+    const forms = [
+      small(encodeURIComponent(value)),
+      encodeURI(value),
+      new URLSearchParams({ a: value }).toString(),
+      String.raw`qW3\/zz+yy=&<pp x9kk`,
+      String.raw`qW3/zz+yy=\u0026\u003cpp x9kk`,
+      Buffer.from(value).toString("hex").toUpperCase(),
+    ];
+    for (const form of forms) assert.match(maskWhole(form), /^(?:a=)?•••$/, form);
+  });
+
   it("is found in any text that it is a part of, line by line", () => {
     holdSecret("first-line-0\nsecond-line-0");
     assert.equal(maskWhole("> second-line-0 <"), "> ••• <");

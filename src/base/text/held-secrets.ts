@@ -92,12 +92,28 @@ export function secretForms(value: string): string[] {
   const lines = value.split(/\r?\n/).filter((line) => line.length >= SHORTEST_SECRET);
   const forms = new Set([value, ...lines]);
   for (const text of [value, ...lines]) {
-    forms.add(encodeURIComponent(text.toWellFormed()));
-    forms.add(JSON.stringify(text).slice(1, -1));
-    forms.add(Buffer.from(text).toString("hex"));
-    for (const form of base64Of(text)) forms.add(form);
+    for (const form of [...addressesOf(text), ...jsonOf(text), ...base64Of(text)]) forms.add(form);
+    const hex = Buffer.from(text).toString("hex");
+    forms.add(hex).add(hex.toUpperCase());
   }
   return [...forms];
+}
+
+/** In a part of an address, in a whole one, and in a form; the letters of a code may be small. */
+function addressesOf(text: string): string[] {
+  const whole = text.toWellFormed();
+  const form = new URLSearchParams({ "": whole }).toString().slice(1);
+  return [encodeURIComponent(whole), encodeURI(whole), form].flatMap((each) => [
+    each,
+    each.replaceAll(/%../g, (code) => code.toLowerCase()),
+  ]);
+}
+
+/** As JavaScript, PHP and Go write it. */
+function jsonOf(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const code = (sign: string): string => `\\u00${sign.charCodeAt(0).toString(16)}`;
+  return [json, json.replaceAll("/", "\\/"), json.replaceAll(/[<>&]/g, code)];
 }
 
 /** The base64 forms of a text that may be part of a longer one, such as `user:TOKEN` in a header. */

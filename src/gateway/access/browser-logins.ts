@@ -76,12 +76,13 @@ export class BrowserLogins {
   }
 
   /**
-   * Logs out the browser that sent a request. Returns the `Set-Cookie` header that removes the
-   * cookie.
+   * Logs out the browser that sent a request, and none whose cookie another user has seen. Returns the
+   * `Set-Cookie` header that removes the cookie.
    */
   async end(request: IncomingMessage): Promise<string> {
     const { devices } = this.#options;
-    const device = devices.find(this.#cookieOf(request) ?? "");
+    const secret = this.isFromOther(request) ? undefined : this.#cookieOf(request);
+    const device = devices.find(secret ?? "");
     if (device !== undefined) await devices.remove(device.id);
     return `${this.#name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
   }

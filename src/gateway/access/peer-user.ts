@@ -32,7 +32,7 @@ function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): P
   const ends = [endOf(remoteAddress, remotePort), endOf(localAddress, localPort)].join(" ");
   const users = tables.flatMap((table) => usersOf(table ?? "", ends));
   if (users.length > 0) return users.every((uid) => uid === me || uid === 0) ? "owner" : "other";
-  return isOwnAddress(remoteAddress.replace(MAPPED_TEXT, "")) ? "other" : "remote";
+  return isOwnAddress(remoteAddress) ? "other" : "remote";
 }
 
 /**

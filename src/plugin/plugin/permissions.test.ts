@@ -81,6 +81,9 @@ describe("codePaths()", () => {
     // All that is installed may be a link, too.
     await symlink(rig.at("secret"), rig.at("node_modules"));
     assert.deepEqual(codePaths(module), [...own, ...sdk]);
+    // And so may be what is in a package that only calls itself our SDK.
+    await symlink("/", rig.at("secret/dist"));
+    assert.deepEqual(codePaths(module), [...own, rig.at("secret/package.json")]);
   });
 });
 

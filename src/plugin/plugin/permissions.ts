@@ -146,7 +146,9 @@ function sdkIn(installed: string): string[] {
   const sdk = join(installed, "trunkline");
   if (!existsSync(sdk)) return [];
   const real = realpathSync(sdk);
-  return isSdk(real) ? [join(real, "dist"), join(real, "package.json")] : [];
+  const parts = ["dist", "package.json"].map((name) => join(real, name));
+  // A stranger's package may call itself so, and have a link to anything in there.
+  return isSdk(real) ? parts.filter((path) => realPath(path) === path) : [];
 }
 
 const MOST_PACKAGE = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE } from "./audit-names.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE } from "./audit-names.ts";
 import { SEAL } from "./audit-seals.ts";
 
 const CHUNK = 64 * 1024;
@@ -49,9 +49,6 @@ export async function* filesBackwards(
     }
   }
 }
-
-/** The file that the audit was written to when it had no folder of its own. */
-const FORMER_FILE = "audit.ndjson";
 
 /** The files of the audit in the data folder, the newest first. */
 export async function auditFiles(data: string): Promise<string[]> {

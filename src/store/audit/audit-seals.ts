@@ -1,13 +1,15 @@
 import type { hash, randomBytes } from "node:crypto";
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { AUDIT_FOLDER } from "./audit-names.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE } from "./audit-names.ts";
 
 /** How a line begins that seals entries. No entry begins so. */
 export const SEAL = '{"seal":{';
 
 const NEWLINE = 0x0a;
+/** Bytes of entries that processes of this version write before the first seal, at most. */
+const MOST_UNSEALED = 1024 * 1024;
 
 /** What a seal says: how many entries its writer has written, and the hash of them all. */
 export interface Seal {
@@ -96,12 +98,32 @@ export function readKey(data: string): string | undefined {
   }
 }
 
+/** How the key ends of an audit that was sealed with it from the first entry on. */
+const FROM_THE_FIRST = " first";
+
+/** Whether no entry is older than the key, so that none may be without it. */
+export function isOfAll(key: string | undefined): boolean {
+  return key?.endsWith(FROM_THE_FIRST) === true;
+}
+
+/** Whether an older version has written nothing here: it named no writers, or sealed without a key. */
+function isFirst(data: string): boolean {
+  const names = [data, join(data, AUDIT_FOLDER)].flatMap((folder) => readdirSync(folder));
+  const sizeOf = (name: string) => statSync(join(data, name), { throwIfNoEntry: false })?.size;
+  if (names.some((name) => SET_ASIDE.test(name)) || sizeOf(FORMER_FILE) !== undefined) return false;
+  const size = sizeOf(AUDIT_FILE);
+  if (size === undefined || size > MOST_UNSEALED) return size === undefined;
+  const lines = readFileSync(join(data, AUDIT_FILE), "utf8").split("\n").slice(0, -1);
+  return lines.every((line) => !line.startsWith(SEAL) && line.includes(',"writer":"'));
+}
+
 /** Several processes may make it: the first one's counts. */
 function makeKey(data: string): string {
   const { randomBytes: random } = cryptography();
   const path = keyPath(data);
   const own = `${path}.${process.pid}-${random(4).toString("hex")}`;
-  writeFileSync(own, random(32).toString("hex"), { mode: 0o600, flag: "wx" });
+  const end = isFirst(data) ? FROM_THE_FIRST : "";
+  writeFileSync(own, random(32).toString("hex") + end, { mode: 0o600, flag: "wx" });
   try {
     linkSync(own, path);
   } catch (error) {

@@ -97,7 +97,7 @@ describe("verifyAudit()", () => {
     }
   });
 
-  it("finds an entry that was added at the end, or under whatever name", async () => {
+  it("finds an entry that was added at either end, or under whatever name", async () => {
     const wrote = async (folder: SampleFolder): Promise<string> => {
       using log = new AuditLog(folder.path);
       for (let n = 0; n < 3; n++) {
@@ -126,16 +126,45 @@ describe("verifyAudit()", () => {
         return line + seal("made-up", line).replace('"},', '","mac":"00"},');
       },
     ];
+    const ends: ((before: string, added: string) => string)[] = [
+      (before, added) => before + added,
+      (before, added) => added + before,
+    ];
     for (const [at, addition] of additions.entries()) {
-      await using folder = await SampleFolder.create();
-      const file = await wrote(folder);
-      assert.deepEqual((await verifyAudit(folder.path)).problems, []);
-      const [, own = ""] = /"writer":"([^"]+)"/.exec(readFileSync(file, "utf8")) ?? [];
-      appendFileSync(file, addition(own));
-      const { problems, sealed } = await verifyAudit(folder.path);
-      assert.deepEqual([problems.length, sealed], [1, 3], String(at));
-      assert.match(problems[0]?.says ?? "", /added/);
+      for (const put of ends) {
+        await using folder = await SampleFolder.create();
+        const file = await wrote(folder);
+        assert.deepEqual((await verifyAudit(folder.path)).problems, []);
+        const before = readFileSync(file, "utf8");
+        const [, own = ""] = /"writer":"([^"]+)"/.exec(before) ?? [];
+        writeFileSync(file, put(before, addition(own)));
+        const { problems, sealed } = await verifyAudit(folder.path);
+        assert.equal(problems.length, 1, String(at));
+        assert.ok(sealed <= 3, String(at));
+        assert.match(problems[0]?.says ?? "", /added|too many/);
+      }
     }
+  });
+
+  it("finds seals that were made anew without the key", async () => {
+    await using folder = await SampleFolder.create();
+    const file = written(folder);
+    const writer = "made-up";
+    const line = `{"time":"t","n":9,"writer":"${writer}"}\n`;
+    const hash = hashOf("sha256", `${firstHash(writer)}${line}`);
+    writeFileSync(file, `${line}{"seal":{"lines":1,"hash":"${hash}"},"writer":"${writer}"}\n`);
+    const { problems, sealed } = await verifyAudit(folder.path);
+    assert.deepEqual([problems.length, sealed], [1, 0]);
+  });
+
+  it("takes entries of an older version for what they are", async () => {
+    await using folder = await SampleFolder.create();
+    const file = join(folder.path, AUDIT_FILE);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `{"time":"t","n":1}\n`);
+    written(folder);
+    const { problems, older, sealed } = await verifyAudit(folder.path);
+    assert.deepEqual({ problems, older, sealed }, { problems: [], older: 1, sealed: 20 });
   });
 
   it("confirms the entries of a process that was killed, all but its very first", async () => {

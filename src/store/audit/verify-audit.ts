@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
-import { firstHash, macOf, readKey, SEAL, type Seal } from "./audit-seals.ts";
+import { firstHash, isOfAll, macOf, readKey, SEAL, type Seal } from "./audit-seals.ts";
 import { REPAIRED } from "./repair-audit.ts";
 
 /** Something that does not fit the seals. */
@@ -89,8 +89,8 @@ async function verify(
   const repairs: AuditRepair[] = [];
   const counts = { sealed: 0, older: 0, damaged: 0, cut: 0 };
   const key = readKey(data);
-  /** Whether a seal with a key was met: since then, nothing of this machine is without. */
-  let isKeyed = false;
+  /** Whether a seal with a key was met, or there is none before: nothing of this machine is without. */
+  let isKeyed = isOfAll(key);
   for (const { path, name, node, isCut } of await allFiles(data)) {
     const begun = new Set<string>();
     for await (const { line, number } of linesOf(path)) {

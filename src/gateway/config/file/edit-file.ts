@@ -4,7 +4,7 @@ import { openData } from "../data-folder.ts";
 import { keepBackup } from "./keep-backup.ts";
 import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
-import { setInJsonc } from "./set-in-jsonc.ts";
+import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
 import { checkedValues, type KeyPath, type Values } from "../layer.ts";
 import { prepare, readCurrent, replace } from "../../../identity/switch/file-change.ts";
 import { withLock } from "../../../store/replace-file.ts";
@@ -13,6 +13,8 @@ import { withLock } from "../../../store/replace-file.ts";
 export interface ConfigFileEdit {
   readonly path: KeyPath;
   readonly value: unknown;
+  /** The path is that of a list, and the value comes before all others of it. */
+  readonly isFirst?: true;
 }
 
 /** Decides on the edits when it sees what the file sets. Nobody else changes the file meanwhile. */
@@ -77,6 +79,8 @@ async function checkUserFile(file: string, text: string, env: NodeJS.ProcessEnv)
 function edited(text: string, edits: readonly ConfigFileEdit[]): string {
   const mark = text.startsWith("\ufeff") ? "\ufeff" : "";
   let body = text.slice(mark.length);
-  for (const { path, value } of edits) body = setInJsonc(body, path, value);
+  for (const { path, value, isFirst } of edits) {
+    body = (isFirst === true ? putFirstInJsonc : setInJsonc)(body, path, value);
+  }
   return mark + body;
 }

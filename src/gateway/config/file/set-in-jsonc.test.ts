@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { parseFile } from "./parse-file.ts";
-import { setInJsonc } from "./set-in-jsonc.ts";
+import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
 
 describe("setInJsonc()", () => {
   const set = (text: string, value: unknown = { a: 1 }): string => {
@@ -36,7 +36,7 @@ describe("setInJsonc()", () => {
       const identities = { ...before.identities, work: { a: 1 } };
       assert.deepEqual(value, { ...before, identities }, `${text}\n=>\n${result}`);
       for (const comment of text.match(/\/\/.*|\/\*.*?\*\//g) ?? []) {
-        if (text !== "// nothing\n") assert.ok(result.includes(comment), result);
+        assert.ok(result.includes(comment), result);
       }
       assert.equal(set(result), result, "twice is as once");
       const removed = without(result);
@@ -73,5 +73,35 @@ describe("setInJsonc()", () => {
       set('{\n  "identities": {\n    "x": {} // one\n  }\n}\n'),
       '{\n  "identities": {\n    "x": {}, // one\n    "work": {\n      "a": 1\n    }\n  }\n}\n',
     );
+  });
+});
+
+describe("putFirstInJsonc()", () => {
+  const put = (text: string): string => putFirstInJsonc(text, ["a", "rules"], { n: 0 });
+
+  it("puts a value before the others of a list, and keeps all comments", () => {
+    const lists = [
+      "[]",
+      "[1]",
+      "[ 1, 2 ]",
+      "[1, /* x */ 2,]",
+      "[ // x\n    // one\n    1, // first\n    // two\n    2 // last\n    // end\n  ]",
+    ];
+    for (const list of lists) {
+      const text = `{\n  "a": { "rules": ${list} } // a\n}\n`;
+      const result = put(text);
+      const { a: before } = parseFile("f", text).value as { a: { rules: unknown[] } };
+      const { a: after } = parseFile("f", result).value as { a: { rules: unknown[] } };
+      assert.deepEqual(after.rules, [{ n: 0 }, ...before.rules], result);
+      for (const comment of text.match(/\/\/.*|\/\*.*?\*\//g) ?? []) {
+        assert.ok(result.includes(comment), result);
+      }
+      const removed = setInJsonc(result, ["a", "rules", 0], undefined);
+      assert.deepEqual(parseFile("f", removed).value, parseFile("f", text).value, removed);
+      for (const comment of text.match(/\/\/.*|\/\*.*?\*\//g) ?? []) {
+        assert.ok(removed.includes(comment), removed);
+      }
+    }
+    assert.deepEqual(parseFile("f", put("{}")).value, { a: { rules: [{ n: 0 }] } });
   });
 });

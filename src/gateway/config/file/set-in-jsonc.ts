@@ -16,10 +16,31 @@ export function isJsoncObject(text: string): boolean {
  */
 export function setInJsonc(text: string, path: KeyPath, value: unknown): string {
   const root = parseTree(text, [], { allowTrailingComma: true });
-  if (root?.type !== "object") return setInJsonc("{}\n", path, value);
-  if (value === undefined) return remove(text, findNodeAtLocation(root, [...path])?.parent);
+  if (root?.type !== "object") return setInJsonc(emptyAfter(text), path, value);
+  if (value === undefined) {
+    const found = findNodeAtLocation(root, [...path]);
+    return remove(text, found?.parent?.type === "array" ? found : found?.parent);
+  }
   const [key = "", ...rest] = path;
   return setIn(text, root, String(key), rest.map(String), value);
+}
+
+/** The same for a value that comes before all others of a list. */
+export function putFirstInJsonc(text: string, path: KeyPath, value: unknown): string {
+  const root = parseTree(text, [], { allowTrailingComma: true });
+  const list = root === undefined ? undefined : findNodeAtLocation(root, [...path]);
+  const [first] = list?.type === "array" ? (list.children ?? []) : [];
+  if (list === undefined || first === undefined) return setInJsonc(text, path, [value]);
+  const isOnLine = !text.slice(list.offset, first.offset).includes("\n");
+  const indent = lineIndent(text, first.offset);
+  const words = `${render(value, indent, text)},${isOnLine ? " " : eolOf(text) + indent}`;
+  return splice(text, first.offset, first.offset, words);
+}
+
+/** An object without members, after the comments of a text that has nothing else. */
+function emptyAfter(text: string): string {
+  const after = `${text.trimEnd()}\n{}\n`;
+  return isJsoncObject(after) ? after.trimStart() : "{}\n";
 }
 
 function setIn(text: string, node: Node, key: string, rest: string[], value: unknown): string {

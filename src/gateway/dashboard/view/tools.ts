@@ -143,8 +143,12 @@ export class Tools {
     }
     await editConfig(input, "user", (now) => {
       const rules = (valueAt(now, RULES) ?? []) as readonly PolicyRule[];
-      const others = rules.filter((rule) => !isOnlyFor(rule, name));
-      return [{ path: RULES, value: [{ tool: name, decision }, ...others] }];
+      // From the last one on, so that the places of the others stay what they are.
+      const former = [...rules.keys()].filter((at) => isOnlyFor(rules[at], name)).toReversed();
+      return [
+        ...former.map((at) => ({ path: [...RULES, at], value: undefined })),
+        { path: RULES, value: { tool: name, decision }, isFirst: true },
+      ];
     });
     const { config } = await loadConfig(input);
     box.policy = new Policy(toolPolicy(config));
@@ -166,8 +170,8 @@ export class Tools {
 const PERSON = { name: "dashboard", door: "dashboard", client: "dashboard", principal: OWNER };
 
 /** Whether a rule is about one tool and nothing else. */
-function isOnlyFor(rule: PolicyRule, name: string): boolean {
-  return rule.tool === name && Object.keys(rule).length === 2;
+function isOnlyFor(rule: PolicyRule | undefined, name: string): boolean {
+  return rule?.tool === name && Object.keys(rule).length === 2;
 }
 
 function textOf(seen: Seen | undefined): string | undefined {
