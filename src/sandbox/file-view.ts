@@ -50,6 +50,8 @@ interface Place {
   readonly isWritable: boolean;
   /** Whether mount points can be made in it: it is not the person's. */
   readonly isOurs: boolean;
+  /** It is always there, made by bubblewrap. */
+  readonly isMade?: boolean;
   readonly mayBeMissing?: boolean;
 }
 
@@ -64,9 +66,9 @@ export function mountView(view: FileView, empty: string, first: readonly number[
     const places = protectWays(placesIn(view));
     const args: string[] = [];
     const closed: string[] = [];
-    for (const { at, from, isWritable, mayBeMissing } of sorted(places)) {
+    for (const { at, from, isWritable, mayBeMissing, isMade } of sorted(places)) {
       // The root comes first, before anything that is not of this view.
-      if (at === "/") continue;
+      if (at === "/" || isMade === true) continue;
       const hidden = from === undefined ? kindIn(places, at) : undefined;
       if (hidden === "folder") {
         args.push("--perms", "0755", "--tmpfs", at);
@@ -95,12 +97,17 @@ function sorted(places: Places): Place[] {
   return [...places.values()].toSorted((one, other) => (one.at < other.at ? -1 : 1));
 }
 
+/** What no sandbox has of the machine, not even one that sees all of it. */
+const MADE = ["/proc", "/dev"];
+
 /** What stands at each path. Of two rules for a path, the stricter one counts. */
 function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
   const places: Places = new Map();
   const set = (place: Place): unknown => places.set(place.at, place);
+  for (const at of MADE)
+    set({ at, from: undefined, isWritable: false, isOurs: true, isMade: true });
   for (const mount of own) set({ ...mount, isOurs: true });
-  const covers = [...own.map(({ at }) => at), ...hide];
+  const covers = [...MADE, ...own.map(({ at }) => at), ...hide];
   /** Whether a path is seen anyway, in one of some folders. */
   const isIn = (path: string, folders: readonly string[]): boolean =>
     folders.some((folder) => {
@@ -131,8 +138,9 @@ function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
       set({ at: seen, from: undefined, isWritable: false, isOurs: false });
     }
   }
-  for (const { at, from } of sorted(places)) {
-    if (from === undefined && kindIn(places, at) === undefined) places.delete(at);
+  for (const { at, from, isMade } of sorted(places)) {
+    if (from === undefined && isMade !== true && kindIn(places, at) === undefined)
+      places.delete(at);
   }
   return places;
 }
@@ -172,7 +180,8 @@ function kindOf(path: string): "folder" | "file" | undefined {
  * can neither be moved nor replaced by a link, so that the next mount at that path is at the same place.
  */
 function protectWays(places: Places): Places {
-  for (const { at, from, mayBeMissing } of sorted(places)) {
+  for (const { at, from, mayBeMissing, isMade } of sorted(places)) {
+    if (isMade === true) continue;
     if (mayBeMissing === true && from !== undefined && kindOf(from) === undefined) {
       places.delete(at);
       continue;

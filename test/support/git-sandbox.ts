@@ -1,12 +1,14 @@
-import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 
 import { House } from "../../src/gateway/house.ts";
 import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
 import { systemProgram } from "../../src/sandbox/system-program.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";
+import { spawnWrapped } from "./spawn-wrapped.ts";
 
 const isMissing = ["bwrap", "nsenter"].some((name) => systemProgram(name) === undefined);
 export const skip =
@@ -72,7 +74,6 @@ export class GitSandbox implements AsyncDisposable {
   /** Runs a command line in the sandbox, to its end. */
   async run(line: string, cwd = this.repo): Promise<Ran> {
     await using inside = await this.#sandbox.enter(async () => false);
-    if (inside === undefined) throw new Error("There is no sandbox.");
     const { confine, notes, limits } = inside;
     const shell = confine({
       command: "/bin/sh",
@@ -80,17 +81,12 @@ export class GitSandbox implements AsyncDisposable {
       env: this.env,
       cwd,
     });
-    const { command, args = [], env, cwd: at } = shell;
-    const output = await new Promise<string>((resolve) => {
-      execFile(
-        command,
-        [...args],
-        { env, ...(at === undefined ? {} : { cwd: at }) },
-        (error, stdout) => {
-          resolve(error === null ? stdout : `${stdout}(exit code ${error.code})`);
-        },
-      );
-    });
+    const { command, args = [], env, cwd: at = "/", files = [] } = shell;
+    const child = spawnWrapped({ command, args, env, cwd: at, files });
+    const exited = once(child, "exit");
+    const said = child.stdout === null ? "" : await text(child.stdout);
+    const [code] = (await exited) as [number | null];
+    const output = code === 0 ? said : `${said}(exit code ${code})`;
     await inside[Symbol.asyncDispose]();
     return { output, notes, limits };
   }

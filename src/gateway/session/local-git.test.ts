@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { git, GitSandbox, skip } from "../../../test/support/git-sandbox.ts";
+import { rounds } from "../../../test/support/full-run.ts";
 import { runFromShell } from "../../../test/support/run-from-shell.ts";
 
 /** What a person would look at. */
@@ -141,7 +142,10 @@ const KINDS: Readonly<Record<string, (repo: string) => { folder: string; top: st
 
 for (const [kind, prepare] of Object.entries(KINDS)) {
   describe(`git of commands in ${kind}`, { skip, timeout: 600_000 }, () => {
-    for (const [what, steps] of Object.entries(EVERYDAY)) {
+    const all = Object.entries(EVERYDAY);
+    const isUsual = kind === "a plain repository";
+    const tried = all.filter(([what]) => isUsual || what === "rebases");
+    for (const [what, steps] of rounds({ few: 0, all: 1 }) === 1 ? all : tried) {
       it(what, async () => {
         let top = "";
         await using at = await GitSandbox.open((repo) => {

@@ -151,6 +151,8 @@ async function runThread(workerData: ParseJob): Promise<unknown> {
     const tooLarge = `too large: its values take more than ${MOST_MEMORY} MB`;
     resolve(isTooLarge ? refuse(tooLarge) : RpcError.of(STANDARD.internal, error.message));
   });
+  // After an answer or an error this comes too late to count.
+  worker.on("exit", () => resolve(RpcError.of(STANDARD.internal, "the parser has ended")));
   try {
     return await promise;
   } finally {
