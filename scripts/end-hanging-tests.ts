@@ -10,6 +10,8 @@ import { commandOf, endProcess, processesOf } from "../test/support/processes.ts
 // noted nothing for long, with all that it started, and names them. Node's own limits end a test, but
 // no process that is stuck in a loop, in an import or after its tests, and nothing that a test has started.
 
+/** Milliseconds. */
+const EVERY = 5_000;
 /** Rounds in which processes are ended that are started meanwhile. */
 const MOST_ROUNDS = 100;
 
@@ -17,15 +19,13 @@ const [, , folder = "", seconds = ""] = process.argv;
 const patience = Number(seconds);
 const ended: string[] = [];
 
-setInterval(
-  () => {
-    for (const { pid, note } of hanging()) ended.push(endTests(pid, note));
-  },
-  Math.min(patience * 100, 5_000),
-).unref();
+const looking = setInterval(() => {
+  for (const { pid, note } of hanging()) ended.push(endTests(pid, note));
+}, EVERY);
 // Ctrl-C is sent to this process, too.
 process.on("SIGINT", () => {});
 process.stdin.resume().on("close", () => {
+  clearInterval(looking);
   rmSync(folder, { recursive: true });
   // Again, after the list of failures.
   process.stderr.write(ended.join(""));

@@ -127,8 +127,13 @@ function prefixOf(folder: string): string {
   return isPrefix ? above : folder;
 }
 
+/** Whether it is one that we may look at: PATH may name folders that are closed to us. */
 function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** The path without links, if it exists. */

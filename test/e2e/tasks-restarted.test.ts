@@ -29,7 +29,8 @@ class Assistant {
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
     await this.ask("initialize", params);
     this.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
-    await this.ask("tools/list");
+    // A list waits for a server for some seconds only.
+    while (!JSON.stringify(await this.ask("tools/list")).includes("slow_compute"));
     return this;
   }
 
