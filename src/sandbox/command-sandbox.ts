@@ -107,7 +107,16 @@ export class CommandSandbox implements AsyncDisposable {
     const more = mounts
       .toSorted((one, other) => (one.at < other.at ? -1 : 1))
       .flatMap(({ at, from, isWritable }) => [isWritable ? "--bind" : "--ro-bind", from, at]);
-    const inside = [bwrap, ...this.#arguments(env), ...more, "--chdir", folder, "--", command, ...args];
+    const inside = [
+      bwrap,
+      ...this.#arguments(env),
+      ...more,
+      "--chdir",
+      folder,
+      "--",
+      command,
+      ...args,
+    ];
     return {
       ...startIn(this.#folder, this.#network.enter, inside),
       env: { ...env, ...this.#network.variables, TMPDIR: "/tmp" },
