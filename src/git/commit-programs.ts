@@ -105,10 +105,12 @@ function filesIn(top: string, command: string): string[] {
   return words.map((word) => resolve(top, word)).filter((path) => path !== top && isIn(top, path));
 }
 
+const byName = (one: string, other: string): number => (one < other ? -1 : 1);
+
 async function contentsIn(folder: string): Promise<string> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
   const contents: string[] = [];
-  for (const name of names.toSorted().slice(0, MOST_FILES)) {
+  for (const name of names.toSorted(byName).slice(0, MOST_FILES)) {
     contents.push(name, hashOf((await contentOf(join(folder, name), constants.R_OK)) ?? ""));
   }
   return contents.join("\n");

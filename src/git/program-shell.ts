@@ -172,7 +172,7 @@ function script({ command, args, cwd, env, input }: ProgramRun, mark: string): s
   const variables = Object.entries({ ...env, PATH: absolutePath(env.PATH) }).map(([name, value]) =>
     value === undefined ? "" : ` ${name}=${shellQuote(value)}`,
   );
-  const said = input === undefined ? "" : `printf %s ${shellQuote(String(input))} | `;
+  const said = typeof input === "string" ? `printf %s ${shellQuote(input)} | ` : "";
   const end = `printf %s%03d ${mark} $code`;
   return `${said}(
 cd -P -- ${shellQuote(resolve(cwd ?? ""))} || exit 126

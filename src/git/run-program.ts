@@ -60,8 +60,11 @@ async function start(
   child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
   // A program that does not read all input says so by its exit code.
   child.stdin?.on("error", () => {});
-  if (run.input instanceof Readable && child.stdin !== null) run.input.pipe(child.stdin);
-  else child.stdin?.end(run.input);
+  const { stdin } = child;
+  if (run.input instanceof Readable && stdin !== null) {
+    // Where it cannot be read to its end, the program finds that out; it may not need all of it.
+    run.input.on("error", () => stdin.end()).pipe(stdin);
+  } else stdin?.end(run.input);
   if (run.secret !== undefined) {
     const descriptor = child.stdio[3] as Writable;
     descriptor.on("error", () => {});

@@ -30,8 +30,8 @@ export interface LogLine {
 }
 
 const PACK = "trunkline.pack";
-/** Bytes of text, milliseconds, entries of its git folder, and bytes of one that is no object. */
-const [MOST_TEXT, TIMEOUT, MOST_ENTRIES] = [64 * 1024 * 1024, 120_000, 200_000];
+/** Bytes of text, milliseconds, and bytes of a file that is no object. */
+const [MOST_TEXT, TIMEOUT] = [64 * 1024 * 1024, 120_000];
 const MOST_FILE = 64 * 1024 * 1024;
 
 /**
@@ -104,7 +104,6 @@ function requireFiles({ common, own }: Shadow): void {
   for (let count = 0; count < queue.length; count++) {
     const at = queue[count] ?? "";
     const stats = lstatSync(at);
-    if (count > MOST_ENTRIES) throw unfit("too many files");
     if (stats.isDirectory()) queue.push(...readdirSync(at).map((name) => join(at, name)));
     else if (!stats.isFile() && !(stats.isSymbolicLink() && isOther(at, folders))) {
       throw unfit("a link, a pipe or the like");

@@ -52,7 +52,7 @@ export async function receiveObjects(
   }
   const head = Buffer.from(`${commands.join("")}0000`);
   const content = file.createReadStream({ autoClose: false });
-  const input = Readable.from(join(head, content));
+  await using input = Readable.from(join(head, content));
   const { stdout } = await git.run(["receive-pack", "--stateless-rpc", commonDir], {
     ...{ mode: "files", input, timeout: 300_000 },
     env: configVariables(SETTINGS),
@@ -68,14 +68,13 @@ async function* join(head: Buffer, content: AsyncIterable<Buffer>): AsyncGenerat
 
 /** Settings for git and every git that it starts. */
 function configVariables(settings: readonly string[]): NodeJS.ProcessEnv {
-  const pairs = settings.map((setting) => setting.split("=", 2) as [string, string]);
-  return Object.fromEntries([
-    ["GIT_CONFIG_COUNT", String(pairs.length)],
-    ...pairs.flatMap(([key, value], at) => [
-      [`GIT_CONFIG_KEY_${at}`, key],
-      [`GIT_CONFIG_VALUE_${at}`, value],
-    ]),
-  ]);
+  const env: NodeJS.ProcessEnv = { GIT_CONFIG_COUNT: String(settings.length) };
+  for (const [at, setting] of settings.entries()) {
+    const [key, value] = setting.split("=", 2);
+    env[`GIT_CONFIG_KEY_${at}`] = key;
+    env[`GIT_CONFIG_VALUE_${at}`] = value;
+  }
+  return env;
 }
 
 function pktLine(text: string): string {

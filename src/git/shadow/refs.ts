@@ -62,7 +62,6 @@ function filesIn(folder: string, name: string): string[] {
 const TAKEN = /^refs\/(?:heads|tags|remotes|notes|original)\/./;
 /** What git-check-ref-format(1) forbids, and names that git or a person would read as something else. */
 const ODD =
-  // eslint-disable-next-line no-control-regex
   /[\0- \x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.\/|\.lock(?:\/|$)|[./]$|\/-|\/HEAD$|\/[0-9a-f]{40}$/;
 
 /** Why a ref is not taken over; undefined if it is. */

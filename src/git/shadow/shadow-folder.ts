@@ -61,6 +61,8 @@ export interface Shadow {
 
 /** Bytes of HEAD's reflog that a command sees. */
 const MOST_LOG = 256 * 1024;
+/** Files and folders that a command may have in its git folder. */
+const MOST_ENTRIES = 200_000;
 /** What an operation that takes several commands consists of. What it says, git runs. */
 export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
 /** Folders that are not mounted as they are. */
@@ -152,7 +154,7 @@ export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
     ...readOnly(commonDir, common),
   ];
   if (own !== common) {
-    mkdirSync(join(common, "worktrees", basename(gitDir)), { recursive: true });
+    makeFolder(common, "worktrees", basename(gitDir));
     mounts.push({ at: gitDir, from: own, isWritable: true }, ...readOnly(gitDir, own));
   }
   if (pointer !== undefined) {
@@ -162,12 +164,20 @@ export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
   return mounts;
 }
 
+/** Something to mount on. A command may have left a link in its place. */
+function makeFolder(...path: readonly string[]): void {
+  for (let count = 2; count <= path.length; count++) {
+    const folder = join(...path.slice(0, count));
+    if (!isFolder(folder)) mkdirSync(folder);
+  }
+}
+
 /** Folders that git and its helpers have there can be read as they are. */
 function readOnly(folder: string, shadow: string): Mount[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !OWN.has(entry.name))
     .map(({ name }) => {
-      mkdirSync(join(shadow, name), { recursive: true });
+      makeFolder(shadow, name);
       return { at: join(folder, name), from: join(folder, name), isWritable: false };
     });
 }
@@ -182,9 +192,11 @@ export function changedFiles({ work, before }: Shadow): string[] {
 /** What tells that a file was written: nobody can set the time of its last change. */
 function filesOf(work: string, isNew = false): Map<string, string> {
   const files = new Map<string, string>();
+  let count = 0;
   const look = (path: string): void => {
     for (const entry of readdirSync(join(work, path), { withFileTypes: true })) {
       const below = `${path}/${entry.name}`;
+      if (++count > MOST_ENTRIES) throw new Error("its git folder has too many entries");
       if (entry.isDirectory()) {
         look(below);
         continue;

@@ -162,10 +162,9 @@ export class ShadowGit {
         continue;
       }
       const { state, words } = await this.#takeOver(shadow);
-      if (state === "done") notes.push(...words);
-      if (state === "failed") notes.push(...words);
-      else if (state === "done") await rm(work, { recursive: true, force: true });
-      else {
+      if (state !== "unfinished") notes.push(...words);
+      if (state === "done") await rm(work, { recursive: true, force: true });
+      if (state === "unfinished") {
         if (unfinished !== undefined) await rm(unfinished.work, { recursive: true, force: true });
         unfinished = shadow;
       }
@@ -208,11 +207,10 @@ export class ShadowGit {
     try {
       const made = await moveMade(top, work);
       this.#repositories = [...this.#repositories, made.repository];
-      return (await this.#takeOver(made)).words;
+      return await this.#end(made);
     } catch (error) {
-      return [`the repository in '${top}' is not taken over: ${(error as Error).message}`];
-    } finally {
-      await rm(work, { recursive: true, force: true });
+      const { message } = error as Error;
+      return [`the repository in '${top}' is not taken over, and kept in '${work}': ${message}`];
     }
   }
 

@@ -15,6 +15,9 @@ import { ID, refProblem, ZERO } from "./refs.ts";
 import { safeSettings } from "./safe-settings.ts";
 import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
 
+/** Bytes of an index of some 400,000 files. */
+const USUAL_INDEX = 32 * 1024 * 1024;
+
 /** What became of what a command did with git. */
 export interface TakenOver {
   /** "unfinished": a rebase or the like goes on with the next command. */
@@ -39,8 +42,8 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
       "an operation such as a rebase is unfinished. Your repository stays where it was until";
     return { state, notes: [`${why} a command finishes or aborts it`] };
   }
-  const after = readIndex(shadow);
-  const before = parseIndex(baseIndex(shadow));
+  const found = baseIndex(shadow);
+  const [before, after] = [parseIndex(found), readIndex(shadow, found)];
   const paths = changedPaths(before, after);
   const isOnlyIndex = isOwn && changed.every((path) => path.endsWith("/index"));
   if (isOnlyIndex && paths.length === 0 && !shadow.isAdopted) return { state, notes: [] };
@@ -99,9 +102,10 @@ function stateOf(
   return isUnfinished ? "unfinished" : "done";
 }
 
-function readIndex({ own }: Shadow): Map<string, IndexEntry> {
+/** A larger one would keep this process busy for long. */
+function readIndex({ own }: Shadow, before: Buffer | undefined): Map<string, IndexEntry> {
   try {
-    return parseIndex(fileIn(own, "index", MOST_INDEX));
+    return parseIndex(fileIn(own, "index", Math.max(USUAL_INDEX, 2 * (before?.length ?? 0))));
   } catch (error) {
     const says = `its index cannot be read: ${(error as Error).message}`;
     throw new TrunklineError("untrusted", says, { cause: error });
