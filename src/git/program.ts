@@ -13,6 +13,8 @@ export interface ProgramRun {
   readonly input?: string | Buffer | Readable;
   /** A secret that the program reads from descriptor 3; it is in no argument, variable or file. */
   readonly secret?: string | undefined;
+  /** Open files that it inherits, as its descriptors from 3 on. They are closed here once it runs. */
+  readonly files?: readonly number[] | undefined;
   /** Milliseconds after which it is killed with all that it started. */
   readonly timeout: number;
   /** Bytes it may write to stdout. */

@@ -72,6 +72,7 @@ async function start(
 function spawned(run: ProgramRun): ChildProcess {
   // Loaded with the first program, so that a start without one is faster.
   const { spawn } = process.getBuiltinModule("node:child_process");
+  const { closeSync } = process.getBuiltinModule("node:fs");
   try {
     return spawn(run.command, [...run.args], {
       stdio: [
@@ -79,6 +80,7 @@ function spawned(run: ProgramRun): ChildProcess {
         "pipe",
         "pipe",
         ...(run.secret === undefined ? [] : ["pipe" as const]),
+        ...(run.files ?? []),
       ],
       detached: true,
       env: { ...run.env, PATH: absolutePath(run.env.PATH) },
@@ -87,6 +89,8 @@ function spawned(run: ProgramRun): ChildProcess {
   } catch (error) {
     // Node throws some reasons, such as a file in the place of the folder, and emits others.
     throw unstarted(run, error as Error);
+  } finally {
+    for (const file of run.files ?? []) closeSync(file);
   }
 }
 

@@ -1,12 +1,16 @@
-import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 
 import { House } from "../../src/gateway/house.ts";
 import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
+import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { systemProgram } from "../../src/sandbox/system-program.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";
+import { spawnWrapped } from "./spawn-wrapped.ts";
 
 const isMissing = ["bwrap", "nsenter"].some((name) => systemProgram(name) === undefined);
 export const skip =
@@ -80,17 +84,9 @@ export class GitSandbox implements AsyncDisposable {
       env: this.env,
       cwd,
     });
-    const { command, args = [], env, cwd: at } = shell;
-    const output = await new Promise<string>((resolve) => {
-      execFile(
-        command,
-        [...args],
-        { env, ...(at === undefined ? {} : { cwd: at }) },
-        (error, stdout) => {
-          resolve(error === null ? stdout : `${stdout}(exit code ${error.code})`);
-        },
-      );
-    });
+    const child = spawnWrapped(shell as Program);
+    const [said, [code]] = await Promise.all([text(child.stdout as Readable), once(child, "exit")]);
+    const output = code === 0 ? said : `${said}(exit code ${code})`;
     await inside[Symbol.asyncDispose]();
     return { output, notes, limits };
   }

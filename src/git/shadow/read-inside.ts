@@ -75,7 +75,7 @@ export async function readInside(
   const inside = confine({ command: "/bin/sh", args, env, cwd: "/" });
   const { code, stdout, stderr } = await runProgram({
     ...{ command: inside.command, args: inside.args ?? [], env: inside.env, input },
-    ...{ cwd: inside.cwd ?? "/", timeout: TIMEOUT, maxOutput: MOST_TEXT },
+    ...{ files: inside.files, cwd: inside.cwd ?? "/", timeout: TIMEOUT, maxOutput: MOST_TEXT },
   });
   if (code !== 0) {
     const [line = `it ended with ${code}`] = stderr.trim().split("\n");
