@@ -281,6 +281,29 @@ describe(
       assert.ok(!existsSync(ran), notes.join("\n"));
     });
 
+    it("with a repository in a folder that has files of the person's own one", async () => {
+      await using at = await GitSandbox.open((repo) => {
+        mkdirSync(join(repo, "src/lib"), { recursive: true });
+        writeFileSync(join(repo, "src/lib/x.txt"), "x");
+        git(repo, "add", "--all");
+        git(repo, "commit", "-qm", "Add lib");
+        return repo;
+      });
+      const ran = join(at.home.path, "ran");
+      for (const folder of ["src", "src/lib"]) {
+        const plant = `git init -q; git config core.fsmonitor 'touch ${ran}'`;
+        const { notes } = await at.run(`cd ${folder}; ${plant}`);
+        assert.match(notes.join("\n"), /put into '.*' is now '\.git-set-aside/);
+        git(join(at.repo, folder), "status");
+      }
+      const plant = `git init -q lib; git -C lib config core.fsmonitor 'touch ${ran}'`;
+      const { notes } = await at.run(`mv src/lib lib; ${plant}; ln -s ../lib src/lib`);
+      assert.deepEqual(notes, []);
+      await at.run("rm src/lib; mv lib src/lib");
+      git(join(at.repo, "src/lib"), "status");
+      assert.ok(!existsSync(ran));
+    });
+
     it("with another repository in the place of one that was there", async () => {
       await using at = await GitSandbox.open((repo) => {
         git(repo, "init", "-q", "inner");
