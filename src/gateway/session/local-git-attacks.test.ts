@@ -448,25 +448,48 @@ describe("a repository that a command makes", { skip, timeout: 300_000 }, () => 
     assert.match(git(folder, "log", "--format=%s"), /^Second\n/);
   });
 
-  it("by cloning another one keeps its remote", async () => {
+  it("by cloning another one keeps its remote, unless that is in a folder", async () => {
     let folder = "";
     await using at = await GitSandbox.open((repo) => {
       folder = join(repo, "../fresh");
       mkdirSync(folder);
       return folder;
     });
+    const source = "git init -q -b main /tmp/source; git -C /tmp/source commit -q --allow-empty -m A";
+    const named = "git remote set-url origin https://example.org/a.git";
     const { output, notes } = await at.run(
-      `git clone -q ${at.repo} .; git clone -q ${at.repo} below`,
+      `${source}; git clone -q /tmp/source .; git clone -q /tmp/source below; ${named}`,
       folder,
     );
     assert.equal(output, "");
     assert.deepEqual(notes, []);
-    assert.equal(git(folder, "config", "remote.origin.url"), `${at.repo}\n`);
+    assert.equal(git(folder, "config", "remote.origin.url"), "https://example.org/a.git\n");
     assert.equal(
       git(folder, "status", "--porcelain", "--branch"),
       "## main...origin/main\n?? below/\n",
     );
     assert.equal(git(join(folder, "below"), "fsck"), "");
     assert.equal(git(folder, "fsck"), "");
+  });
+
+  it("does not have the person push to one whose hooks it has made", async () => {
+    for (const address of ["$PWD/evil.git", "evil.git"]) {
+      let folder = "";
+      await using at = await GitSandbox.open((repo) => {
+        folder = join(repo, "../fresh");
+        mkdirSync(folder);
+        return folder;
+      });
+      const ran = join(at.home.path, "ran");
+      const hook = `printf '#!/bin/sh\\ntouch ${ran}\\n' > evil.git/hooks/pre-receive; chmod +x evil.git/hooks/*`;
+      const { notes } = await at.run(
+        `git init -q -b main; git commit -q --allow-empty -m A; git init -q --bare evil.git; ${hook}
+         git remote add evil.git ${address}; git config branch.main.remote evil.git`,
+        folder,
+      );
+      assert.match(notes.join(), /'remote\.evil\.git\.url', .*'branch\.main\.remote'/);
+      assert.throws(() => git(folder, "push", "-q"));
+      assert.ok(!existsSync(ran));
+    }
   });
 });
