@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { join, relative, sep } from "node:path";
 
+import { isFolder } from "./git-files.ts";
 import type { KnownIndexes } from "./known-indexes.ts";
 import type { KnownRepository } from "./known-repositories.ts";
 import type { Mount, Shadow } from "./shadow-folder.ts";
@@ -88,8 +89,8 @@ export class GitPlaces {
 
   /** Folders with files of a repository, that commands can write: the person's git is used in them, too. */
   #trackedFolders(repositories: readonly KnownRepository[]): string[] {
-    const paths = repositories.flatMap(({ top, gitDir }) =>
-      this.#indexes.read(gitDir).folders.map((path) => join(top, path)),
+    const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
+      isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
     );
     return paths.filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
   }
