@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "./git.ts";
+import { gitCommand } from "./git-commands.ts";
+import { hardenedCall } from "./hardened-call.ts";
 import { HostileRepository } from "../../test/samples/sample-hostile-repository.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
@@ -185,6 +187,26 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     const env = { ...sample.env, PATH: `.::relative:${sample.env.PATH}` };
     await new Git(sample.path, { env }).run(["status"]);
     assert.deepEqual(sample.fired(), []);
+  });
+
+  it("turns hooks of the configuration off when it changes refs", async () => {
+    using sample = new SampleRepository();
+    sample.write("app/a.txt", "a");
+    sample.run("add", ".");
+    sample.commit();
+    const ran = join(sample.home, "ran");
+    sample.run("config", "hook.a=b.command", `touch ${ran}`);
+    sample.run("config", "hook.a=b.event", "reference-transaction");
+    const git = new Git(sample.path, { env: sample.env });
+    const args = ["update-ref", "refs/heads/x", "HEAD"];
+    const { args: hardened, env } = await hardenedCall(git, gitCommand(args, "files"), "files");
+    assert.ok(hardened.includes("--config-env=hook.a=b.enabled=TRUNKLINE_EMPTY"));
+    const at = { cwd: sample.path, env: { ...sample.env, ...env }, encoding: "utf8" } as const;
+    const asked = [...hardened.slice(0, -args.length), "config", "--type=bool", "hook.a=b.enabled"];
+    assert.equal(spawnSync("git", asked, at).stdout, "false\n");
+    // Before 2.54, git has no such hooks.
+    await git.run(args, { mode: "files" });
+    assert.ok(!existsSync(ran));
   });
 
   it("refuses a filter whose name cannot be passed to git", async () => {

@@ -51,12 +51,15 @@ export async function hardenedCall(
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
   // Reading the configuration runs nothing, and settings added here would appear in the output.
   if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
-  const filters = command.filters === true ? await filterSettings(git) : undefined;
-  if (filters !== undefined) checkWorkTree(git, filters);
+  const isAsked = command.filters === true || mode === "files";
+  const filters = isAsked ? await filterSettings(git) : undefined;
+  if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
   const added = { read: READING, files: FILES, write: [] }[mode];
   const settings = [bare, ...ALWAYS, ...added];
-  const off = { read: filters?.keys, files: filters?.own, write: [] }[mode];
-  const emptied = off ?? [];
+  const { keys = [], own = [], hooks = [] } = filters ?? {};
+  const off = command.filters === true ? { read: keys, files: own, write: [] }[mode] : [];
+  // An empty value is false. A reading git, which takes no locks, runs no hook.
+  const emptied = [...off, ...(mode === "files" ? hooks : [])];
   const args = [
     ...settings.flatMap((setting) => ["-c", setting]),
     ...emptied.map((key) => `--config-env=${key}=${EMPTY}`),

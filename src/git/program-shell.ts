@@ -53,8 +53,9 @@ function endIdle(): void {
 }
 
 /** Whether a shell's language can express it. */
-function isSayable({ args, cwd = "", env, input = "", secret }: ProgramRun): boolean {
-  if (secret !== undefined || typeof input !== "string" || input.length > MOST_INPUT) return false;
+function isSayable({ args, cwd = "", env, input = "", secret, files }: ProgramRun): boolean {
+  if (secret !== undefined || files !== undefined) return false;
+  if (typeof input !== "string" || input.length > MOST_INPUT) return false;
   const names = Object.keys(env);
   const texts = [input, cwd, ...args, ...Object.values(env)];
   return (

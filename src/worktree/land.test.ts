@@ -155,6 +155,19 @@ describe("landing", () => {
     await assert.rejects(it.two.land({ into: "nowhere" }), /there is no branch 'nowhere'/);
   });
 
+  it("does not make a submodule of a repository that the session has made", async () => {
+    using it = await setUp();
+    const inner = join(it.one.place.tree, "inner");
+    mkdirSync(inner);
+    it.repository.runIn(inner, "init", "-q");
+    it.repository.runIn(inner, "commit", "-q", "--allow-empty", "-m", "Inner");
+    await assert.rejects(it.one.land(), /it has made a repository in 'inner'/);
+    assert.equal(it.repository.runIn(it.one.place.tree, "ls-files", "-s", "inner"), "");
+    it.repository.write("app/.git/info/exclude", "/inner\n");
+    it.one.change(2, "a");
+    assert.equal((await it.one.land()).how, "fast-forward");
+  });
+
   it("keeps what a hook does not let it commit, and says where", async () => {
     using it = await setUp();
     it.repository.hook("pre-commit", "echo 'too long' >&2; exit 1");

@@ -12,7 +12,7 @@ import {
   isBeingRebased,
   worktreesOf,
 } from "./branches.ts";
-import { commitFiles } from "./save-work.ts";
+import { commitFiles, nestedRepositories } from "./save-work.ts";
 
 export interface LandOptions {
   /** "merge": into a branch. "squash": as one commit on a branch. "branch": as another branch. */
@@ -116,6 +116,7 @@ async function commitRest(git: Git, place: Workplace, options: LandOptions): Pro
   const message = options.title ?? `Work of ${place.branch}`;
   const { head, commit } = await commitFiles(git, message);
   if (head === commit) return false;
+  await refuseNested(git, head, commit);
   const wip = `refs/trunkline/wip/${place.branch}`;
   await git.run(["update-ref", wip, commit], { mode: "files" });
   await git.run(["add", "--all"], { mode: "write" });
@@ -128,6 +129,16 @@ async function commitRest(git: Git, place: Workplace, options: LandOptions): Pro
   }
   await git.run(["update-ref", "-d", wip], { mode: "files" });
   return true;
+}
+
+/** A repository that the session has made would become a submodule, into which the person's git goes. */
+async function refuseNested(git: Git, head: string, commit: string): Promise<void> {
+  const known = head === "" ? [] : await nestedRepositories(git, head);
+  const made = (await nestedRepositories(git, commit)).filter((path) => !known.includes(path));
+  if (made.length === 0) return;
+  const names = made.map((path) => `'${path}'`).join(", ");
+  const says = `it has made a repository in ${names}. Have git ignore it, or remove its .git`;
+  throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
 }
 
 /** Creates a branch, or moves an existing one forward. */

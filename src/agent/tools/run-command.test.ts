@@ -122,6 +122,10 @@ describe("run_command in a sandbox", () => {
     assert.deepEqual(asked?._meta, { trunkline: { needsPerson: true } });
     const { turn } = await call(calls, { sandbox: sandbox() });
     assert.notDeepEqual(turn.asked[0]?.subject, asked?.subject);
+    // Nor is it left because somebody has said yes to everything: what it reads may have asked for it.
+    const wished = { command: "echo ran", outside_sandbox: true };
+    const left = await call([{ name: "run_command", arguments: wished }], { sandbox: sandbox() });
+    assert.deepEqual(left.turn.asked[0]?._meta, { trunkline: { needsPerson: true } });
   });
 
   it("has the time of a command stand still while a person is asked about a host", async () => {

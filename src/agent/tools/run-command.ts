@@ -108,7 +108,7 @@ function withoutSandbox(consent: Consent, line: string, isWished: boolean): Cons
     covers: `${covers}, ${where.toLowerCase()}`,
     title: `${where}: ${line}`,
     content: [textContent(warning), ...content],
-    needsPerson: !isWished,
+    needsPerson: true,
   };
 }
 

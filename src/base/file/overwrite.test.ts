@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { realpathSync } from "node:fs";
 import {
   chmod,
   link,
@@ -19,7 +20,7 @@ import { describe, it } from "node:test";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { overwrite, writeOver } from "./overwrite.ts";
 
-const temporary = () => mkdtempDisposable(join(tmpdir(), "trunkline-overwrite-"));
+const temporary = () => mkdtempDisposable(join(realpathSync(tmpdir()), "trunkline-overwrite-"));
 const SHORT = "kürzer";
 const OLD = "was there before";
 const LONG = "a longer text ".repeat(1_000);
@@ -57,7 +58,7 @@ describe("writeOver()", () => {
     assert.deepEqual(await readdir(folder.path), ["file", "to-file", "to-none"]);
   });
 
-  it("writes nothing through a folder that a link leads out of the project, nor to a pipe", async () => {
+  it("writes nothing through a folder that has become a link, nor to a pipe", async () => {
     await using folder = await temporary();
     const [project, outside] = [join(folder.path, "project"), join(folder.path, "outside")];
     await Promise.all([mkdir(project), mkdir(outside)]);
@@ -65,6 +66,11 @@ describe("writeOver()", () => {
     await writeFile(join(outside, "file"), OLD);
     await assert.rejects(writeOver(join(project, "sub/file"), SHORT, [project]), /leads out/);
     assert.equal(await readFile(join(outside, "file"), "utf8"), OLD);
+    await mkdir(join(project, ".git"));
+    await writeFile(join(project, ".git/config"), OLD);
+    await symlink(".git", join(project, "src"));
+    await assert.rejects(writeOver(join(project, "src/config"), SHORT, [project]), /leads out/);
+    assert.equal(await readFile(join(project, ".git/config"), "utf8"), OLD);
     execFileSync("mkfifo", [join(project, "pipe")]);
     await assert.rejects(writeOver(join(project, "pipe"), SHORT, [project]), /not a regular file/);
   });

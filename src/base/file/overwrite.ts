@@ -1,12 +1,13 @@
-import { constants } from "node:fs";
+import { constants, readlinkSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 
+import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
 
 /**
  * Writes a file that belongs to somebody else, all of it or nothing where the disk is full. It stays the
- * same file, with its links, owner and mode. A link at the end of the path is not followed, nor one that
- * leads out of the folders `inside`.
+ * same file, with its links, owner and mode. No link is on the path, which was judged: it is not written
+ * if there is one now, even if that leads to somewhere else in the folders `inside`, such as to `.git`.
  */
 export async function writeOver(
   path: string,
@@ -15,7 +16,8 @@ export async function writeOver(
 ): Promise<void> {
   const { isNew, file } = await openOver(path);
   const stats = await file.stat();
-  if (!stats.isFile() || !leadsInside(path, stats, inside)) {
+  const isThere = leadsInside(path, stats, inside) && placeOf(file, path) === path;
+  if (!stats.isFile() || !isThere) {
     await file.close();
     throw stats.isFile() ? outside() : noFile();
   }
@@ -26,6 +28,11 @@ export async function writeOver(
     if (isNew) await rm(path, { force: true }).catch(() => {});
     throw error;
   }
+}
+
+/** Where an open file is. The kernel knows, whatever a program makes of the path meanwhile. */
+function placeOf({ fd }: FileHandle, path: string): string {
+  return process.platform === "linux" ? readlinkSync(`/proc/self/fd/${fd}`) : realPath(path);
 }
 
 /**

@@ -281,6 +281,29 @@ describe(
       assert.ok(!existsSync(ran), notes.join("\n"));
     });
 
+    it("with a repository in a folder that has files of the person's own one", async () => {
+      await using at = await GitSandbox.open((repo) => {
+        mkdirSync(join(repo, "src/lib"), { recursive: true });
+        writeFileSync(join(repo, "src/lib/x.txt"), "x");
+        git(repo, "add", "--all");
+        git(repo, "commit", "-qm", "Add lib");
+        return repo;
+      });
+      const ran = join(at.home.path, "ran");
+      for (const folder of ["src", "src/lib"]) {
+        const plant = `git init -q; git config core.fsmonitor 'touch ${ran}'`;
+        const { notes } = await at.run(`cd ${folder}; ${plant}`);
+        assert.match(notes.join("\n"), /put into '.*' is now '\.git-set-aside/);
+        git(join(at.repo, folder), "status");
+      }
+      const plant = `git init -q lib; git -C lib config core.fsmonitor 'touch ${ran}'`;
+      const { notes } = await at.run(`mv src/lib lib; ${plant}; ln -s ../lib src/lib`);
+      assert.deepEqual(notes, []);
+      await at.run("rm src/lib; mv lib src/lib");
+      git(join(at.repo, "src/lib"), "status");
+      assert.ok(!existsSync(ran));
+    });
+
     it("with another repository in the place of one that was there", async () => {
       await using at = await GitSandbox.open((repo) => {
         git(repo, "init", "-q", "inner");
@@ -289,13 +312,11 @@ describe(
       });
       const ran = join(at.home.path, "ran");
       const plant = `git -C inner config core.fsmonitor 'touch ${ran}'`;
-      const { notes } = await at.run(`mv inner moved; git init -q inner; ${plant}`);
-      assert.match(notes.join("\n"), /put into '.*inner' is now '\.git-set-aside/);
-      await at.run(
-        `git -C moved config core.fsmonitor 'touch ${ran}'; echo x > moved/.git/hooks/x`,
-      );
-      git(join(at.repo, "moved"), "status");
-      assert.ok(!existsSync(join(at.repo, "moved/.git/hooks/x")));
+      const { output } = await at.run(`mv inner moved; git init -q inner; ${plant}`);
+      assert.match(output, /cannot move 'inner'.*busy/);
+      await at.run("echo x > inner/.git/hooks/x");
+      git(join(at.repo, "inner"), "status");
+      assert.ok(!existsSync(join(at.repo, "inner/.git/hooks/x")));
       assert.ok(!existsSync(ran));
     });
   },
@@ -329,25 +350,48 @@ describe("a repository that a command makes", { skip, timeout: 300_000 }, () => 
     assert.match(git(folder, "log", "--format=%s"), /^Second\n/);
   });
 
-  it("by cloning another one keeps its remote", async () => {
+  it("by cloning another one keeps its remote, unless that is in a folder", async () => {
     let folder = "";
     await using at = await GitSandbox.open((repo) => {
       folder = join(repo, "../fresh");
       mkdirSync(folder);
       return folder;
     });
+    const source = "git init -q -b main /tmp/source; git -C /tmp/source commit -q --allow-empty -m A";
+    const named = "git remote set-url origin https://example.org/a.git";
     const { output, notes } = await at.run(
-      `git clone -q ${at.repo} .; git clone -q ${at.repo} below`,
+      `${source}; git clone -q /tmp/source .; git clone -q /tmp/source below; ${named}`,
       folder,
     );
     assert.equal(output, "");
     assert.deepEqual(notes, []);
-    assert.equal(git(folder, "config", "remote.origin.url"), `${at.repo}\n`);
+    assert.equal(git(folder, "config", "remote.origin.url"), "https://example.org/a.git\n");
     assert.equal(
       git(folder, "status", "--porcelain", "--branch"),
       "## main...origin/main\n?? below/\n",
     );
     assert.equal(git(join(folder, "below"), "fsck"), "");
     assert.equal(git(folder, "fsck"), "");
+  });
+
+  it("does not have the person push to one whose hooks it has made", async () => {
+    for (const address of ["$PWD/evil.git", "evil.git"]) {
+      let folder = "";
+      await using at = await GitSandbox.open((repo) => {
+        folder = join(repo, "../fresh");
+        mkdirSync(folder);
+        return folder;
+      });
+      const ran = join(at.home.path, "ran");
+      const hook = `printf '#!/bin/sh\\ntouch ${ran}\\n' > evil.git/hooks/pre-receive; chmod +x evil.git/hooks/*`;
+      const { notes } = await at.run(
+        `git init -q -b main; git commit -q --allow-empty -m A; git init -q --bare evil.git; ${hook}
+         git remote add evil.git ${address}; git config branch.main.remote evil.git`,
+        folder,
+      );
+      assert.match(notes.join(), /'remote\.evil\.git\.url', .*'branch\.main\.remote'/);
+      assert.throws(() => git(folder, "push", "-q"));
+      assert.ok(!existsSync(ran));
+    }
   });
 });

@@ -13,12 +13,16 @@ describe("a repository that a shadow cannot stand in for", { skip, timeout: 300_
     "its index is split": (repo) => void git(repo, "update-index", "--split-index"),
     "a ref is a link": (repo) => symlinkSync("main", join(repo, ".git/refs/heads/link")),
     "its objects are a link": (repo) => {
-      renameSync(join(repo, ".git/objects"), join(repo, "../objects"));
-      symlinkSync("../../objects", join(repo, ".git/objects"));
+      renameSync(join(repo, ".git/objects"), join(repo, "objects"));
+      symlinkSync("../objects", join(repo, ".git/objects"));
     },
     "its .git names a folder that does not name it": (repo) => {
-      renameSync(join(repo, ".git"), join(repo, "../elsewhere"));
-      writeFileSync(join(repo, ".git"), "gitdir: ../elsewhere\n");
+      renameSync(join(repo, ".git"), join(repo, "elsewhere"));
+      writeFileSync(join(repo, ".git"), "gitdir: elsewhere\n");
+    },
+    "its .git is a link": (repo) => {
+      renameSync(join(repo, ".git"), join(repo, "elsewhere"));
+      symlinkSync("elsewhere", join(repo, ".git"));
     },
   };
   for (const [why, make] of Object.entries(odd)) {
@@ -29,8 +33,9 @@ describe("a repository that a shadow cannot stand in for", { skip, timeout: 300_
       });
       const before = at.git("for-each-ref");
       const { output, limits } = await at.run(
-        "git log --format=%s; git commit --allow-empty -m x; rm -f .git",
+        "git log --format=%s; git commit --allow-empty -m x; echo x > elsewhere/hooks/x; rm -f .git",
       );
+      assert.ok(!existsSync(join(at.repo, "elsewhere/hooks/x")));
       assert.match(output, /first/);
       assert.match(output, /Read-only file system|Device or resource busy/);
       assert.match(limits.join("\n"), /can only be read/);

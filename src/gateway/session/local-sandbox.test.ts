@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile, symlink } from "node:fs/promises";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -89,6 +89,15 @@ describe("a local session", { skip, timeout: 60_000 }, () => {
       { PATH: process.env.PATH, HOME: rig.home.path, TRUNKLINE_SERVICES: "http://127.0.0.1:1" },
     );
     assert.equal(await inside.isThere(), true);
+  });
+
+  it("is there again when the folder of the session is", async () => {
+    await using rig = await open("auto");
+    const folder = join(rig.home.project, "sub");
+    await using sandbox = rig.at(folder);
+    assert.equal(await sandbox.isThere(), false);
+    await mkdir(folder);
+    assert.equal(await sandbox.isThere(), true);
   });
 
   it("uses no folder that a command of an earlier session may have made a link", async () => {

@@ -81,6 +81,10 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   async isThere(): Promise<boolean> {
+    // It may be on the machine of the editor, in whose terminal commands run then. That is not
+    // remembered: a command of another session may have removed it, and make it again.
+    const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
+    if (isElsewhere && this.mayBeLeft && (await this.#opened.opened()) === undefined) return false;
     return (await this.#opened.get()) !== undefined;
   }
 
@@ -118,9 +122,6 @@ export class LocalSandbox implements CommandSandbox {
   async #open(): Promise<Opened | undefined> {
     const { config, log } = this.#house;
     const { sandbox: wanted } = config.agent;
-    // It may be on the machine of the editor, in whose terminal commands run then.
-    const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
-    if (isElsewhere && wanted === "auto") return undefined;
     const works = workedFile(config.data);
     try {
       const opened = await this.#start();

@@ -9,6 +9,8 @@ export interface FilterSettings {
   readonly keys: readonly string[];
   /** Those that the repository configures itself, other than Git LFS. */
   readonly own: readonly string[];
+  /** The keys that turn off hooks of the configuration, which git has since 2.54. */
+  readonly hooks: readonly string[];
   /**
    * `core.worktree`: the folder of the files, as the repository or one of its work trees configures
    * it.
@@ -17,6 +19,7 @@ export interface FilterSettings {
 }
 
 const FILTER = /^filter\.(.*)\.(clean|smudge|process|required)$/s;
+const HOOK = /^(hook\..*)\.(?:command|event)$/s;
 /** What `git lfs install --local` writes. Its program is looked up in PATH, so it is the user's. */
 const LFS: ReadonlySet<string> = new Set([
   ...["git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"],
@@ -32,26 +35,30 @@ export async function filterSettings(git: Git): Promise<FilterSettings> {
   const parts = stdout.toString("latin1").split("\0");
   const keys = new Set<string>();
   const own = new Set<string>();
+  const hooks = new Set<string>();
   const workTree: { local?: string; worktree?: string } = {};
   for (let at = 0; at + 1 < parts.length; at += 2) {
     const [scope = "", entry = ""] = parts.slice(at, at + 2);
     const [key = ""] = entry.split("\n", 1);
     if (FILTER.test(key)) keys.add(key);
+    const [, hook] = HOOK.exec(key) ?? [];
+    if (hook !== undefined) hooks.add(`${hook}.enabled`);
     if (scope !== "local" && scope !== "worktree") continue;
     if (FILTER.test(key) && !LFS.has(entry.slice(key.length + 1))) own.add(key);
     if (key !== "core.worktree") continue;
     workTree[scope] = decoded(entry.slice(key.length + 1));
   }
-  if (keys.size > MOST_KEYS) {
-    const says = `it has ${keys.size} settings of filters, more than ${MOST_KEYS}`;
+  if (keys.size + hooks.size > MOST_KEYS) {
+    const count = keys.size + hooks.size;
+    const says = `it has ${count} settings of filters and hooks, more than ${MOST_KEYS}`;
     throw refusal(git, `${says}. Look at its .git/config`);
   }
-  const foreign = [...keys].find((key) => !isUtf8(Buffer.from(key, "latin1")));
+  const foreign = [...keys, ...hooks].find((key) => !isUtf8(Buffer.from(key, "latin1")));
   if (foreign !== undefined) {
-    // Arguments are UTF-8, so this filter could not be turned off.
-    throw refusal(git, `its filter '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
+    // Arguments are UTF-8, so this could not be turned off.
+    throw refusal(git, `its setting '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
   }
-  return { keys: [...keys].map(decoded), own: [...own].map(decoded), workTree };
+  return { keys: [...keys].map(decoded), own: [...own].map(decoded), hooks: [...hooks].map(decoded), workTree };
 }
 
 function refusal({ folder }: Git, why: string): TrunklineError {

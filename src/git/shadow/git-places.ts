@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { join, relative, sep } from "node:path";
 
+import { isFolder } from "./git-files.ts";
 import type { KnownIndexes } from "./known-indexes.ts";
 import type { KnownRepository } from "./known-repositories.ts";
 import type { Mount, Shadow } from "./shadow-folder.ts";
@@ -50,6 +51,8 @@ export class GitPlaces {
     const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
     const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
     const free = this.#folders.filter((folder) => !isThere(folder));
+    const isTaken = (folder: string): boolean => hasEntry(folder) && isThere(folder);
+    const tracked = this.#trackedFolders(repositories).filter((folder) => !isTaken(folder));
     let isMoved = false;
     return {
       // Git would go into a repository there.
@@ -69,7 +72,8 @@ export class GitPlaces {
           if (now?.identity !== undefined) notes.push(this.#setAside(top));
           if (before?.link !== undefined) this.#restore(top, before.link);
         }
-        for (const top of empty.filter(isThere)) notes.push(this.#setAside(top));
+        const planted = [...empty.filter(isThere), ...tracked.filter(isTaken)];
+        for (const top of new Set(planted)) notes.push(this.#setAside(top));
         return notes;
       },
     };
@@ -81,6 +85,14 @@ export class GitPlaces {
     return paths.filter((path) => {
       return this.#rootOf(path) !== undefined && this.#placeAt(path)?.identity === undefined;
     });
+  }
+
+  /** Folders with files of a repository, that commands can write: the person's git is used in them, too. */
+  #trackedFolders(repositories: readonly KnownRepository[]): string[] {
+    const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
+      isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
+    );
+    return paths.filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
   }
 
   #rootOf(path: string): string | undefined {
@@ -139,4 +151,9 @@ export class GitPlaces {
       if (folder !== undefined) closeSync(folder);
     }
   }
+}
+
+/** A quick look, which a link on the way may lead astray. */
+function hasEntry(folder: string): boolean {
+  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { GITLINK, parseIndex } from "../index-entries.ts";
 import { fileIn, MOST_INDEX } from "./git-files.ts";
@@ -8,6 +8,8 @@ import { fileIn, MOST_INDEX } from "./git-files.ts";
 interface KnownIndex {
   /** Paths of submodules. */
   readonly gitlinks: readonly string[];
+  /** Paths of the folders that its files are in, without its top. */
+  readonly folders: readonly string[];
   /** Why what a command makes of it could not be taken over. */
   readonly problem: string | undefined;
 }
@@ -33,9 +35,18 @@ function look(gitDir: string): KnownIndex {
   try {
     const entries = [...parseIndex(fileIn(gitDir, "index", MOST_INDEX)).values()];
     const gitlinks = entries.filter(({ mode }) => mode === GITLINK).map(({ path }) => path);
-    const paths = gitlinks.map((path) => Buffer.from(path, "latin1").toString("utf8"));
-    return { gitlinks: paths, problem: undefined };
+    const folders = new Set<string>();
+    for (const { path } of entries) {
+      let at = dirname(path);
+      for (; at !== "." && !folders.has(at); at = dirname(at)) folders.add(at);
+    }
+    const named = (path: string): string => Buffer.from(path, "latin1").toString("utf8");
+    return {
+      gitlinks: gitlinks.map(named),
+      folders: Array.from(folders, named),
+      problem: undefined,
+    };
   } catch (error) {
-    return { gitlinks: [], problem: `its index cannot be read: ${(error as Error).message}` };
+    return { gitlinks: [], folders: [], problem: `its index cannot be read: ${(error as Error).message}` };
   }
 }

@@ -14,6 +14,8 @@ export interface KnownRepository {
   readonly commonDir: string;
   /** What its `.git` says, if that is a file; bytes, one character each. */
   readonly pointer?: string | undefined;
+  /** Folders that its `.git` leads to, without links, though they do not name it. */
+  readonly led?: readonly string[];
   /** Why commands can only read it. */
   readonly problem: string | undefined;
 }
@@ -35,7 +37,9 @@ export function repositoryAt(top: string): KnownRepository | undefined {
     if (!existsSync(join(path, "HEAD"))) return undefined;
     return { ...unclear(""), problem: problemOf(path, path) };
   }
-  if (!stats.isFile()) return unclear("its .git is neither a folder nor a file");
+  if (!stats.isFile()) {
+    return { ...unclear("its .git is neither a folder nor a file"), led: ledTo(path) };
+  }
   let pointer: string | undefined;
   try {
     const content = readRegularFile(path, FILE);
@@ -45,11 +49,21 @@ export function repositoryAt(top: string): KnownRepository | undefined {
     const gitDir = realpathSync.native(resolve(top, named));
     const commonDir = commonDirOf(gitDir);
     if (!belongs(path, gitDir, commonDir)) {
-      return unclear(`the folder '${gitDir}' that its .git names does not name it`, pointer);
+      const says = `the folder '${gitDir}' that its .git names does not name it`;
+      return { ...unclear(says, pointer), led: ledTo(gitDir) };
     }
     return { top, gitDir, commonDir, pointer, problem: problemOf(gitDir, commonDir) };
   } catch (error) {
     return unclear(`its .git cannot be followed: ${(error as Error).message}`, pointer);
+  }
+}
+
+function ledTo(path: string): string[] {
+  try {
+    const gitDir = realpathSync.native(path);
+    return [...new Set([gitDir, commonDirOf(gitDir)])];
+  } catch {
+    return [];
   }
 }
 

@@ -5,8 +5,11 @@ import type { Git } from "../git.ts";
 import type { KnownRepository } from "./known-repositories.ts";
 import { refProblem } from "./refs.ts";
 
-/** Addresses that start no other program than ssh and git's own helpers. */
-const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[\w.~/:@%+-]+|[\w.-]+@[\w.-]+:[\w.~/+-]+|\/[^\0\n]+)$/;
+/**
+ * Addresses that start no other program than ssh and git's own helpers. No paths: a command may have made
+ * the repository there, and a push would run its hooks.
+ */
+const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[\w.~/:@%+-]+|[\w.-]+@[\w.-]+:[\w.~/+-]+)$/;
 const MOST_NAMED = 5;
 
 /**
@@ -27,7 +30,9 @@ export async function safeSettings(
   );
   const isFresh = ![...before.keys()].some((key) => !key.startsWith("core."));
   const remotes = new Set([...before.keys()].map((key) => REMOTE.exec(key)?.[1] ?? ""));
-  if (isFresh) for (const key of now.keys()) remotes.add(REMOTE.exec(key)?.[1] ?? "");
+  // Git takes the name of a remote without an address for a path.
+  for (const [key, value] of isFresh ? now : [])
+    if (ADDRESS.test(value)) remotes.add(REMOTE.exec(key)?.[1] ?? "");
   const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf("."));
   const sections = new Set([...now.keys()].map(sectionOf));
   const isGone = (section: string): boolean => /^branch\../.test(section) && !sections.has(section);
@@ -62,7 +67,7 @@ function isSafe(
     return value.startsWith("refs/heads/") && refProblem(value) === undefined;
   }
   const [, remote = "", what] = /^remote\.([\w.-]+)\.(url|fetch)$/s.exec(key) ?? [];
-  if (!isFresh || remote === "" || remote.startsWith("-")) return false;
+  if (!isFresh || !remotes.has(remote) || remote.startsWith("-")) return false;
   if (what === "url") return ADDRESS.test(value);
   return value === `+refs/heads/*:refs/remotes/${remote}/*`;
 }

@@ -10,6 +10,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { isInside } from "../../base/file/path.ts";
 import type { ChildOptions } from "../../base/process/child-process.ts";
 import { dropIncoming, isOwnerGone, ownerName } from "./apply-plan.ts";
 import { GitPlaces } from "./git-places.ts";
@@ -215,8 +216,13 @@ export class ShadowGit {
   }
 
   #readOnly(repository: KnownRepository, shared: ReadonlySet<string>): Mount[] {
-    const { top, gitDir, commonDir, pointer } = repository;
-    const folders = [...new Set([commonDir, gitDir]).difference(shared)].filter(isFolder);
+    const { top, gitDir, commonDir, pointer, led = [] } = repository;
+    // Only what commands see anyway: a planted `.git` could name any folder, to have it shown.
+    const isSeen = (path: string): boolean =>
+      this.#options.folders.some((folder) => path !== folder && isInside(path, folder)) &&
+      ![...shared].some((folder) => isInside(path, folder));
+    const named = new Set([commonDir, gitDir, ...led.filter(isSeen)]);
+    const folders = [...named.difference(shared)].filter(isFolder);
     const mounts = folders.map((folder) => ({ at: folder, from: folder, isWritable: false }));
     if (pointer === undefined) return mounts;
     const copy = join(this.#options.data, `pointer-${digestOf(top)}`);
