@@ -5,7 +5,6 @@ import { text } from "node:stream/consumers";
 
 import { House } from "../../src/gateway/house.ts";
 import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
-import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { systemProgram } from "../../src/sandbox/system-program.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";

@@ -357,7 +357,8 @@ describe("a repository that a command makes", { skip, timeout: 300_000 }, () => 
       mkdirSync(folder);
       return folder;
     });
-    const source = "git init -q -b main /tmp/source; git -C /tmp/source commit -q --allow-empty -m A";
+    const source =
+      "git init -q -b main /tmp/source; git -C /tmp/source commit -q --allow-empty -m A";
     const named = "git remote set-url origin https://example.org/a.git";
     const { output, notes } = await at.run(
       `${source}; git clone -q /tmp/source .; git clone -q /tmp/source below; ${named}`,

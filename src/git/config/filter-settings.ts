@@ -58,7 +58,12 @@ export async function filterSettings(git: Git): Promise<FilterSettings> {
     // Arguments are UTF-8, so this could not be turned off.
     throw refusal(git, `its setting '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
   }
-  return { keys: [...keys].map(decoded), own: [...own].map(decoded), hooks: [...hooks].map(decoded), workTree };
+  return {
+    keys: [...keys].map(decoded),
+    own: [...own].map(decoded),
+    hooks: [...hooks].map(decoded),
+    workTree,
+  };
 }
 
 function refusal({ folder }: Git, why: string): TrunklineError {

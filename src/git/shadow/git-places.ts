@@ -92,7 +92,9 @@ export class GitPlaces {
     const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
       isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
     );
-    return paths.filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
+    return paths.filter(
+      (path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path),
+    );
   }
 
   #rootOf(path: string): string | undefined {

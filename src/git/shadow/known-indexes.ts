@@ -47,6 +47,10 @@ function look(gitDir: string): KnownIndex {
       problem: undefined,
     };
   } catch (error) {
-    return { gitlinks: [], folders: [], problem: `its index cannot be read: ${(error as Error).message}` };
+    return {
+      gitlinks: [],
+      folders: [],
+      problem: `its index cannot be read: ${(error as Error).message}`,
+    };
   }
 }
