@@ -1,7 +1,8 @@
-import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { realPath } from "../base/file/path.ts";
 import { lineName } from "../base/text/patch-names.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
@@ -36,6 +37,10 @@ export function applySuggestion(
   };
   if (suggestion === undefined) return refuse("the thread has no suggestion");
   if (isGitOwned(join(root, position.path))) return refuse("it is one of git's own files");
+  const folder = dirname(position.path);
+  if (realPath(join(root, folder)) !== join(realPath(root), folder)) {
+    return refuse("its path has a symbolic link");
+  }
   const { line, end } = position;
   if (anchor.side === "old") return refuse("it is on a removed line");
   if (position.confidence === "gone") return refuse("the lines it replaces are gone");
@@ -43,10 +48,6 @@ export function applySuggestion(
   const content = Buffer.from(
     written({ root }, position.path) ?? refuse("the file does not exist"),
   );
-  const folder = dirname(position.path);
-  if (realpathSync(join(root, folder)) !== join(realpathSync(root), folder)) {
-    return refuse("its path has a symbolic link");
-  }
   const lines = rawLines(content);
   const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));
   if (now.join("\n") !== anchor.quote?.join("\n")) {

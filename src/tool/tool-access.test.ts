@@ -17,6 +17,25 @@ function token(more: Partial<Principal>): Principal {
 }
 
 describe("the tools that a principal may call", () => {
+  it("are our own that only read, for one that may only watch", async () => {
+    const reads = sampleTool("reads", () => textResult("done"));
+    const definition = { ...reads.definition, annotations: { readOnlyHint: true } };
+    const source = { server: "other", name: "says_so" };
+    const other = { ...sampleTool("says_so", () => textResult("done")), source };
+    const claims = { ...other, definition: { ...other.definition, ...definition, name: "says_so" } };
+    const { box } = toolbox([plain, { ...reads, definition }, claims]);
+    const principal = token({ limits: { observe: true } });
+    assert.deepEqual(
+      box.list(principal).map((tool) => tool.definition.name),
+      ["reads"],
+    );
+    const call = async (name: string) =>
+      String(textOf(await box.call(name, {}, new SampleContext({ caller: { principal } }))));
+    assert.equal(await call("reads"), "done");
+    assert.match(await call("plain"), /may not use the tool 'plain', since it may only watch/);
+    assert.match(await call("says_so"), /may not use the tool 'says_so'/);
+  });
+
   it("are those of its token, in lists and in calls, and a refusal is recorded", async () => {
     const { box, entries } = toolbox([plain, review]);
     const names = (principal?: Principal) =>

@@ -1,6 +1,7 @@
 import {
   limitRefusal,
   hasScope,
+  mayControl,
   type Principal,
   type Scope,
   scopeRefusal,
@@ -26,6 +27,12 @@ export function toolRefusal(
   if (refusal !== undefined) return refusal;
   const option = `--tool ${name}`;
   if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
+  // Another server may call a tool read-only that is not.
+  const onlyReads = isOurs(tool) && definition.annotations?.readOnlyHint === true;
+  if (!mayControl(principal) && !onlyReads) {
+    const what = `the tool '${name}', since it may only watch and the tool may change something`;
+    return limitRefusal(principal, what, "(without --observe)");
+  }
   const { limits } = principal;
   // A token that names such a tool allows it to work anywhere.
   if (limits?.tools !== undefined || !isPlaced(principal)) return undefined;
