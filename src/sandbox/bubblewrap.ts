@@ -1,12 +1,9 @@
 import { spawn } from "node:child_process";
-import { closeSync, constants, lstatSync, openSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
 import type { Readable } from "node:stream";
 
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
 import { systemArguments } from "./system-files.ts";
-
-const { S_IFDIR, S_IFMT, S_IFREG } = constants;
 
 /** A program to start, as requested or as it has to be started. */
 export interface Program {
@@ -71,18 +68,22 @@ export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> 
   return { command, args: rest, cwd: "/", files };
 }
 
+const ABSENT = { throwIfNoEntry: false } as const;
+
 /**
  * Keeps settings of the kernel from being written. Root may write them without any capability, and one of
  * them names a program that the kernel runs as root outside of the sandbox (core_pattern).
  */
 function kernelSettings(): string[] {
   if (process.getuid?.() !== 0) return [];
-  const found = readdirSync("/proc", { withFileTypes: true }).filter(({ name }) => {
-    if (/^\d+$/.test(name)) return false;
-    const { mode } = lstatSync(join("/proc", name));
-    return (mode & S_IFMT) === S_IFDIR || ((mode & S_IFMT) === S_IFREG && (mode & 0o222) !== 0);
+  // Without their types: a process that ends while they are looked up would make that fail.
+  const found = readdirSync("/proc").filter((name) => {
+    const stats = /^\d+$/.test(name) ? undefined : lstatSync(`/proc/${name}`, ABSENT);
+    return (
+      stats?.isDirectory() === true || (stats?.isFile() === true && (stats.mode & 0o222) !== 0)
+    );
   });
-  return found.flatMap(({ name }) => ["--ro-bind", `/proc/${name}`, `/proc/${name}`]);
+  return found.flatMap((name) => ["--ro-bind", `/proc/${name}`, `/proc/${name}`]);
 }
 
 /** Why a sandbox does not work. A program that takes too long may only be on a busy machine. */

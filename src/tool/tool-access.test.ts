@@ -22,7 +22,10 @@ describe("the tools that a principal may call", () => {
     const definition = { ...reads.definition, annotations: { readOnlyHint: true } };
     const source = { server: "other", name: "says_so" };
     const other = { ...sampleTool("says_so", () => textResult("done")), source };
-    const claims = { ...other, definition: { ...other.definition, ...definition, name: "says_so" } };
+    const claims = {
+      ...other,
+      definition: { ...other.definition, ...definition, name: "says_so" },
+    };
     const { box } = toolbox([plain, { ...reads, definition }, claims]);
     const principal = token({ limits: { observe: true } });
     assert.deepEqual(

@@ -58,7 +58,7 @@ describe("trunkline mcp with servers over HTTP", { timeout: 600_000 }, () => {
     await answerTo("hello");
     for (const name of Object.keys(tools)) send(name, "tools/call", { name, arguments: {} });
     assert.match((await answerTo("reset")).content[0].text, /could not be reached/);
-    assert.match((await answerTo("endless")).content[0].text, /more than 10485760 bytes/);
+    assert.match((await answerTo("endless")).content[0].text, /more than 33554432 bytes/);
     while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     assert.equal(held[0]?.path, "/new");
     assert.equal(held[0]?.headers.authorization, "Bearer secret");
