@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { git, GitSandbox, skip } from "../../../test/support/git-sandbox.ts";
-import { rounds } from "../../../test/support/full-run.ts";
-import { runFromShell } from "../../../test/support/run-from-shell.ts";
+import { git, GitSandbox, skip } from "../support/git-sandbox.ts";
+import { rounds } from "../support/full-run.ts";
+import { runFromShell } from "../support/run-from-shell.ts";
 
 /** What a person would look at. */
 const LOOK = `git for-each-ref

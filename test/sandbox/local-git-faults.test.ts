@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { git, GitSandbox, skip } from "../../../test/support/git-sandbox.ts";
-import { rounds } from "../../../test/support/full-run.ts";
-import { runFromShell } from "../../../test/support/run-from-shell.ts";
+import { git, GitSandbox, skip } from "../support/git-sandbox.ts";
+import { rounds } from "../support/full-run.ts";
+import { runFromShell } from "../support/run-from-shell.ts";
 
-const STEP = join(import.meta.dirname, "../../../test/support/git-step.ts");
+const STEP = join(import.meta.dirname, "../support/git-step.ts");
 const GIT = runFromShell("sh", ["-c", "command -v git"]).trim();
 
 /** A git that ends us, or fails, at one of its commands; in the sandbox it is not there. */

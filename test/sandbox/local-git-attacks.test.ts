@@ -11,8 +11,8 @@ import {
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { git, GitSandbox, skip } from "../../../test/support/git-sandbox.ts";
-import { formatIndex, GITLINK, parseIndex } from "../../git/index-entries.ts";
+import { git, GitSandbox, skip } from "../support/git-sandbox.ts";
+import { formatIndex, GITLINK, parseIndex } from "../../src/git/index-entries.ts";
 
 /** Everything in a git folder that git believes. */
 function believed(folder: string): string {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { git, GitSandbox, skip } from "../../../test/support/git-sandbox.ts";
+import { git, GitSandbox, skip } from "../support/git-sandbox.ts";
 
 describe("a repository that a shadow cannot stand in for", { skip, timeout: 300_000 }, () => {
   const odd: Readonly<Record<string, (repo: string) => void>> = {
