@@ -34,6 +34,8 @@ const HANGING = { plain: 900, full: 10_800 };
 const COMPILE_CACHE = ".cache/compile";
 
 const SOURCES = join("src", sep);
+/** Where the person's own Trunkline is. Tests have one of their own, whatever the shell has set. */
+const OWN_SETTINGS = ["TRUNKLINE_CONFIG", "TRUNKLINE_DATA", "TRUNKLINE_TOKEN"];
 
 const TASKS = {
   start: async (args) => {
@@ -137,6 +139,7 @@ async function test(args, { tests, isFull }) {
   // the time, so four more files than processors keep all processors busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 4}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
+  for (const name of OWN_SETTINGS) delete env[name];
   // See test/support/full-run.ts.
   env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
   const folder = testFolder(env);
