@@ -80,7 +80,7 @@ const COMMANDS = {
   changes:
     "echo x > in.txt && echo y > /tmp/kept && mkdir -p ~/.cache/a && echo z > ~/.cache/z && echo fine",
   kept: "cat /tmp/kept ~/.cache/z; touch ../x",
-  outside: "touch /etc/x /usr/x /srv/x /x ~/.local/bin/x; echo x >> ~/.bashrc; touch ~/x; exit 1",
+  outside: "touch /etc/x /usr/x /media/x /x ~/.local/bin/x; echo x >> ~/.bashrc; touch ~/x; exit 1",
   ownCache: "ls ~/.cache/trunkline; mkdir -p ~/.cache/trunkline && echo x > ~/.cache/trunkline/x",
   secrets:
     "cat ~/.ssh/id ~/.netrc ~/.npmrc ~/.config/gh/hosts.yml ~/.config/trunkline/config.jsonc",
