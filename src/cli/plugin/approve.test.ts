@@ -107,7 +107,10 @@ describe("approve()", () => {
     }
     const path = await realpath(dirname(homedir()));
     await assert.rejects(ask(wanting({ read: [link] })), new RegExp(`  read ${path}\n`));
-    assert.equal(canDoEverything({ write: ["/nonexistent/data"], hosts: ["*"], tools: ["*"] }), false);
+    assert.equal(
+      canDoEverything({ write: ["/nonexistent/data"], hosts: ["*"], tools: ["*"] }),
+      false,
+    );
   });
 
   it("refuses hosts that cannot be limited to, and names that lead elsewhere", async () => {
