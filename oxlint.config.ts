@@ -15,7 +15,7 @@ export default defineConfig({
     "no-underscore-dangle": "off",
     "no-var": "error",
     "prefer-const": "error",
-    "max-lines": ["error", { max: 400 }],
+    "max-lines": ["error", { max: 800 }],
     "import/no-cycle": "error",
     "import/no-default-export": "error",
     "promise/always-return": "off",
