@@ -42,9 +42,9 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
   web: [
-    "gateway/dashboard/api.ts",
-    "gateway/dashboard/session-api.ts",
-    "gateway/dashboard/fleet-api.ts",
+    "server/dashboard/api.ts",
+    "server/dashboard/session-api.ts",
+    "server/dashboard/fleet-api.ts",
   ],
 };
 

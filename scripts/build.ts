@@ -36,7 +36,7 @@ const HOT = ["mcp", "acp", "review add", "review list"];
  * start: also one file each.
  */
 const WHOLE = [
-  "src/gateway/config/schema/schema.gen.ts",
+  "src/config/schema/schema.gen.ts",
   "src/store/approval/approvals.ts",
   "src/upstream/upstreams.ts",
   "src/review/inbox/drop-files.ts",

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
-import { loadConfig } from "../../src/gateway/config/load.ts";
-import { House } from "../../src/gateway/house.ts";
-import { HttpServer } from "../../src/gateway/http/http-server.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { House } from "../../src/config/house.ts";
+import { HttpServer } from "../../src/app/serve/http-server.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";
 import { Offer } from "../../src/tool/offer/offer.ts";
 import { Upstreams } from "../../src/upstream/upstreams.ts";

@@ -1,6 +1,6 @@
 import { type LimitEntry, LIMIT_TABLE } from "../../src/base/limit/limit-table.ts";
 import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
-import { configKeys } from "../../src/gateway/config/schema/keys.ts";
+import { configKeys } from "../../src/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
 import type { FixedLimit } from "./fixed-limit.ts";

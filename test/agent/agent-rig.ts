@@ -21,7 +21,7 @@ import type {
   SessionUpdate,
   TurnEnd,
 } from "../../src/session/agent.ts";
-import { sessionServers } from "../../src/gateway/session/session-servers.ts";
+import { sessionServers } from "../../src/session/open/session-servers.ts";
 import { runFromShell } from "../support/run-from-shell.ts";
 import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";

@@ -4,11 +4,11 @@ import { mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { serveStdio } from "../../src/gateway/door/serve-stdio.ts";
-import { House } from "../../src/gateway/house.ts";
-import { HttpServer } from "../../src/gateway/http/http-server.ts";
-import { untilSignal } from "../../src/gateway/long-running.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { serveStdio } from "../../src/app/door/serve-stdio.ts";
+import { House } from "../../src/config/house.ts";
+import { HttpServer } from "../../src/app/serve/http-server.ts";
+import { untilSignal } from "../../src/base/process/long-running.ts";
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { fixtureOffer } from "./fixture/offer.ts";

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { createInterface, type Interface } from "node:readline";
 import { text } from "node:stream/consumers";
 
-import { refuseForeign } from "../../src/gateway/access/refuse-foreign.ts";
-import { resolveServing } from "../../src/gateway/access/serving.ts";
-import { defaultConfig } from "../../src/gateway/config/config.ts";
+import { refuseForeign } from "../../src/server/access/refuse-foreign.ts";
+import { resolveServing } from "../../src/server/access/serving.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 import type { JsonObject } from "../../src/protocol/mcp/json-object.ts";
 import { META, metaOf } from "../../src/protocol/mcp/meta.ts";
 import { describedClient } from "../../src/protocol/mcp/serve/client.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { localInForce } from "../../src/gateway/session/local-in-force.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-house.ts";

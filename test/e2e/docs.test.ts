@@ -17,8 +17,8 @@ import { after, before, describe, it } from "node:test";
 import { PROGRAM } from "../../src/cli/commands.ts";
 import { run as runHere } from "../../src/cli/program.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { pluginsInForce } from "../../src/gateway/session/local-in-force.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { pluginsInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { allPaths, last } from "../../src/cli/shell/command.ts";
 import { seeded } from "../fuzz/fuzz-run.ts";
 import { freePort } from "../support/free-port.ts";
@@ -122,13 +122,13 @@ const SHOWN_ELSEWHERE = [
   /^trunkline demo\b/,
   // test/e2e/chat.test.ts
   /^trunkline chat$/,
-  // src/cli/service/service.test.ts: where tests run, there may be no service manager
+  // src/setup/service/service.test.ts: where tests run, there may be no service manager
   /^trunkline service (?:install$|status)/,
   // test/e2e/bus.test.ts
   /\bplugin test\b/,
   // src/cli/plugin/plugin.test.ts: it takes a person
   /\bplugin approve\b/,
-  // src/gateway/bus/dev-plugin.test.ts: it runs until it is stopped
+  // src/plugin/open/dev-plugin.test.ts: it runs until it is stopped
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,

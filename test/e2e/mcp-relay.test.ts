@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import type { ServersNow } from "../../src/gateway/relay/greeting.ts";
+import type { ServersNow } from "../../src/server/relay/greeting.ts";
 import { SocketName } from "../../src/store/socket-name.ts";
 import { McpWindow, WindowPlace } from "../support/mcp-window.ts";
 import { Program } from "../support/program.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { deliveries } from "../../src/gateway/notify/deliveries.ts";
-import type { Message } from "../../src/gateway/notify/message.ts";
+import { deliveries } from "../../src/server/notify/deliveries.ts";
+import type { Message } from "../../src/server/notify/message.ts";
 import type { Grant } from "../../src/store/access/access-token.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { Devices } from "../../src/store/access/devices.ts";

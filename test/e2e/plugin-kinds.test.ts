@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { pluginsInForce } from "../../src/gateway/session/local-in-force.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { pluginsInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { processesWhere } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { Bridge, BusHome, OrchestratorProgram } from "../support/bus-home.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { keyName } from "../../src/agent/models/model-keys.ts";
-import { openKeys } from "../../src/gateway/open-secret-store.ts";
+import { openKeys } from "../../src/identity/open/open-secret-store.ts";
 import { Program } from "../support/program.ts";
 
 const SERVER = join(import.meta.dirname, "../support/notes-server.mjs");

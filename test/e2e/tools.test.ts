@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { parseFile } from "../../src/gateway/config/file/parse-file.ts";
-import { checkConfigFile } from "../../src/gateway/config/schema/schema.gen.ts";
+import { parseFile } from "../../src/config/file/parse-file.ts";
+import { checkConfigFile } from "../../src/config/schema/schema.gen.ts";
 import { Approvals } from "../../src/store/approval/approvals.ts";
 import { PROGRAM_CACHE } from "../support/leftovers.ts";
 import { readAudit } from "../support/read-audit.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { instructionsFor } from "../../src/gateway/tool/instructions.ts";
+import { instructionsFor } from "../../src/app/tool/instructions.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Profiles } from "../../src/tool/profile/profiles.ts";
 import { EVERYTHING, everythingIsMissing, referenceServer } from "../upstream/everything.ts";

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 
 import type { Worker } from "playwright-core";
 
-import type { Message } from "../../src/gateway/notify/message.ts";
+import type { Message } from "../../src/server/notify/message.ts";
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "../browser/dashboard-browser.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GuardedHome } from "../support/guarded-gateway.ts";

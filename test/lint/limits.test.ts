@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 
 import { FIXED_LIMITS } from "../../scripts/schema/fixed-limits.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit/limits.ts";
-import { defaultConfig } from "../../src/gateway/config/config.ts";
+import { defaultConfig } from "../../src/config/config.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 

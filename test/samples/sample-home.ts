@@ -2,8 +2,8 @@ import { mkdtemp, mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import type { ConfigFlags, LoadedConfig } from "../../src/gateway/config/config.ts";
-import { loadConfig } from "../../src/gateway/config/load.ts";
+import type { ConfigFlags, LoadedConfig } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 
 /** A home folder of its own for a test, with a project in it. */
 export class SampleHome implements AsyncDisposable {

@@ -1,5 +1,5 @@
-import { resolveServing, type Serving } from "../../src/gateway/access/serving.ts";
-import { type Config, defaultConfig } from "../../src/gateway/config/config.ts";
+import { resolveServing, type Serving } from "../../src/server/access/serving.ts";
+import { type Config, defaultConfig } from "../../src/config/config.ts";
 
 /** How a gateway is served, for tests: as configured, on an address. */
 export function sampleServing(

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { localInForce } from "../../src/gateway/session/local-in-force.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 import { attackSuite } from "./attack-suite.ts";
 import { localSession, remoteRun } from "./inside.ts";

@@ -4,8 +4,8 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { localInForce } from "../../src/gateway/session/local-in-force.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 import { type Inside, localSession, remoteRun } from "./inside.ts";
 

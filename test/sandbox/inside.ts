@@ -8,9 +8,9 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 
 import { usualVariables } from "../../src/base/process/environment.ts";
-import { defaultConfig } from "../../src/gateway/config/config.ts";
-import { House } from "../../src/gateway/house.ts";
-import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
+import { defaultConfig } from "../../src/config/config.ts";
+import { House } from "../../src/config/house.ts";
+import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { EgressProxy } from "../../src/sandbox/egress-proxy.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 
-import type { LiveEvent } from "../../src/gateway/dashboard/api.ts";
+import type { LiveEvent } from "../../src/server/dashboard/api.ts";
 import type { Json } from "./acp-house.ts";
 
 export interface Answer {

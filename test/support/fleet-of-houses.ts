@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Principal } from "../../src/base/principal.ts";
-import type { Config } from "../../src/gateway/config/config.ts";
-import { loadConfig } from "../../src/gateway/config/load.ts";
-import { type Shared, openShared } from "../../src/gateway/fleet/open-shared.ts";
-import { SharedTools } from "../../src/gateway/fleet/shared-tools.ts";
-import { House } from "../../src/gateway/house.ts";
-import { type OpenedTools, openTools } from "../../src/gateway/tool/open-tools.ts";
+import type { Config } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { type Shared, openShared } from "../../src/fleet/open/open-shared.ts";
+import { SharedTools } from "../../src/fleet/open/shared-tools.ts";
+import { House } from "../../src/config/house.ts";
+import { type OpenedTools, openTools } from "../../src/app/tool/open-tools.ts";
 import { SampleContext } from "../samples/sample-context.ts";
 import { FleetNode, STATE, connectTo } from "./fleet-node.ts";
 import { NatsServer } from "./nats-server.ts";

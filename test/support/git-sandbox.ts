@@ -3,8 +3,8 @@ import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
-import { House } from "../../src/gateway/house.ts";
-import { LocalSandbox } from "../../src/gateway/session/local-sandbox.ts";
+import { House } from "../../src/config/house.ts";
+import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import { systemProgram } from "../../src/sandbox/system-program.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";

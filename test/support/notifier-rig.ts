@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Log } from "../../src/base/log.ts";
-import type { NotificationSettings } from "../../src/gateway/config/schema/schema.gen.ts";
-import { readEntries } from "../../src/gateway/notify/entries.ts";
-import type { Message } from "../../src/gateway/notify/message.ts";
-import { Notifier } from "../../src/gateway/notify/notifier.ts";
-import { NotifySecrets } from "../../src/gateway/notify/notify-secrets.ts";
+import type { NotificationSettings } from "../../src/config/schema/schema.gen.ts";
+import { readEntries } from "../../src/server/notify/entries.ts";
+import type { Message } from "../../src/server/notify/message.ts";
+import { Notifier } from "../../src/server/notify/notifier.ts";
+import { NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
 import type { SessionNotice } from "../../src/session/notice.ts";
 import type { Delivery, DeliveryState } from "../../src/store/notify/delivery-queue.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";

@@ -1,4 +1,4 @@
-import { setValue } from "../../gateway/config/edit/set-value.ts";
+import { setValue } from "../../config/edit/set-value.ts";
 import {
   addEntry,
   type EntrySection,
@@ -8,7 +8,7 @@ import {
 } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import { type Editing, inputOf, kindOf } from "../config/tell-edited.ts";
-import { BUILT_IN } from "../../gateway/config/config.ts";
+import { BUILT_IN } from "../../config/config.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
 

@@ -3,7 +3,7 @@ import { text as readAll } from "node:stream/consumers";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import { type Attached, attachTo, type Ended, type Wanted } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
 import { findSession, openChannel } from "../session/open-channel.ts";

@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import { background } from "../../base/background.ts";
 import type { Attached } from "../../protocol/acp/attach.ts";
 import { askingWith } from "../session/permitting.ts";

@@ -4,10 +4,10 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
-import { keyText, leaves } from "../../gateway/config/layer.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
-import { expandPath, userFile } from "../../gateway/config/locations.ts";
+import type { ConfigInput, ConfigSource, LoadedConfig } from "../../config/config.ts";
+import { keyText, leaves } from "../../config/layer.ts";
+import { loadConfig } from "../../config/load.ts";
+import { expandPath, userFile } from "../../config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 
 type GlobalValues = {
@@ -62,7 +62,7 @@ export async function path(invocation: Invocation<Printing>): Promise<number> {
 export async function check(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, cwd, env, out } = invocation;
   const [file] = positionals;
-  const { checkAll, checkFile } = await import("../../gateway/config/file/check-file.ts");
+  const { checkAll, checkFile } = await import("../../config/file/check-file.ts");
   try {
     if (file === undefined) {
       const loaded = await checkAll(inputOf(invocation));
@@ -85,14 +85,14 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline config schema` */
 export async function schema({ out }: Invocation<GlobalValues>): Promise<number> {
-  const { configJsonSchema } = await import("../../gateway/config/schema/json-schema.ts");
+  const { configJsonSchema } = await import("../../config/schema/json-schema.ts");
   out(toJson(configJsonSchema()));
   return 0;
 }
 
 /** `trunkline config trust [DIR]` */
 export async function trust(invocation: Invocation<Printing>): Promise<number> {
-  const { trustProject } = await import("../../gateway/config/trust/project-trust.ts");
+  const { trustProject } = await import("../../config/trust/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
   const set = keys.map(visibleLine).join(", ") || "nothing";
   const says = `Trusted ${visibleLine(file)} with its current content. It sets: ${set}.\n`;
@@ -102,7 +102,7 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline config untrust [DIR]` */
 export async function untrust(invocation: Invocation<Printing>): Promise<number> {
-  const { untrustProject } = await import("../../gateway/config/trust/project-trust.ts");
+  const { untrustProject } = await import("../../config/trust/project-trust.ts");
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
   const is = wasTrusted ? "is no longer trusted" : "was not trusted";
   const says = `${visibleLine(file)} ${is}.\n`;

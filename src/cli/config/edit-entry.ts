@@ -2,11 +2,11 @@ import { dirname, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import { editConfig } from "../../gateway/config/edit/edit-config.ts";
-import { isValues, valueAt, type Values } from "../../gateway/config/layer.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
-import { projectFilePlace, userFile } from "../../gateway/config/locations.ts";
-import { findProgram } from "../../gateway/runs/find-program.ts";
+import { editConfig } from "../../config/edit/edit-config.ts";
+import { isValues, valueAt, type Values } from "../../config/layer.ts";
+import { loadConfig } from "../../config/load.ts";
+import { projectFilePlace, userFile } from "../../config/locations.ts";
+import { findProgram } from "../../run/open/find-program.ts";
 import type { Invocation } from "../shell/command.ts";
 import { type Editing, inputOf, kindOf, tellEdited } from "./tell-edited.ts";
 

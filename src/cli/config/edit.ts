@@ -1,4 +1,4 @@
-import { setValue, unsetValue } from "../../gateway/config/edit/set-value.ts";
+import { setValue, unsetValue } from "../../config/edit/set-value.ts";
 import type { Invocation } from "../shell/command.ts";
 import { type Editing, kindOf, inputOf, tellEdited } from "./tell-edited.ts";
 

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import type { ConfigInput } from "../../gateway/config/config.ts";
-import type { EditedConfig, EditedKind } from "../../gateway/config/edit/edit-config.ts";
+import type { ConfigInput } from "../../config/config.ts";
+import type { EditedConfig, EditedKind } from "../../config/edit/edit-config.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { configFlags } from "../shell/open-house.ts";
 

@@ -1,5 +1,5 @@
 import { background } from "../../base/background.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation } from "../shell/command.ts";
 import { paint } from "../shell/style.ts";
 import { ACTS, prepare, SCRIPT } from "./acts.ts";

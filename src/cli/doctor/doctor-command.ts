@@ -27,5 +27,5 @@ export const doctor: Command = {
     { run: "trunkline doctor --fix", explains: "Fix what can be fixed, and say what is left." },
     { run: "trunkline doctor --json", explains: "Print the findings for a script." },
   ],
-  load: () => import("./doctor.ts"),
+  load: () => import("../../setup/doctor/doctor.ts"),
 };

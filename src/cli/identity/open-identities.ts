@@ -1,4 +1,4 @@
-import { identitiesOptions } from "../../gateway/open-identities.ts";
+import { identitiesOptions } from "../../identity/open/open-identities.ts";
 import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import { askSecret } from "../shell/ask.ts";

@@ -1,8 +1,8 @@
 import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
-import { openKeys } from "../../gateway/open-secret-store.ts";
+import { loadConfig } from "../../config/load.ts";
+import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { Log } from "../../base/log.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { type Editing, inputOf } from "../config/tell-edited.ts";

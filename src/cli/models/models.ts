@@ -1,5 +1,5 @@
 import { ModelCommands } from "../../agent/models/model-commands.ts";
-import { openKeys } from "../../gateway/open-secret-store.ts";
+import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { secretNames } from "../../upstream/references.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";

@@ -2,11 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { userFile } from "../../gateway/config/locations.ts";
-import { deliveries, type DeliveryView } from "../../gateway/notify/deliveries.ts";
-import { readEntries } from "../../gateway/notify/entries.ts";
-import { NotifySecrets } from "../../gateway/notify/notify-secrets.ts";
-import { openNotifier } from "../../gateway/notify/open-notifier.ts";
+import { userFile } from "../../config/locations.ts";
+import { deliveries, type DeliveryView } from "../../server/notify/deliveries.ts";
+import { readEntries } from "../../server/notify/entries.ts";
+import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
+import { openNotifier } from "../../server/notify/open-notifier.ts";
 import type { Delivery } from "../../store/notify/delivery-queue.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";

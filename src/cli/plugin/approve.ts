@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { InForce } from "../../gateway/session/local-in-force.ts";
+import type { InForce } from "../../sandbox/open/local-in-force.ts";
 import { type DeclaredManifest, wantedPermissions } from "../../plugin/declared-manifest.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import { type PluginPermissions, portsOf, SHARED } from "../../plugin/plugin/permissions.ts";

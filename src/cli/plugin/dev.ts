@@ -3,10 +3,10 @@ import { dirname, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { devPlugin } from "../../plugin/open/dev-plugin.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
-import { pluginsInForce } from "../../gateway/session/local-in-force.ts";
+import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import type { Consent } from "./approve.ts";

@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { lookAtPlugin } from "../../gateway/bus/look-at-plugin.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import { editConfig } from "../../gateway/config/edit/edit-config.ts";
-import { valueAt } from "../../gateway/config/layer.ts";
-import { userFile } from "../../gateway/config/locations.ts";
-import { pluginsInForce } from "../../gateway/session/local-in-force.ts";
+import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
+import type { Config } from "../../config/config.ts";
+import { editConfig } from "../../config/edit/edit-config.ts";
+import { valueAt } from "../../config/layer.ts";
+import { userFile } from "../../config/locations.ts";
+import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import { type PluginPermissions, SHARED } from "../../plugin/plugin/permissions.ts";

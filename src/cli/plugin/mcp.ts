@@ -17,7 +17,7 @@ export async function serve(
   const { config } = house;
   const { settings, note } = await triedPlugin(positionals, { cwd, config, consent: values });
   err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
-  const { servePluginOnStdio } = await import("../../gateway/bus/plugin-on-stdio.ts");
+  const { servePluginOnStdio } = await import("../../app/bus/plugin-on-stdio.ts");
   await servePluginOnStdio(house, settings);
   return 0;
 }
@@ -33,7 +33,7 @@ export async function wrap(invocation: Invocation<{ readonly id?: string }>): Pr
   }
   const id = values.id ?? nameOf(own);
   const given = readGiven(flags);
-  const { mcpPlugin } = await import("../../gateway/bus/mcp-plugin.ts");
+  const { mcpPlugin } = await import("../../plugin/open/mcp-plugin.ts");
   const log = new Log("warn");
   const parts = await mcpPlugin({ id, command, args, env, log });
   if (given.isManifest) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
-import { busPlan, openBus } from "../../gateway/bus/bus.ts";
+import { busPlan, openBus } from "../../plugin/open/bus.ts";
 import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import { BusControl } from "../../gateway/bus/bus-control.ts";
+import { BusControl } from "../../plugin/open/bus-control.ts";
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { counted, table } from "../shell/layout.ts";

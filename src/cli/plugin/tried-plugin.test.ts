@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../gateway/config/config.ts";
+import { defaultConfig } from "../../config/config.ts";
 import { triedPlugin } from "./tried-plugin.ts";
 
 const limits = { state: "ok", says: "in force" } as const;

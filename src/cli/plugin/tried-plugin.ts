@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { lookAtPlugin } from "../../gateway/bus/look-at-plugin.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import { type InForce, pluginsInForce } from "../../gateway/session/local-in-force.ts";
+import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
+import type { Config } from "../../config/config.ts";
+import { type InForce, pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { findPlugin } from "../../plugin/installed-plugin.ts";
 import { type PluginSettings, pluginSettings } from "../../plugin/plugin/settings.ts";
 import { canDoEverything, type Consent, wantedOf, wordsOf } from "./approve.ts";

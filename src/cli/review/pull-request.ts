@@ -30,7 +30,7 @@ export async function namedReview(
   }
   const text = github ?? gitlab;
   if (text === undefined) return positional === undefined ? undefined : referenceOfPage(positional);
-  const { repositoryAddresses } = await import("../../gateway/tool/toolbox-parts.ts");
+  const { repositoryAddresses } = await import("../../app/tool/toolbox-parts.ts");
   const remotes = await repositoryAddresses(folderOf(invocation));
   return parseReference(github === undefined ? "gitlab" : "github", text, remotes);
 }
@@ -55,7 +55,7 @@ export async function exportPull(
   const isTrial = values["dry-run"] === true;
   const review = await open(invocation, reference, isTrial);
   const { exportRemote } = await import("../../review/transfer/export-remote.ts");
-  const { inertText } = await import("../../gateway/review-on-forge.ts");
+  const { inertText } = await import("../../review/open/review-on-forge.ts");
   const exported = await exportRemote(commands, review, { isTrial, inert: inertText });
   for (const why of exported.refused) err(`${visible(why)}\n`);
   if (values.json === true) out(`${JSON.stringify(exported, null, 2)}\n`);
@@ -76,7 +76,7 @@ async function open(
   isReading: boolean,
 ): Promise<RemoteReview> {
   const { env, values, err } = invocation;
-  const { reviewOnForge } = await import("../../gateway/review-on-forge.ts");
+  const { reviewOnForge } = await import("../../review/open/review-on-forge.ts");
   return reviewOnForge(await quietHouse(invocation), reference, {
     env,
     identity: values.identity,

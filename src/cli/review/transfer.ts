@@ -8,7 +8,7 @@ import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
 import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted, firstLine } from "../shell/layout.ts";

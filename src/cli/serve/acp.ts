@@ -1,4 +1,4 @@
-import { serveAcpOnStdio, serveJugglerOnStdio } from "../../gateway/door/acp-on-stdio.ts";
+import { serveAcpOnStdio, serveJugglerOnStdio } from "../../app/door/acp-on-stdio.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";

@@ -1,9 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
-import { serveMcpOnStdio } from "../../gateway/door/mcp-on-stdio.ts";
-import type { House } from "../../gateway/house.ts";
-import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
-import { relayStdio } from "../../gateway/relay/relay-stdio.ts";
+import { serveMcpOnStdio } from "../../app/door/mcp-on-stdio.ts";
+import type { House } from "../../config/house.ts";
+import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
+import { relayStdio } from "../../app/door/relay-stdio.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
@@ -14,7 +14,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
   const profile = profileOf(invocation, house);
   if (typeof address === "string") {
-    const { serveBridge } = await import("../../gateway/door/mcp-bridge.ts");
+    const { serveBridge } = await import("../../app/door/mcp-bridge.ts");
     await serveBridge(house, {
       address,
       certsDir: typeof certsDir === "string" ? certsDir : undefined,

@@ -1,4 +1,4 @@
-import { loginLinkFor, pairingLinkFor } from "../../gateway/http/local-gateway.ts";
+import { loginLinkFor, pairingLinkFor } from "../../server/http/local-gateway.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { openPage } from "../shell/open-page.ts";

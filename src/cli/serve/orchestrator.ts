@@ -1,6 +1,6 @@
 import { homeOf } from "../../base/process/environment.ts";
-import { runOrchestrator } from "../../gateway/bus/run-orchestrator.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
+import { runOrchestrator } from "../../app/bus/run-orchestrator.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 

@@ -4,18 +4,18 @@ import { shellWord } from "../../base/text/shell-word.ts";
 import type { Invocation } from "../shell/command.ts";
 import { globalOptions } from "../shell/global-options.ts";
 import { configFlags, openLastingHouse } from "../shell/open-house.ts";
-import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
-import { openData } from "../../gateway/config/data-folder.ts";
-import { fleetValues } from "../../gateway/config/fleet-flags.ts";
-import type { FleetGateway } from "../../gateway/fleet/fleet-gateway.ts";
-import type { House } from "../../gateway/house.ts";
-import { HttpServer } from "../../gateway/http/http-server.ts";
-import { Metrics } from "../../gateway/http/metrics.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
-import { GatewaySocket, type GatewaySocketOptions } from "../../gateway/relay/gateway-socket.ts";
-import { digestSettings } from "../../gateway/session/session-home.ts";
-import { Observers } from "../../gateway/telemetry/observers.ts";
-import { openTools } from "../../gateway/tool/open-tools.ts";
+import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
+import { openData } from "../../config/data-folder.ts";
+import { fleetValues } from "../../config/fleet-flags.ts";
+import type { FleetGateway } from "../../app/fleet/fleet-gateway.ts";
+import type { House } from "../../config/house.ts";
+import { HttpServer } from "../../app/serve/http-server.ts";
+import { Metrics } from "../../server/http/metrics.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import { GatewaySocket, type GatewaySocketOptions } from "../../server/relay/gateway-socket.ts";
+import { digestSettings } from "../../agent/open/session-home.ts";
+import { Observers } from "../../server/telemetry/observers.ts";
+import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 
@@ -100,7 +100,7 @@ async function fleetOf(
   options: Parameters<typeof FleetGateway.open>[1],
 ): Promise<FleetGateway | undefined> {
   if (house.config.fleet.url === undefined) return undefined;
-  const { FleetGateway: Gateway } = await import("../../gateway/fleet/fleet-gateway.ts");
+  const { FleetGateway: Gateway } = await import("../../app/fleet/fleet-gateway.ts");
   return await Gateway.open(house, options);
 }
 

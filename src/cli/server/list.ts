@@ -1,9 +1,9 @@
 import { maskText } from "../../base/text/mask.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
-import { keyText } from "../../gateway/config/layer.ts";
-import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
-import { serversNow } from "../../gateway/relay/reach-gateway.ts";
-import { ServerLogins } from "../../gateway/tool/server-logins.ts";
+import { loadConfig } from "../../config/load.ts";
+import { keyText } from "../../config/layer.ts";
+import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
+import { serversNow } from "../../server/relay/reach-gateway.ts";
+import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import type { LoginState } from "../../upstream/oauth/login.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { fileOf } from "../config/edit-entry.ts";

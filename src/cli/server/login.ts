@@ -1,9 +1,9 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { House } from "../../gateway/house.ts";
-import { ServerLogins } from "../../gateway/tool/server-logins.ts";
-import { serverReferences } from "../../gateway/tool/server-references.ts";
+import type { House } from "../../config/house.ts";
+import { ServerLogins } from "../../upstream/open/server-logins.ts";
+import { serverReferences } from "../../upstream/open/server-references.ts";
 import type { Login, LoginStore } from "../../upstream/oauth/login.ts";
 import { logIn } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import type { Config } from "../../gateway/config/config.ts";
+import type { Config } from "../../config/config.ts";
 
 /** The settings of a configured server. `doing` is what cannot be done without it. */
 export function namedServer(

@@ -1,7 +1,7 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import { House } from "../../gateway/house.ts";
-import { openTools } from "../../gateway/tool/open-tools.ts";
+import type { Config } from "../../config/config.ts";
+import { House } from "../../config/house.ts";
+import { openTools } from "../../app/tool/open-tools.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../shell/command.ts";
 import { counted, firstLine, table } from "../shell/layout.ts";

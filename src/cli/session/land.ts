@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { SessionCommands } from "../../gateway/session/session-commands.ts";
+import { SessionCommands } from "../../session/open/session-commands.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
 import type { CommitProgram } from "../../git/commit-programs.ts";
 import { confirm } from "../shell/ask.ts";

@@ -1,9 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
-import type { House } from "../../gateway/house.ts";
-import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
+import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
+import type { House } from "../../config/house.ts";
+import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { readForeignId } from "../../session/foreign/foreign-id.ts";
-import { SessionCommands } from "../../gateway/session/session-commands.ts";
+import { SessionCommands } from "../../session/open/session-commands.ts";
 
 /**
  * A channel to the gateway at a URL, or to a door in this process, which reaches sessions that

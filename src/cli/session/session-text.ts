@@ -1,4 +1,4 @@
-import type { SessionEntry } from "../../gateway/session/session-commands.ts";
+import type { SessionEntry } from "../../session/open/session-commands.ts";
 import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";

@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 
 import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
-import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
+import { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
 import { exportedEvents } from "../../session/turn/exported-events.ts";
-import { SessionWorktrees } from "../../gateway/session/session-worktrees.ts";
+import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
 import type { Invocation } from "../shell/command.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";

@@ -67,5 +67,5 @@ export const setup: Command = {
     },
     { run: "trunkline setup --import --dry-run", explains: "List the servers of other programs." },
   ],
-  load: async () => ({ run: (await import("./setup.ts")).run }),
+  load: async () => ({ run: (await import("../../setup/setup.ts")).run }),
 };

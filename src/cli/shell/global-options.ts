@@ -1,4 +1,4 @@
-import { expandPath } from "../../gateway/config/locations.ts";
+import { expandPath } from "../../config/locations.ts";
 import type { Invocation } from "./command.ts";
 
 /** The global options of a command, for another command that is to use the same files from anywhere. */

@@ -1,7 +1,7 @@
-import type { ConfigFlags } from "../../gateway/config/config.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
-import { House } from "../../gateway/house.ts";
-import { outliveRejections } from "../../gateway/long-running.ts";
+import type { ConfigFlags } from "../../config/config.ts";
+import { loadConfig } from "../../config/load.ts";
+import { House } from "../../config/house.ts";
+import { outliveRejections } from "../../base/process/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
 
 /** Options of `serve`, `worker` and `run` that the configuration has, too. */
@@ -38,7 +38,7 @@ export async function openHouse(invocation: Invocation, serving: ServeFlags = {}
     },
   });
   if (config.telemetry?.otlp?.enabled === true || config.log.requests === true) {
-    const { observe } = await import("../../gateway/telemetry/observe.ts");
+    const { observe } = await import("../../app/observe.ts");
     await observe(house);
   }
   return house;

@@ -4,7 +4,7 @@ import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
-import { expandPath } from "../../gateway/config/locations.ts";
+import { expandPath } from "../../config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";

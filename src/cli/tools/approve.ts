@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
 import type { Seen } from "../../store/approval/approval.ts";
 import type { Invocation } from "../shell/command.ts";

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { instructionsFor } from "../../gateway/tool/instructions.ts";
-import { TERMINAL } from "../../gateway/tool/terminal-caller.ts";
+import { instructionsFor } from "../../app/tool/instructions.ts";
+import { TERMINAL } from "./terminal-caller.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { costOf, costOfTool, type Cost, sumOf } from "../../tool/profile/tool-cost.ts";
 import type { Profile } from "../../tool/profile/profile.ts";

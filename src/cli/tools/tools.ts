@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
-import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
+import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import { TERMINAL, TerminalCaller } from "./terminal-caller.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import type { Tool } from "../../tool/tool.ts";

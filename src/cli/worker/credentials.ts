@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { newUser } from "../../fleet/connection/new-user.ts";
-import { fleetValues } from "../../gateway/config/fleet-flags.ts";
-import { FLEET_SCHEMAS } from "../../gateway/config/schema/fleet-schemas.ts";
+import { fleetValues } from "../../config/fleet-flags.ts";
+import { FLEET_SCHEMAS } from "../../config/schema/fleet-schemas.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 

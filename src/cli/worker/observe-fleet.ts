@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { Invocation, Values } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
-import { openData } from "../../gateway/config/data-folder.ts";
-import { fleetValues } from "../../gateway/config/fleet-flags.ts";
-import { Fleet } from "../../gateway/fleet/fleet.ts";
+import { openData } from "../../config/data-folder.ts";
+import { fleetValues } from "../../config/fleet-flags.ts";
+import { Fleet } from "../../fleet/open/fleet.ts";
 
 /** Milliseconds in which each node tells that it is alive, and some more. */
 const HEARD_WITHIN = 1_500;

@@ -7,7 +7,7 @@ import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Member } from "../../fleet/members/beat.ts";
-import type { Worker } from "../../gateway/fleet/worker.ts";
+import type { Worker } from "../../app/fleet/worker.ts";
 
 /** Waits until a client was shown something. */
 const shown = (client: AcpSocket, what: RegExp): Promise<true> =>

@@ -1,11 +1,11 @@
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
-import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
-import { openData } from "../../gateway/config/data-folder.ts";
-import { fleetValues } from "../../gateway/config/fleet-flags.ts";
-import { Worker } from "../../gateway/fleet/worker.ts";
-import { untilSignal } from "../../gateway/long-running.ts";
-import { openTools } from "../../gateway/tool/open-tools.ts";
+import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
+import { openData } from "../../config/data-folder.ts";
+import { fleetValues } from "../../config/fleet-flags.ts";
+import { Worker } from "../../app/fleet/worker.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { counted } from "../shell/layout.ts";
 

@@ -1,6 +1,6 @@
 import { checkEdited } from "../../git/config/edit-config.ts";
 import type { Git } from "../../git/git.ts";
-import { discard, type FileChange, prepare, replace } from "./file-change.ts";
+import { discard, type FileChange, prepare, replace } from "../../base/file/file-change.ts";
 import type { ChangeKind, Journal, SettingChange, Subject } from "./journal.ts";
 import { recover, type Recovery } from "./recover.ts";
 

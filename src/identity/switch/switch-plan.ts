@@ -13,7 +13,7 @@ import {
 } from "../../git/repository.ts";
 import { globalTarget, repositoryTarget } from "./config-target.ts";
 import { detectIdentity } from "../detect/detect.ts";
-import { type FileChange, readCurrent } from "./file-change.ts";
+import { type FileChange, readCurrent } from "../../base/file/file-change.ts";
 import type { GitSettingsOptions } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";

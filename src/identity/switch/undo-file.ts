@@ -1,5 +1,5 @@
 import { type RestoreOptions, restoreKeys } from "../../git/config/restore-keys.ts";
-import { type FileChange, isSame } from "./file-change.ts";
+import { type FileChange, isSame } from "../../base/file/file-change.ts";
 import { blockLines, MANAGED_BLOCK, withBlock, withoutBlock } from "./managed-blocks.ts";
 
 export interface Undone {

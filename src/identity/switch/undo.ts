@@ -6,7 +6,7 @@ import { canonicalKey } from "../../git/config/config-list.ts";
 import { ConfigText } from "../../git/config/config-text.ts";
 import { valuesIn } from "../../git/config/edit-config.ts";
 import type { Plan } from "./apply.ts";
-import { bytesOf, type FileChange, isSame } from "./file-change.ts";
+import { bytesOf, type FileChange, isSame } from "../../base/file/file-change.ts";
 import type { Journal, JournalState, SettingChange } from "./journal.ts";
 import { blockLines, MANAGED_BLOCK } from "./managed-blocks.ts";
 import { type Undone, undoFile } from "./undo-file.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
-import { ServerLogins } from "../../gateway/tool/server-logins.ts";
+import { ServerLogins } from "../open/server-logins.ts";
 import { LoginTokens } from "./login-tokens.ts";
 import type { Login, LoginStore } from "./login.ts";
 import { OAuthHttp } from "./oauth-http.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Page } from "../../gateway/dashboard/api.ts";
+import type { Page } from "../../server/dashboard/api.ts";
 import { Collection } from "./collection.ts";
 import { RequestError } from "./request.ts";
 

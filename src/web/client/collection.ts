@@ -1,6 +1,6 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 
-import type { Change, Page } from "../../gateway/dashboard/api.ts";
+import type { Change, Page } from "../../server/dashboard/api.ts";
 import { RequestError } from "./request.ts";
 
 export interface CollectionOptions<T> {

@@ -1,4 +1,4 @@
-import type { Problem } from "../../gateway/dashboard/api.ts";
+import type { Problem } from "../../server/dashboard/api.ts";
 
 /** The server refused, or could not be reached. Its message is for the person. */
 export class RequestError extends Error {

@@ -12,8 +12,8 @@ import type {
   ThreadRow,
   ToolCalls,
   Trouble,
-} from "../../gateway/dashboard/api.ts";
-import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+} from "../../server/dashboard/api.ts";
+import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
 import type { ServerEvent } from "./event-parser.ts";
 import { EventStream, type StreamState } from "./event-stream.ts";

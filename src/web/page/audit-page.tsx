@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import type { AuditRow, Page } from "../../gateway/dashboard/api.ts";
+import type { AuditRow, Page } from "../../server/dashboard/api.ts";
 import { get } from "../client/request.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { clock, milliseconds } from "../text/format.ts";

@@ -6,7 +6,7 @@ import type {
   FleetNode,
   FleetQueue,
   FleetState,
-} from "../../gateway/dashboard/fleet-api.ts";
+} from "../../server/dashboard/fleet-api.ts";
 import { get } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";

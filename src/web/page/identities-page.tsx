@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-import type { Identities, IdentityRow, ProjectIdentity } from "../../gateway/dashboard/api.ts";
+import type { Identities, IdentityRow, ProjectIdentity } from "../../server/dashboard/api.ts";
 import { get } from "../client/request.ts";
 import { plural, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";

@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import type { ThreadDetail, ThreadRow } from "../../gateway/dashboard/api.ts";
+import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { mayDo, threads } from "../client/state.ts";

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import type { RunDetail, RunRow } from "../../gateway/dashboard/api.ts";
-import type { FileDiff } from "../../gateway/dashboard/session-api.ts";
+import type { RunDetail, RunRow } from "../../server/dashboard/api.ts";
+import type { FileDiff } from "../../server/dashboard/session-api.ts";
 import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { runs } from "../client/state.ts";

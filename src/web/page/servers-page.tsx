@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import type { PluginRow, ServerRow } from "../../gateway/dashboard/api.ts";
+import type { PluginRow, ServerRow } from "../../server/dashboard/api.ts";
 import { post } from "../client/request.ts";
 import { mayDo, plugins, servers } from "../client/state.ts";
 import { milliseconds } from "../text/format.ts";

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 
-import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { go, linkTo } from "../client/router.ts";
 import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
 import { money, shortPath } from "../text/format.ts";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-import type { OverviewStep } from "../../gateway/dashboard/api.ts";
+import type { OverviewStep } from "../../server/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
 import { overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import type { NewToken, RevokedToken, TokenRow } from "../../gateway/dashboard/api.ts";
+import type { NewToken, RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import {

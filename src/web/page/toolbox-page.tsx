@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import type { ApprovalRow, Policy, ToolCalls, ToolRow } from "../../gateway/dashboard/api.ts";
+import type { ApprovalRow, Policy, ToolCalls, ToolRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { approvals, calls, mayDo } from "../client/state.ts";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import type { Ask } from "../../gateway/dashboard/session-api.ts";
+import type { Ask } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { act, Ago } from "../view/parts.tsx";

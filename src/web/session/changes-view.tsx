@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { ThreadRow } from "../../gateway/dashboard/api.ts";
-import type { ChangedFile, ChangedFiles, FileDiff } from "../../gateway/dashboard/session-api.ts";
+import type { ThreadRow } from "../../server/dashboard/api.ts";
+import type { ChangedFile, ChangedFiles, FileDiff } from "../../server/dashboard/session-api.ts";
 import { get, post } from "../client/request.ts";
 import { mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { LogEvent } from "../../gateway/dashboard/session-api.ts";
+import type { LogEvent } from "../../server/dashboard/session-api.ts";
 import { Conversation } from "./conversation.ts";
 
 /** A log of several turns with everything that spans events. */

@@ -1,4 +1,4 @@
-import type { LogEvent, PlanEntry } from "../../gateway/dashboard/session-api.ts";
+import type { LogEvent, PlanEntry } from "../../server/dashboard/session-api.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 
-import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
 import { act } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";

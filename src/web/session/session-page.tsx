@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 
-import type { PlanEntry, SessionRow } from "../../gateway/dashboard/session-api.ts";
+import type { PlanEntry, SessionRow } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";

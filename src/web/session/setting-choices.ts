@@ -1,4 +1,4 @@
-import type { SessionDetail } from "../../gateway/dashboard/session-api.ts";
+import type { SessionDetail } from "../../server/dashboard/session-api.ts";
 
 /** Something that the person may choose: the mode, the model, or another option of the agent. */
 export interface SettingChoice {

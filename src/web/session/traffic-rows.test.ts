@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { TrafficRow } from "../../gateway/dashboard/session-api.ts";
+import type { TrafficRow } from "../../server/dashboard/session-api.ts";
 import { filterTraffic, foldTraffic, prettyMessage } from "./traffic-rows.ts";
 
 let n = 0;

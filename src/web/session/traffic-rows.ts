@@ -1,5 +1,5 @@
 import { prettyJson } from "../text/format.ts";
-import type { TrafficRow } from "../../gateway/dashboard/session-api.ts";
+import type { TrafficRow } from "../../server/dashboard/session-api.ts";
 
 /** A message, or several of a kind in a row. */
 export interface TrafficGroup {

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import type { Traffic, TrafficRow } from "../../gateway/dashboard/session-api.ts";
+import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
 import { get, RequestError } from "../client/request.ts";
 import { bytes, milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";

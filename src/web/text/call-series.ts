@@ -1,4 +1,4 @@
-import type { ToolCalls } from "../../gateway/dashboard/api.ts";
+import type { ToolCalls } from "../../server/dashboard/api.ts";
 
 /** One minute of all tools. */
 export interface CallMinute {

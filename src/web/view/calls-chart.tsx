@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 
-import type { ToolCalls } from "../../gateway/dashboard/api.ts";
+import type { ToolCalls } from "../../server/dashboard/api.ts";
 import { type CallMinute, callSeries, roundUp } from "../text/call-series.ts";
 import { clock, milliseconds, short } from "../text/format.ts";
 

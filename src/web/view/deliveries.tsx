@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-import type { DeliveryRow } from "../../gateway/dashboard/api.ts";
+import type { DeliveryRow } from "../../server/dashboard/api.ts";
 import { get } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { type Column, DataTable } from "./data-table.tsx";

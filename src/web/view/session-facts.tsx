@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { money, short, shortPath } from "../text/format.ts";
 import { Badge } from "./parts.tsx";
 

@@ -1,4 +1,4 @@
-import type { SessionRow } from "../../../src/gateway/dashboard/session-api.ts";
+import type { SessionRow } from "../../../src/server/dashboard/session-api.ts";
 import { DIFF, FILES, sampleThread, traffic } from "./sample-changes.ts";
 import type { Answers } from "./sample-dashboard.ts";
 import {

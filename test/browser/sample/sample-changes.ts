@@ -1,5 +1,5 @@
-import type { ThreadRow } from "../../../src/gateway/dashboard/api.ts";
-import type { ChangedFiles, TrafficRow } from "../../../src/gateway/dashboard/session-api.ts";
+import type { ThreadRow } from "../../../src/server/dashboard/api.ts";
+import type { ChangedFiles, TrafficRow } from "../../../src/server/dashboard/session-api.ts";
 import { at } from "./sample-time.ts";
 
 export const DIFF = `diff --git a/src/parser/tokens.ts b/src/parser/tokens.ts

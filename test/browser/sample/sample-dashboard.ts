@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-import type { LiveEvent } from "../../../src/gateway/dashboard/api.ts";
-import { WebFiles } from "../../../src/gateway/dashboard/web-files.ts";
+import type { LiveEvent } from "../../../src/server/dashboard/api.ts";
+import { WebFiles } from "../../../src/server/dashboard/web-files.ts";
 
 const WEB = join(import.meta.dirname, "../../../dist/web");
 

@@ -12,7 +12,7 @@ import type {
   TokenRow,
   ToolCalls,
   ToolRow,
-} from "../../../src/gateway/dashboard/api.ts";
+} from "../../../src/server/dashboard/api.ts";
 import { at, MINUTE, NOW } from "./sample-time.ts";
 
 export const ME: Me = {

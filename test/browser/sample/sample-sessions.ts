@@ -3,7 +3,7 @@ import type {
   LogEvent,
   SessionDetail,
   SessionRow,
-} from "../../../src/gateway/dashboard/session-api.ts";
+} from "../../../src/server/dashboard/session-api.ts";
 import { at } from "./sample-time.ts";
 
 const TITLES = [

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { LazyTools } from "../../../src/gateway/tool/lazy-tools.ts";
-import { LazySessions } from "../../../src/gateway/session/lazy-sessions.ts";
+import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { LazyTools } from "../../../src/app/tool/lazy-tools.ts";
+import { LazySessions } from "../../../src/app/session/lazy-sessions.ts";
 import { AcpDoor } from "../../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../../src/protocol/acp/serve.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";

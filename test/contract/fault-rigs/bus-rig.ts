@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
-import { busPlan, openBus } from "../../../src/gateway/bus/bus.ts";
-import { openAudit } from "../../../src/gateway/tool/toolbox-parts.ts";
+import { busPlan, openBus } from "../../../src/plugin/open/bus.ts";
+import { openAudit } from "../../../src/app/tool/toolbox-parts.ts";
 import { BusCertificates } from "../../../src/plugin/bus-certificates.ts";
 import { type Asked, BusClient } from "../../../src/protocol/bus/connect.ts";
 import type { PluginResponse } from "../../../src/protocol/bus/plugin.gen.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Host, Output } from "../../../src/cli/shell/host.ts";
 import { run } from "../../../src/cli/program.ts";
-import { ServerLogins } from "../../../src/gateway/tool/server-logins.ts";
+import { ServerLogins } from "../../../src/upstream/open/server-logins.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
 import type { Login } from "../../../src/upstream/oauth/login.ts";
 import type { FaultRig } from "../store-fault-contract.ts";

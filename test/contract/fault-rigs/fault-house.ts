@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 
 import { Log } from "../../../src/base/log.ts";
 import { SampleHome } from "../../samples/sample-home.ts";
-import { House } from "../../../src/gateway/house.ts";
+import { House } from "../../../src/config/house.ts";
 
 /** Files that are kept in memory: what a disk takes for a sync is not what is looked at. */
 const MEMORY = "/dev/shm";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
-import { ConfiguredBus } from "../../../src/gateway/bus/configured-bus.ts";
-import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { type OpenedTools, openTools } from "../../../src/gateway/tool/open-tools.ts";
+import { ConfiguredBus } from "../../../src/plugin/open/configured-bus.ts";
+import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
 import { announceGateway } from "../../../src/store/access/running-gateways.ts";
 import { OwnerToken } from "../../../src/store/access/owner-token.ts";

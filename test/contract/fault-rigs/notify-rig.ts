@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { deliveries } from "../../../src/gateway/notify/deliveries.ts";
-import type { Message } from "../../../src/gateway/notify/message.ts";
+import { deliveries } from "../../../src/server/notify/deliveries.ts";
+import type { Message } from "../../../src/server/notify/message.ts";
 import { Devices } from "../../../src/store/access/devices.ts";
 import { LoginCodes } from "../../../src/store/access/login-codes.ts";
 import { NotifyStore } from "../../../src/store/notify/notify-store.ts";

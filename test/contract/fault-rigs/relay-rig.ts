@@ -1,10 +1,10 @@
-import { openMcp } from "../../../src/gateway/door/mcp-on-stdio.ts";
-import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { gatewaySockets } from "../../../src/gateway/relay/gateway-sockets.ts";
-import { GatewaySocket } from "../../../src/gateway/relay/gateway-socket.ts";
-import { McpRelay } from "../../../src/gateway/relay/mcp-relay.ts";
-import { reachGateway } from "../../../src/gateway/relay/reach-gateway.ts";
-import { termsOf } from "../../../src/gateway/relay/terms.ts";
+import { openMcp } from "../../../src/app/door/mcp-on-stdio.ts";
+import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { gatewaySockets } from "../../../src/server/relay/gateway-sockets.ts";
+import { GatewaySocket } from "../../../src/server/relay/gateway-socket.ts";
+import { McpRelay } from "../../../src/server/relay/mcp-relay.ts";
+import { reachGateway } from "../../../src/server/relay/reach-gateway.ts";
+import { termsOf } from "../../../src/server/relay/terms.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
 import type { FaultHouse } from "./fault-house.ts";

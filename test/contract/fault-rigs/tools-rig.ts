@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 
-import type { House } from "../../../src/gateway/house.ts";
-import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { LazyTaskStore } from "../../../src/gateway/tool/lazy-tools.ts";
-import { type OpenedTools, openTools } from "../../../src/gateway/tool/open-tools.ts";
+import type { House } from "../../../src/config/house.ts";
+import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { LazyTaskStore } from "../../../src/app/tool/lazy-tools.ts";
+import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
 import { Connection } from "../../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../../src/protocol/mcp/serve/door.ts";

@@ -3,7 +3,7 @@ import { after, before, describe, it, type TestContext } from "node:test";
 
 import type { Locator } from "playwright-core";
 
-import type { LogEvent } from "../../../src/gateway/dashboard/session-api.ts";
+import type { LogEvent } from "../../../src/server/dashboard/session-api.ts";
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "../../browser/dashboard-browser.ts";
 import { tasksOf } from "../../browser/page-tasks.ts";
 import { sampleAnswers } from "../../browser/sample/sample-answers.ts";

@@ -1,0 +1,105 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { BuiltInAgent } from "../built-in-agent.ts";
+import type { ReviewComments } from "../commands/slash-command.ts";
+import { configuredModels } from "../models/model-commands.ts";
+import type { OpenServers } from "../session-tools.ts";
+import { ownPaths, userFolders } from "../../config/locations.ts";
+import type { House } from "../../config/house.ts";
+import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
+import { agentIdentity } from "../../identity/open/open-identities.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
+import { MODELS_FILE, REVIEWS_FILE } from "../../store/store-files.ts";
+import type { Audit } from "../../tool/audit.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { Policy } from "../../tool/policy.ts";
+
+export interface OpenBuiltInOptions {
+  /** The toolbox of the house, opened when a model first needs its tools. */
+  readonly offer: () => Promise<Offer>;
+  readonly audit: Audit;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** The built-in agent with the parts of this house. */
+export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): BuiltInAgent {
+  const { data, models } = house.config;
+  const { offer, env = process.env } = options;
+  return new BuiltInAgent({
+    models: configuredModels({
+      settings: models,
+      env,
+      log: house.log,
+      open: async () => (await import("../../identity/open/open-secret-store.ts")).openKeys(data, env)(),
+      cacheFile: join(data, MODELS_FILE),
+    }),
+    data,
+    offer,
+    openServers: lazyServers(house, options.audit),
+    reviews: reviewComments(data),
+    userFolders: userFolders(env),
+    own: ownPaths(data, house.reloading?.files, env),
+    actsAs: agentIdentity(house, undefined, env),
+    sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
+    web: { allowHosts: house.config.agent.egress.allowHosts },
+    limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
+  });
+}
+
+/** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
+function lazyServers({ config, report, observers }: House, audit: Audit): OpenServers {
+  return async (servers, session) => {
+    const { sessionServers } = await import("../../session/open/session-servers.ts");
+    const open = sessionServers({
+      data: config.data,
+      channelLimits: config.limits,
+      toolbox: {
+        policy: new Policy(config.policy.tools),
+        audit,
+        observer: observers?.calls,
+        report,
+      },
+    });
+    return open(servers, session);
+  };
+}
+
+const BY = "trunkline";
+
+/** The reviews of the data folder for the agent's slash commands. */
+export function reviewComments(data: string): ReviewComments {
+  return {
+    async hasOpen(folder) {
+      // Most people have no reviews; looking for them does not create the database.
+      if (!existsSync(join(data, REVIEWS_FILE))) return false;
+      using commands = await ReviewCommands.open(data, folder);
+      if (commands.repository === undefined) return false;
+      const { gitDir } = commands.repository;
+      const threads = await commands.reviews.list({ gitDir, states: ["open", "reopened"] });
+      return threads.length > 0;
+    },
+    async open(folder) {
+      using commands = await ReviewCommands.open(data, folder);
+      if (commands.repository === undefined) return [];
+      const { gitDir, root } = commands.repository;
+      const threads = await commands.list({ gitDir, states: ["open", "reopened"] });
+      return threads.map(({ id, file, line, comment, suggestion }) => ({
+        id,
+        path: join(root, file),
+        ...(line === undefined ? {} : { line }),
+        comment,
+        hasSuggestion: suggestion !== undefined,
+      }));
+    },
+    async suggested(folder, id) {
+      using commands = await ReviewCommands.open(data, folder);
+      const { path, content } = await commands.suggested(id);
+      return { path: join(commands.here.root, path), text: content.toString("utf8") };
+    },
+    async done(folder, id, text) {
+      using commands = await ReviewCommands.open(data, folder);
+      await commands.propose(id, { by: BY, role: "agent", text, proposal: { text } });
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { attachTo } from "../../protocol/acp/attach.ts";
+import { House } from "../../config/house.ts";
+import { ownAcpChannel, remoteAcpChannel } from "./acp-channel.ts";
+
+/** A server that refuses every WebSocket with a status. */
+async function refusing(status: number): Promise<AsyncDisposable & { url: string }> {
+  const server: Server = createServer().on("upgrade", (_, socket) => {
+    socket.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/acp`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+describe("remoteAcpChannel()", { timeout: 600_000 }, () => {
+  it("says to set a token if the gateway refuses the given one", async () => {
+    for (const status of [401, 403]) {
+      await using server = await refusing(status);
+      await assert.rejects(remoteAcpChannel(server.url, "x"), {
+        code: "unavailable",
+        message: /^Cannot connect to 'ws:.*It asks for a token: set TRUNKLINE_TOKEN\.$/,
+      });
+    }
+  });
+
+  it("asks whether a gateway runs there, if nothing answers as one", async () => {
+    await using server = await refusing(404);
+    const gone = "ws://127.0.0.1:1/acp";
+    for (const url of [server.url, gone]) {
+      await assert.rejects(
+        remoteAcpChannel(url, undefined),
+        /Is `trunkline serve` running there\?$/,
+      );
+    }
+  });
+});
+
+describe("ownAcpChannel()", { timeout: 600_000 }, () => {
+  it("speaks ACP with the sessions of this process", async () => {
+    await using home = await SampleHome.create();
+    const { config } = await home.load();
+    const house = new House({ ...config, log: { level: "error", verbose: false } });
+    await using opened = new AsyncDisposableStack();
+    const channel = ownAcpChannel(house, opened);
+    const wanted = { sessionId: "none", cwd: home.project };
+    const attaching = attachTo(channel, wanted, {
+      update: () => assert.fail(),
+      permit: async () => undefined,
+    });
+    await assert.rejects(attaching, { code: "unavailable", message: /Session not found/ });
+  });
+
+  it("tells a person what failed, without the name of the code on the wire", async () => {
+    await using home = await SampleHome.create();
+    const { config } = await home.load();
+    const house = new House({ ...config, log: { level: "error", verbose: false } });
+    await using opened = new AsyncDisposableStack();
+    const handlers = { update: () => assert.fail(), permit: () => assert.fail() };
+    const wanted = { cwd: home.project, agent: "none" };
+    const attaching = attachTo(ownAcpChannel(house, opened), wanted, handlers);
+    await assert.rejects(attaching, {
+      message: "Cannot find agent 'none'. Configured: trunkline.",
+    });
+  });
+});

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { AcpDoor } from "../../protocol/acp/door.ts";
+import { AcpConversation } from "../../protocol/acp/serve.ts";
+import type { Channel } from "../../wire/channel.ts";
+import { memoryPair } from "../../wire/channel/memory.ts";
+import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
+import type { House } from "../../config/house.ts";
+import { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
+
+/** A channel to a door in this process. The stack closes the door and its sessions. */
+export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Channel<string> {
+  const runs = opened.use(new LazyRuns(house));
+  const sessions = opened.use(new LazySessions(house, { runs }));
+  const door = new AcpDoor({
+    sessions: sessions.open,
+    limits: house.config.limits.messages,
+    ...sessions.sharing.holders,
+    setUpSession: (params, principal) => runs.place(params, principal),
+  });
+  const [ours, theirs] = memoryPair();
+  const conversation = new AcpConversation(door, theirs, {
+    peer: house.withLimits(door.peerOptions),
+  });
+  opened.defer(() => conversation.close(0));
+  return ours;
+}
+
+/** Milliseconds; a server that is no gateway may never answer. */
+const CONNECT_TIMEOUT = 10_000;
+
+/** A channel to the door of a gateway that runs, `ws://…/acp`. */
+export async function remoteAcpChannel(
+  url: string,
+  token: string | undefined,
+): Promise<Channel<string>> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  try {
+    const handshakeTimeout = CONNECT_TIMEOUT;
+    const socket = new WebSocket(url, { headers, handshakeTimeout, ...webSocketSettings() });
+    await once(socket, "open");
+    return webSocketChannel(socket);
+  } catch (error) {
+    const { message } = error as Error;
+    const next = / 40[13]$/.test(message)
+      ? "It asks for a token: set TRUNKLINE_TOKEN."
+      : "Is `trunkline serve` running there?";
+    throw new TrunklineError("unavailable", `Cannot connect to '${url}': ${message}. ${next}`, {
+      cause: error,
+    });
+  }
+}

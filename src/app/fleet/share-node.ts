@@ -1,0 +1,24 @@
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { House } from "../../config/house.ts";
+import type { Fleet } from "../../fleet/open/fleet.ts";
+import { openShared, type Shared } from "../../fleet/open/open-shared.ts";
+import { SharedTools } from "../../fleet/open/shared-tools.ts";
+
+/** What a node has in common with the others of its pool, beside sessions. */
+export interface SharedParts extends AsyncDisposable {
+  readonly folder: Shared;
+  readonly tools: SharedTools;
+}
+
+/** Shares what is in the data folder of a node, and its tools, with the others of its pool. */
+export async function shareNode(
+  house: House,
+  fleet: Fleet,
+  { role, offer }: { readonly role: "gateway" | "worker"; readonly offer: Offer },
+): Promise<SharedParts> {
+  await using opening = new AsyncDisposableStack();
+  const folder = opening.use(openShared({ house, fleet, role }));
+  const tools = opening.use(new SharedTools({ house, offer, fleet }));
+  const shared = opening.move();
+  return { folder, tools, [Symbol.asyncDispose]: () => shared.disposeAsync() };
+}

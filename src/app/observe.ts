@@ -1,0 +1,27 @@
+import type { House } from "../config/house.ts";
+import { Observers } from "../server/telemetry/observers.ts";
+
+/** Has observed what the configuration wants to have observed. Before anything is opened. */
+export async function observe(house: House): Promise<void> {
+  const { config, report } = house;
+  const observers = (house.observers ??= new Observers());
+  if (config.log.requests === true) {
+    const { RequestLog } = await import("../server/telemetry/request-log.ts");
+    observers.add(new RequestLog());
+  }
+  const settings = config.telemetry?.otlp;
+  if (settings?.enabled !== true) return;
+  const { openTelemetry } = await import("../server/telemetry/open-telemetry.ts");
+  observers.add(
+    openTelemetry({
+      settings,
+      env: process.env,
+      report,
+      resolve: async (headers) => {
+        const { resolveTexts } = await import("../upstream/references.ts");
+        const { serverReferences } = await import("../upstream/open/server-references.ts");
+        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(house));
+      },
+    }),
+  );
+}

@@ -1,0 +1,400 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+
+import { background } from "../../base/background.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { VERSION } from "../../base/version.ts";
+import type { Refused } from "../../server/access/access.ts";
+import { Admission, type Entry } from "../../server/access/admission.ts";
+import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
+import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
+import {
+  allowOrigin,
+  answerPreflight,
+  type OwnAddress,
+  refuseForeign,
+} from "../../server/access/refuse-foreign.ts";
+import { clearTextWarning, resolveServing, type Serving } from "../../server/access/serving.ts";
+import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
+import type { DashboardSources } from "../../server/dashboard/sources.ts";
+import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
+import type { House } from "../../config/house.ts";
+import { fail, refuseUpgrade, send } from "../../server/http/http-answers.ts";
+import { createListener, listen } from "../../server/http/listener.ts";
+import { Metrics } from "../../server/http/metrics.ts";
+import { statusPage } from "../../server/http/page.ts";
+import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "../../server/http/paths.ts";
+import { Readiness } from "../../server/http/readiness.ts";
+import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
+import { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
+import type { SessionSharing } from "../../session/open/session-sharing.ts";
+import { instructionsFor } from "../tool/instructions.ts";
+import { LazyTaskStore } from "../tool/lazy-tools.ts";
+import { repositoryAddresses } from "../tool/toolbox-parts.ts";
+import type { AcpConnection } from "../../protocol/acp/connection.ts";
+import { AcpDoor } from "../../protocol/acp/door.ts";
+import { AcpHttp } from "../../protocol/acp/http/acp-http.ts";
+import { AcpConversation } from "../../protocol/acp/serve.ts";
+import { McpDoor } from "../../protocol/mcp/serve/door.ts";
+import { McpHttp } from "../../protocol/mcp/serve/http/mcp-http.ts";
+import type { McpHttpOptions } from "../../protocol/mcp/serve/http/options.ts";
+import { refuse, transportError } from "../../protocol/mcp/serve/http/reply.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import type { Channel } from "../../wire/channel.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
+import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
+
+export interface HttpServerOptions {
+  /** `--no-auth`: programs on this machine need no token. */
+  readonly noAuth?: boolean;
+  /** What is offered on /mcp. */
+  readonly offer?: Offer;
+  /** Observes the house already. */
+  readonly metrics?: Metrics;
+  /** How sessions are shared, where that is not by the data folder. */
+  readonly sharing?: SessionSharing | undefined;
+  /** What the dashboard shows beside sessions. */
+  readonly sources?: DashboardSources;
+  /** How /mcp is served. */
+  readonly mcp?: Omit<
+    McpHttpOptions,
+    "door" | "withLimits" | "channelLimits" | "onSession" | "authorize" | "resourceMetadata"
+  >;
+}
+
+/** `trunkline serve`: the doors on HTTP and WebSocket, the state page, health and metrics. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #scheme: "http" | "https";
+  /** The address by which it is reached; the port is known once it listens. */
+  #own: OwnAddress;
+  readonly #house: House;
+  readonly #serving: Serving;
+  readonly #admission: Admission;
+  readonly #login: Login;
+  readonly #sockets: WebSocketAcceptor;
+  readonly #clients = new Set<AcpConversation>();
+  readonly #metrics: Metrics;
+  /** Serves MCP, also to clients that do not come by HTTP. */
+  readonly mcpDoor: McpDoor;
+  readonly #mcp: McpHttp;
+  readonly #tasks: LazyTaskStore;
+  readonly #runs: LazyRuns;
+  readonly #sessions: LazySessions;
+  readonly #notify: NotifyRoutes;
+  readonly #acp: AcpDoor;
+  readonly #acpOptions: PeerOptions<AcpConnection>;
+  readonly #acpHttp: AcpHttp;
+  readonly #dashboard: LazyDashboard;
+  readonly #traffic = new TrafficRing();
+  readonly #fleet: DashboardSources["fleet"];
+  readonly #readiness: Readiness;
+
+  private constructor(house: House, serving: Serving, options: HttpServerOptions) {
+    const { limits } = house.config;
+    this.#house = house;
+    this.#metrics = options.metrics ?? new Metrics();
+    this.#serving = serving;
+    this.#fleet = options.sources?.fleet;
+    this.#admission = new Admission(house, {
+      serving,
+      own: () => this.#own,
+      ended: (principal) => this.#end(principal),
+    });
+    this.#login = new Login(this.#admission);
+    const { resourceMetadata } = this.#admission;
+    const offer = options.offer ?? new Offer();
+    this.#tasks = new LazyTaskStore(house);
+    this.mcpDoor = new McpDoor({
+      offer,
+      instructions: (profile) => instructionsFor(offer, profile),
+      rootsTimeout: house.rootsTimeout,
+      tasks: this.#tasks.options,
+    });
+    this.#mcp = new McpHttp({
+      ...options.mcp,
+      door: this.mcpDoor,
+      channelLimits: limits,
+      withLimits: (door) => house.withLimits(door),
+      authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
+      ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
+      onSession: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("mcp");
+        else this.#metrics.connectionClosed("mcp");
+      },
+    });
+    this.#runs = new LazyRuns(house, house.config.remote.spares);
+    this.#sessions = new LazySessions(house, {
+      offer: async () => offer,
+      runs: this.#runs,
+      traffic: this.#traffic,
+      ...(options.sharing === undefined ? {} : { sharing: options.sharing }),
+    });
+    this.#readiness = new Readiness({
+      data: house.config.data,
+      checkStore: this.#sessions.check,
+      isConnected: () => this.#fleet?.state.isConnected,
+      log: house.log,
+    });
+    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
+    this.#acp = new AcpDoor({
+      sessions: this.#sessions.open,
+      limits: limits.messages,
+      addressesOf: repositoryAddresses,
+      ...this.#sessions.sharing.holders,
+      relayed: house.observers?.relayed,
+      setUpSession: (params, principal) => this.#runs.place(params, principal),
+    });
+    this.#acpOptions = house.withLimits(this.#acp.peerOptions);
+    this.#acpHttp = new AcpHttp({
+      door: this.#acp,
+      peerOptions: this.#acpOptions,
+      channelLimits: limits,
+      onChange: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("acp");
+        else this.#metrics.connectionClosed("acp");
+      },
+    });
+    this.#dashboard = new LazyDashboard({
+      house,
+      door: this.#acp,
+      peer: this.#acpOptions,
+      reader: () => this.#sessions.openReader(),
+      holder: () => this.#sessions.holder(),
+      sources: options.sources,
+      traffic: this.#traffic,
+      origin: () => this.browserUrl,
+      uptimeSeconds: () => this.#metrics.uptimeSeconds,
+      assistants: () => this.#mcp.size,
+    });
+    this.#sockets = new WebSocketAcceptor(limits);
+    const { server, scheme } = createListener(serving, house.log, (request, response) => {
+      this.#handle(request, response);
+    });
+    this.#server = server;
+    this.#scheme = scheme;
+    this.#own = { scheme, port: serving.port };
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#upgrade(request, socket, head);
+    });
+  }
+
+  /** Listens on the configured address. */
+  static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
+    const { noAuth = false } = options;
+    const server = new HttpServer(house, resolveServing(house.config, { noAuth }), options);
+    try {
+      const replaced = await server.#admission.prepare();
+      if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
+      await listen(server.#server, server.#serving, house.config.data);
+      const { port } = server.#server.address() as AddressInfo;
+      server.#own = { scheme: server.#scheme, port };
+      background(server.#dashboard.prepare(), "Reading the files of the dashboard");
+    } catch (error) {
+      await server.close(0);
+      throw error;
+    }
+    return server;
+  }
+
+  /** The URL of the address it listens on, without a path. */
+  get origin(): string {
+    const { address, family, port } = this.#server.address() as AddressInfo;
+    return `${this.#scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  }
+
+  /** The URL by which others reach it, if that is configured. */
+  get publicUrl(): string | undefined {
+    return this.#serving.publicUrl;
+  }
+
+  /** A warning for the owner about how the server can be reached. */
+  get warning(): string | undefined {
+    return clearTextWarning(this.#serving);
+  }
+
+  /** The file that has the owner's token, and nothing else. */
+  get tokenFile(): string {
+    return this.#admission.tokenFile;
+  }
+
+  /** The URL for a browser: the public one if it is configured, otherwise the one on this machine. */
+  get browserUrl(): string {
+    return this.#serving.publicUrl ?? this.localUrl;
+  }
+
+  /** The URL for programs on this machine, without a path. */
+  get localUrl(): string {
+    const { address } = this.#server.address() as AddressInfo;
+    const { scheme, port } = this.#own;
+    if (address === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
+    return address === "::" ? `${scheme}://[::1]:${port}` : this.origin;
+  }
+
+  /** The id under which it holds sessions, by which other processes reach it. */
+  holder(): Promise<string> {
+    return this.#sessions.holder();
+  }
+
+  /** A login link for a browser, which works once. */
+  async loginLink(): Promise<string> {
+    return `${this.browserUrl}/login#${await this.#admission.codes.create()}`;
+  }
+
+  /** Stops accepting requests, waits at most `grace` milliseconds for those in flight, and closes. */
+  async close(grace: number): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    await this.#dashboard[Symbol.asyncDispose]();
+    const clients = Array.from(this.#clients, (client) => client.close(grace));
+    await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
+    await this.#tasks[Symbol.asyncDispose]();
+    this.#sockets[Symbol.dispose]();
+    this.#server.closeAllConnections();
+    await closed;
+    await this.#sessions[Symbol.asyncDispose]();
+    await this.#notify[Symbol.asyncDispose]();
+    await this.#runs[Symbol.asyncDispose]();
+    await this.#admission[Symbol.asyncDispose]();
+  }
+
+  /** Ends everything that a principal started whose access has ended. */
+  #end(principal: string): void {
+    this.#mcp.endOf(principal);
+    this.#acpHttp.endOf(principal);
+    const ended = Promise.all([this.#sessions.endOf(principal), this.#runs.endOf(principal)]);
+    ended.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const path = pathOf(request);
+    const isMcp = this.#mcp.has(path);
+    response.on("finish", () => {
+      this.#metrics.httpRequest(knownPath(path), response.statusCode);
+      this.#admission.forget(response);
+    });
+    const refusal = refuseForeign(request, this.#serving, this.#own);
+    if (refusal !== undefined) {
+      const { status, message, isLink } = refusal;
+      if (isLink === true && isPage(path)) return OPEN_AGAIN.send(response, 200);
+      if (!isMcp) return fail(response, status, message);
+      return refuse(response, status, transportError(message));
+    }
+    allowOrigin(request, response);
+    if (answerPreflight(request, response)) return undefined;
+    // The MCP door authenticates requests itself.
+    if (isMcp) return this.#mcp.handle(path, request, response);
+    if (this.#login.has(path)) return this.#login.handle(path, request, response);
+    if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
+    if (isForAll(path)) return this.#route(path, request, response, OWNER);
+    const then = {
+      admitted: (principal: Principal) => this.#route(path, request, response, principal),
+      refused: ({ status, message, headers }: Refused) => {
+        const isWelcome = status === 401 && path === "/" && isForPerson(request);
+        if (isWelcome) WELCOME.send(response, status, headers);
+        else fail(response, status, message, headers);
+      },
+    };
+    return this.#admission.ask(request, response, then, this.#entryOf(path));
+  }
+
+  /** What a path needs. */
+  #entryOf(path: string): Entry | undefined {
+    return ENTRIES[path] ?? (this.#dashboard.has(path) ? DASHBOARD : undefined);
+  }
+
+  #route(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
+    if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
+    if (this.#dashboard.has(path)) {
+      return this.#dashboard.handle(path, request, response, principal, () => {
+        statusPage(this.browserUrl, this.#health()).send(response, 200);
+      });
+    }
+    switch (`${request.method} ${path}`) {
+      case "GET /healthz":
+        return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
+      case "GET /readyz":
+        return background(this.#readiness.answer(response), "Sending the readiness");
+      case "GET /metrics":
+        return background(this.#sendMetrics(response), "Sending the metrics");
+      default:
+        return this.#unknown(path, response);
+    }
+  }
+
+  async #sendMetrics(response: ServerResponse): Promise<void> {
+    const fleet = this.#fleet?.counts;
+    const open = (await this.#sessions.opened().catch(() => undefined))?.all;
+    const running = open?.filter(({ isRunning }) => isRunning).length ?? 0;
+    const sessions = open && { running, idle: open.length - running };
+    const text = this.#metrics.render({
+      sessions: fleet?.sessions ?? sessions ?? { running: 0, idle: 0 },
+      fleet,
+      spans: this.#house.observers?.spans,
+    });
+    send(response, 200, "text/plain; version=0.0.4", text);
+  }
+
+  #unknown(path: string, response: ServerResponse): void {
+    if (!PATHS.has(path)) return fail(response, 404, "Nothing is at this path. / lists the paths.");
+    response.setHeader("allow", "GET");
+    return fail(response, 405, `${path} does not support this method`);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on("error", () => socket.destroy());
+    const refusal = refuseForeign(request, this.#serving, this.#own);
+    if (refusal !== undefined) return refuseUpgrade(socket, refusal.status, refusal.message);
+    const path = pathOf(request);
+    const then = {
+      admitted: (principal: Principal) => {
+        if (path !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
+        const headers = { "Acp-Connection-Id": crypto.randomUUID() };
+        const accepted = this.#sockets.accept(request, socket, head, headers);
+        background(
+          accepted.then((channel) => this.#converse(channel, principal, agentOf(request))),
+          "Conversing on a WebSocket",
+        );
+        return undefined;
+      },
+      refused: ({ status, message, headers }: Refused) =>
+        refuseUpgrade(socket, status, message, headers),
+    };
+    return this.#admission.ask(request, socket, then, ENTRIES[path]);
+  }
+
+  async #converse(
+    channel: Channel<string>,
+    principal: Principal,
+    agent: string | undefined,
+  ): Promise<void> {
+    const options = { peer: this.#acpOptions, principal, agent };
+    const tap = this.#traffic.connection("client", "client");
+    const client = new AcpConversation(this.#acp, tapped(channel, tap), options);
+    this.#clients.add(client);
+    this.#metrics.connectionOpened("acp");
+    await client.ended;
+    // The turn continues in its session; only the connection has ended.
+    await client.close(0);
+    this.#metrics.connectionClosed("acp");
+    this.#clients.delete(client);
+  }
+
+  #health(): { status: "ok"; version: string; uptimeSeconds: number; connections: number } {
+    const { uptimeSeconds } = this.#metrics;
+    const connections = this.#clients.size + this.#acpHttp.size + this.#mcp.size;
+    return { status: "ok", version: VERSION, uptimeSeconds, connections };
+  }
+
+  /** What `/healthz` shows without a token. */
+  #publicHealth(): { status: "ok" } {
+    return this.#serving.isOpen ? { status: "ok" } : this.#health();
+  }
+}

@@ -1,0 +1,90 @@
+import { join } from "node:path";
+
+import { Lazy } from "../../base/lazy.ts";
+import type { Reach } from "../../protocol/acp/relay/session-links.ts";
+import type { Sessions } from "../../session/sessions.ts";
+import type { House } from "../../config/house.ts";
+import type { SessionSharing } from "../../session/open/session-sharing.ts";
+import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
+
+export type LazySessionsOptions = Omit<OpenSessionsOptions, "sharing"> &
+  Partial<Pick<OpenSessionsOptions, "sharing">>;
+
+/** The sessions of a house, loaded and opened for the first request. */
+export class LazySessions implements AsyncDisposable {
+  readonly #sessions: Lazy<OpenedSessions>;
+  /** How they are shared with other processes. */
+  readonly sharing: SessionSharing;
+
+  constructor(house: House, options: LazySessionsOptions = {}) {
+    const { sharing = localSharing(house.config.data) } = options;
+    this.sharing = sharing;
+    this.#sessions = new Lazy(async () => {
+      const { openSessions } = await import("./sessions.ts");
+      return openSessions(house, { ...options, sharing });
+    });
+  }
+
+  readonly open = async (): Promise<Sessions> => (await this.#sessions.get()).sessions;
+
+  /** The id under which this process holds sessions, by which others reach it. */
+  readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
+
+  /** Rejects if the store of the sessions cannot be opened or written. */
+  readonly check = async (): Promise<void> => await (await this.#sessions.get()).check();
+
+  /** Opens the sessions of all processes for a dashboard. */
+  readonly openReader: OpenedSessions["openReader"] = async () =>
+    await (await this.#sessions.get()).openReader();
+
+  /** See `OpenedSessions.answer`. */
+  readonly answer: OpenedSessions["answer"] = async (answer, by) =>
+    (await this.#sessions.get()).answer(answer, by);
+
+  /** See `OpenedSessions.drain`. */
+  async drain(): Promise<void> {
+    await (await this.#sessions.opened())?.drain();
+  }
+
+  /** The sessions, if they were opened. */
+  async opened(): Promise<Sessions | undefined> {
+    return (await this.#sessions.opened())?.sessions;
+  }
+
+  /** Ends everything that a principal started whose access has ended. */
+  async endOf(principal: string): Promise<void> {
+    await (await this.opened())?.endOf(principal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#sessions.opened())?.[Symbol.asyncDispose]();
+  }
+}
+
+/** The processes of this machine share the sessions of a data folder. */
+export function localSharing(data: string): SessionSharing {
+  const reach: Reach = async (holder, principal) => {
+    const { reachHolder } = await import("../../session/open/holder-socket.ts");
+    return await reachHolder(data, holder, principal);
+  };
+  const isStopped = async (holder: string): Promise<boolean> => {
+    const { Holder, HOLDERS } = await import("../../store/holder.ts");
+    using holders = Holder.at(join(data, HOLDERS));
+    return holders.isStopped(holder);
+  };
+  return {
+    holders: { reach, isStopped },
+    open: async (options) => {
+      const { openLocalSessions } = await import("../../session/open/local-sharing.ts");
+      return await openLocalSessions(data, options);
+    },
+  };
+}
+
+/** Finds the running gateway in which sessions are opened, if there is one. */
+export function homeOf({ config }: House, env = process.env): () => Promise<string | undefined> {
+  return async () => {
+    const { sessionHome } = await import("../../agent/open/session-home.ts");
+    return await sessionHome(config, env);
+  };
+}

@@ -1,0 +1,278 @@
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { OWNER, scopeRefusal } from "../../base/principal.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { BUILT_IN } from "../../config/config.ts";
+import type { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
+import type { House } from "../../config/house.ts";
+import { agentIdentity } from "../../identity/open/open-identities.ts";
+import type { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { drainSessions, type ServedClient } from "../../session/open/drain-sessions.ts";
+import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
+import type { OpenBuiltInOptions } from "../../agent/open/built-in-agent.ts";
+import { ForgetDeleted } from "../../session/open/forget-deleted.ts";
+import type { SessionSharing, SharedSessions } from "../../session/open/session-sharing.ts";
+import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
+import { LazyTools } from "../tool/lazy-tools.ts";
+import { openNotices } from "../../server/notify/open-notifier.ts";
+import { openAudit, repositoryAddresses } from "../tool/toolbox-parts.ts";
+import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
+import type { Agent } from "../../session/agent.ts";
+import { Budgets } from "../../session/budget/budgets.ts";
+import { resolveSessionLimits } from "../../session/limits.ts";
+import { SessionError } from "../../session/session-error.ts";
+import { Sessions } from "../../session/sessions.ts";
+import { SessionRules } from "../../store/session/session-rules.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
+
+export interface OpenSessionsOptions {
+  readonly sharing: SessionSharing;
+  /** The offer for the built-in agent, if it is already open; otherwise one is opened. */
+  readonly offer?: (() => Promise<Offer>) | undefined;
+  /** Remote runs, if this process has them. */
+  readonly runs?: LazyRuns | undefined;
+  /** Sees the messages of clients and agents. */
+  readonly traffic?: TrafficRing | undefined;
+}
+
+/** Sessions with their stores and agents, which end with them. */
+export interface OpenedSessions extends AsyncDisposable {
+  readonly sessions: Sessions;
+  /** The id under which this process holds them. */
+  readonly holder: string;
+  /** Rejects if their store cannot be written. */
+  readonly check: () => Promise<void>;
+  /** See `SharedSessions.openReader`. */
+  readonly openReader: SharedSessions["openReader"];
+  /**
+   * Answers a permission request for the owner, in whatever process the session is open. Throws
+   * "unavailable" if that process cannot be reached, and otherwise if the answer does not count.
+   */
+  readonly answer: (answer: AnswerParams, by: string) => Promise<void>;
+  /** Closes all sessions, each when its turn has ended, so that other processes can open them. */
+  readonly drain: () => Promise<void>;
+}
+
+/** Opens the sessions of the data folder. Agents are started when a session first needs them. */
+export async function openSessions(
+  house: House,
+  options: OpenSessionsOptions,
+): Promise<OpenedSessions> {
+  const { data, limits, sessions: settings } = house.config;
+  await using opening = new AsyncDisposableStack();
+  const { sharing } = options;
+  const shared = opening.use(
+    await sharing.open({
+      limits,
+      log: house.log,
+      lost: (id) => {
+        house.log.warn("session.taken-over", { session: id });
+        background(sessions.abandon(id), "Leaving a session that was taken over");
+      },
+    }),
+  );
+  const { store, database, holder } = shared;
+  const audit = opening.use(openAudit(house));
+  opening.defer(() => house.observers?.flush());
+  const tools = opening.use(new LazyTools(house));
+  const { offer = tools.offer } = options;
+  const agents = opening.use(new Agents(house, { offer, audit }, holder, options.traffic));
+  const notices = await openNotices(house);
+  if (notices !== undefined) opening.use(notices);
+  const worktrees = new SessionWorktrees(house.config);
+  const forget = async (id: string, run: unknown): Promise<string | undefined> => {
+    const { kept } = await worktrees.remove(id);
+    const { Journal } = await import("../../agent/files/journal.ts");
+    await new Journal(data, id).remove();
+    if (run !== undefined) await options.runs?.remove(run);
+    return kept;
+  };
+  const sessions: Sessions = opening.use(
+    new Sessions({
+      store,
+      rules: new SessionRules(database),
+      agent: (name, run) =>
+        run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
+      budgets: new Budgets({
+        store: new SessionUsage(database),
+        session: settings.budget ?? {},
+        day: settings.dailyBudget ?? {},
+        concurrent: settings.concurrent,
+        log: house.log,
+      }),
+      limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
+      log: house.log,
+      audit: (entry) => audit.record(entry),
+      foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
+      workplaces: worktrees,
+      permissions: settings.permissions,
+      observer: house.observers?.turns,
+      notices,
+      forget,
+    }),
+  );
+  const { deletedElsewhere: deleted } = shared;
+  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: house.log }));
+  const served = new Set<ServedClient>();
+  opening.use(await letOthersIn(house, shared, { sessions, served }, options));
+  const sweeping = worktrees.sweep(store, house.log);
+  background(sweeping, "Putting away work trees of killed processes");
+  // It uses the store.
+  opening.defer(() => sweeping.catch(() => {}));
+  const open = opening.move();
+  return {
+    sessions,
+    holder,
+    check: () => database.change(() => {}),
+    openReader: () => shared.openReader(),
+    answer: (answer, by) => answerAnywhere(answer, by, { sharing, sessions, shared }),
+    drain: () => drainSessions(sessions, served),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+interface Answering {
+  readonly sharing: SessionSharing;
+  readonly shared: SharedSessions;
+  readonly sessions: Sessions;
+}
+
+async function answerAnywhere(
+  answer: AnswerParams,
+  by: string,
+  { sharing, sessions, shared }: Answering,
+): Promise<void> {
+  const { sessionId, requestId, optionId } = answer;
+  const session = sessions.get(sessionId);
+  const who = { name: by, principal: OWNER };
+  if (session !== undefined) return session.answer(requestId, optionId, who);
+  const holder = await shared.holderOf(sessionId);
+  if (holder === undefined || holder === shared.holder) {
+    const why = "its session is no longer open";
+    throw new SessionError("session-expired", `Cannot answer the permission request: ${why}.`);
+  }
+  const { answerAt } = await import("../../protocol/acp/attach.ts");
+  return await answerAt(await sharing.holders.reach(holder, OWNER), answer, by);
+}
+
+/** Serves the open sessions to other processes. */
+async function letOthersIn(
+  house: House,
+  shared: SharedSessions,
+  { sessions, served }: { sessions: Sessions; served: Set<ServedClient> },
+  { sharing, runs, traffic }: OpenSessionsOptions,
+): Promise<AsyncDisposable> {
+  const { limits } = house.config;
+  const [{ AcpDoor }, { AcpConversation }] = await Promise.all([
+    import("../../protocol/acp/door.ts"),
+    import("../../protocol/acp/serve.ts"),
+  ]);
+  const door = new AcpDoor({
+    sessions: async () => sessions,
+    limits: limits.messages,
+    reach: sharing.holders.reach,
+    takeOverWithin: sharing.holders.takeOverWithin,
+    addressesOf: repositoryAddresses,
+    ...(runs === undefined
+      ? {}
+      : { setUpSession: (params, principal) => runs.place(params, principal) }),
+  });
+  const peer = house.withLimits(door.peerOptions);
+  try {
+    return await shared.letIn(async (own, principal) => {
+      // Each door asks for the scope. A process that lets in whom its door would refuse is not believed.
+      const refusal = scopeRefusal(principal, "sessions", "ACP");
+      if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
+      const tap = traffic?.connection("client", "client");
+      const channel = tap === undefined ? own : tapped(own, tap);
+      const conversation = new AcpConversation(door, channel, { peer, principal });
+      const { client } = conversation;
+      const one = { client, leave: () => channel.abort(new Error("Its sessions move elsewhere")) };
+      served.add(one);
+      await conversation.ended;
+      served.delete(one);
+      await conversation.close(0);
+    });
+  } catch (error) {
+    // Sessions work without it, but other processes cannot join them.
+    house.log.warn("session.not-reachable", { error });
+    return { [Symbol.asyncDispose]: async () => {} };
+  }
+}
+
+/** The agents that can work in sessions, by name, opened on first use. */
+class Agents implements AsyncDisposable {
+  readonly #house: House;
+  readonly #builtIn: OpenBuiltInOptions;
+  readonly #holder: string;
+  readonly #made = new Map<string, Promise<Agent>>();
+  readonly #traffic: TrafficRing | undefined;
+
+  constructor(
+    house: House,
+    builtIn: OpenBuiltInOptions,
+    holder: string,
+    traffic: TrafficRing | undefined,
+  ) {
+    this.#house = house;
+    this.#holder = holder;
+    this.#traffic = traffic;
+    this.#builtIn = builtIn;
+  }
+
+  /** Throws if there is none of that name. */
+  nameOf(name: string = this.#house.config.agent.name): string {
+    const { agents } = this.#house.config;
+    if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
+    throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
+  }
+
+  get(name: string = this.#house.config.agent.name): Promise<Agent> {
+    const known = this.#made.get(name);
+    if (known !== undefined) return known;
+    const made = this.#make(name);
+    this.#made.set(name, made);
+    made.catch(() => this.#made.delete(name));
+    return made;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const made of this.#made.values()) {
+      const agent = (await made.catch(() => undefined)) as Partial<AsyncDisposable> | undefined;
+      await agent?.[Symbol.asyncDispose]?.();
+    }
+  }
+
+  async #make(name: string): Promise<Agent> {
+    const { config, log } = this.#house;
+    const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
+    if (settings !== undefined) {
+      const { ExternalAgent } = await import("../../agent/external-agent.ts");
+      const actsAs = agentIdentity(this.#house, settings.identity);
+      // The agent itself needs its keys and its network. The commands that it lets us run do not.
+      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
+      const limits = config.limits.messages;
+      const tap = (agent: string) => this.#traffic?.connection("agent", agent);
+      const serves = this.#holder;
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap, serves });
+    }
+    if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
+    const { openBuiltInAgent } = await import("../../agent/open/built-in-agent.ts");
+    return openBuiltInAgent(this.#house, this.#builtIn);
+  }
+}
+
+function needRuns({ runs }: OpenSessionsOptions): LazyRuns {
+  if (runs !== undefined) return runs;
+  const next = "Open it on the server that runs it: connect to `trunkline serve`";
+  throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
+}
+
+function unknownAgent(name: string, names: readonly string[]): Error {
+  const [near] = suggest(name, names);
+  const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+  const says = `Cannot find agent '${name.slice(0, 100)}'.${hint} Configured: ${names.join(", ")}.`;
+  return new TrunklineError("not-found", says);
+}

@@ -1,0 +1,86 @@
+import { join } from "node:path";
+
+import { openData } from "../data-folder.ts";
+import { keepBackup } from "./keep-backup.ts";
+import { textOf, userLayer, valuesOf } from "./files.ts";
+import { parseFile } from "./parse-file.ts";
+import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
+import { checkedValues, type KeyPath, type Values } from "../layer.ts";
+import { prepare, readCurrent, replace } from "../../base/file/file-change.ts";
+import { withLock } from "../../store/replace-file.ts";
+
+/** A value to set in the configuration file; undefined removes it. */
+export interface ConfigFileEdit {
+  readonly path: KeyPath;
+  readonly value: unknown;
+  /** The path is that of a list, and the value comes before all others of it. */
+  readonly isFirst?: true;
+}
+
+/** Decides on the edits when it sees what the file sets. Nobody else changes the file meanwhile. */
+export type DecideEdits = (now: Values) => readonly ConfigFileEdit[];
+
+export interface EditOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The data folder, which holds the lock against concurrent changes, and the backups. */
+  readonly data: string;
+  /** Permissions of a file that does not exist yet; its owner's only when left out. */
+  readonly mode?: number;
+  /** Throws if a text must not be written; when left out, it has to be right as the user's file. */
+  readonly check?: (text: string) => Promise<void>;
+}
+
+/** What an edit has done. */
+export interface EditedFile {
+  /** The whole text before; undefined if there was no file. */
+  readonly before: string | undefined;
+  readonly after: string;
+  /** Where the text before is kept, if it was replaced. */
+  readonly backup?: string;
+}
+
+/**
+ * Changes values in a configuration file, and keeps comments, order and layout. The file is written
+ * whole or not at all, and only if it can be parsed before and is right afterwards.
+ */
+export async function editConfigFile(
+  file: string,
+  edits: readonly ConfigFileEdit[] | DecideEdits,
+  { env, data, mode = 0o600, check = (text) => checkUserFile(file, text, env) }: EditOptions,
+): Promise<EditedFile> {
+  openData(data);
+  return await withLock(join(data, "config.lock"), async () => {
+    const now = await readCurrent(file, mode);
+    const before = now.bytes === undefined ? undefined : textOf(file, now.bytes);
+    const values = valuesOf(file, parseFile(file, before ?? ""));
+    const after = edited(before ?? "", typeof edits === "function" ? edits(values) : edits);
+    const bytes = Buffer.from(after, "utf8");
+    await check(textOf(file, bytes));
+    if (after === (before ?? "")) return { before, after };
+    const backup = before === undefined ? undefined : await keepBackup(data, file, before);
+    const change = {
+      path: now.path,
+      before: now.bytes,
+      after: bytes,
+      mode: now.mode,
+      isGitConfig: false,
+    };
+    const id = crypto.randomUUID();
+    await prepare(change, id);
+    await replace(change, id);
+    return { before, after, ...(backup === undefined ? {} : { backup }) };
+  });
+}
+
+async function checkUserFile(file: string, text: string, env: NodeJS.ProcessEnv): Promise<void> {
+  await checkedValues([userLayer(file, parseFile(file, text), env)]);
+}
+
+function edited(text: string, edits: readonly ConfigFileEdit[]): string {
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : "";
+  let body = text.slice(mark.length);
+  for (const { path, value, isFirst } of edits) {
+    body = (isFirst === true ? putFirstInJsonc : setInJsonc)(body, path, value);
+  }
+  return mark + body;
+}

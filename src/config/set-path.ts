@@ -1,0 +1,74 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { KeyPath, Values } from "./layer.ts";
+import type { Setting } from "./schema/keys.ts";
+
+export interface Assignment {
+  readonly path: KeyPath;
+  readonly value: unknown;
+}
+
+/** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
+const STEP = /(?:^|(?<=[^.])\.)([^.[\]="]+)|\[("(?:[^"\\]|\\.)*")\]/y;
+
+/** Reads a key such as `server.port`. */
+export function parseKey(text: string): KeyPath {
+  const { path, end } = readKey(text);
+  if (path.length === 0 || end !== text.length || path.includes("__proto__")) {
+    const form = 'Write it as server.port, or as mcpServers["my.server"].cwd.';
+    throw new TrunklineError("usage", `Cannot read '${text}' as a key. ${form}`);
+  }
+  return path;
+}
+
+/** The key that a text begins with, and where it ends. */
+function readKey(text: string): { readonly path: readonly string[]; readonly end: number } {
+  const path: string[] = [];
+  STEP.lastIndex = 0;
+  let end = 0;
+  for (let match = STEP.exec(text); match !== null; match = STEP.exec(text)) {
+    end = STEP.lastIndex;
+    const step = match[1] ?? jsonOr(match[2] ?? "", "");
+    path.push(String(step));
+  }
+  return { path, end };
+}
+
+/** Reads `key.path=value`. The value is JSON, or else the text itself. */
+export function parseAssignment(text: string): Assignment {
+  const { path, end } = readKey(text);
+  if (path.length === 0 || text[end] !== "=" || text.includes("__proto__")) {
+    const form = "Write it as --set key.path=value, such as --set log.level=debug.";
+    throw new TrunklineError("usage", `Cannot read '--set ${text}'. ${form}`);
+  }
+  const value = text.slice(end + 1);
+  return { path, value: jsonOr(value, value) };
+}
+
+/** The value inside objects that lead to it. */
+export function nest(path: KeyPath, value: unknown): Values {
+  const nested = path.reduceRight((inner, step) => ({ [step]: inner }), value);
+  return nested as Values;
+}
+
+function jsonOr(text: string, otherwise: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);
+const NO: ReadonlySet<string> = new Set(["0", "false", "no", "off"]);
+
+/**
+ * A value of a variable or an option, read as its setting wants it. A text that cannot be read so
+ * stays as it is, for the schema's check to say what is wrong with it.
+ */
+export function readScalar(text: string, type: Setting["type"]): string | number | boolean {
+  if (type === "integer" && /^-?\d+$/.test(text)) return Number(text);
+  if (type === "number" && /^-?\d+(?:\.\d+)?$/.test(text)) return Number(text);
+  if (type === "boolean" && YES.has(text.toLowerCase())) return true;
+  if (type === "boolean" && NO.has(text.toLowerCase())) return false;
+  return text;
+}

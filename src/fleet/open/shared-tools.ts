@@ -1,0 +1,151 @@
+import { join } from "node:path";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import type { NodeAddress } from "../connection/node-request.ts";
+import { NodeServer, reachNode } from "../connection/node-server.ts";
+import type { Member } from "../members/beat.ts";
+import type { Members } from "../members/members.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { Tool } from "../../tool/tool.ts";
+import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import type { Channel } from "../../wire/channel.ts";
+import type { House } from "../../config/house.ts";
+import { withCaller } from "./shared-caller.ts";
+import { SharedOffer } from "./shared-offer.ts";
+
+export interface SharedToolsOptions {
+  readonly house: House;
+  /** The offer of this node, whose approvals are open. */
+  readonly offer: Offer;
+  readonly fleet: {
+    readonly connection: FleetConnection;
+    readonly self: NodeAddress;
+    readonly members: Pick<Members, "alive" | "onChange" | "tell" | "untilGone">;
+  };
+}
+
+/**
+ * The tools of all nodes of a pool. Each node offers those of its own MCP servers and plugins, and to
+ * its clients and sessions also those of the others: another node is an MCP server like any other, so
+ * names, policy, approval, timeouts, audit and profiles are the same for its tools.
+ */
+export class SharedTools implements AsyncDisposable {
+  readonly #options: SharedToolsOptions;
+  readonly #foreign = new Set<Tool>();
+  readonly #own: SharedOffer;
+  readonly #upstreams: Upstreams;
+  readonly #server: NodeServer;
+  readonly #known: Promise<void>;
+  readonly #stopFollowing: () => void;
+  #nodes = "";
+
+  constructor(options: SharedToolsOptions) {
+    const { house, offer, fleet } = options;
+    const { connection, self, members } = fleet;
+    const { config, log } = house;
+    this.#options = options;
+    this.#own = new SharedOffer(house, offer, {
+      isForeign: (tool) => this.#foreign.has(tool),
+      changed: () => members.tell(),
+    });
+    this.#upstreams = new Upstreams({
+      offer: this.#publisher(),
+      folder: join(config.data, "fleet-tools"),
+      log,
+      channelLimits: config.limits,
+      open: async (_settings, _events, _limits, name) => {
+        return { channel: await this.#reach(name), end: async () => {} };
+      },
+    });
+    this.#server = new NodeServer({
+      connection,
+      node: self,
+      service: "tools",
+      limits: config.limits,
+      log,
+      serve: (channel, _, from) => this.#own.serve(channel, from),
+    });
+    // The servers of this node are asked first: their tools keep their names, and others are told of them.
+    this.#known = Promise.resolve(offer.known()).catch(() => {});
+    this.#stopFollowing = members.onChange(() => this.#follow());
+    this.#follow();
+  }
+
+  /** What this node tells the others. */
+  get state(): { readonly tools: number } {
+    return { tools: this.#own.count };
+  }
+
+  /** How the other nodes are, as MCP servers. */
+  status(): UpstreamStatus[] {
+    return this.#upstreams.status();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopFollowing();
+    this.#server[Symbol.dispose]();
+    this.#own[Symbol.dispose]();
+    await this.#upstreams[Symbol.asyncDispose]();
+  }
+
+  /** Those that have tools, by name. */
+  get #others(): Member[] {
+    const { members, self } = this.#options.fleet;
+    return members.alive.filter(({ id, tools = 0 }) => id !== self.id && tools > 0);
+  }
+
+  #follow(): void {
+    const names = [...new Set(this.#others.map(({ name }) => name))];
+    const nodes = JSON.stringify(names);
+    if (nodes === this.#nodes) return;
+    this.#nodes = nodes;
+    const table = Object.fromEntries(names.map((name) => [name, { url: `node:${name}` }]));
+    // Lists of clients do not wait for other nodes, which may wait for this one.
+    const configured = this.#known.then(() => this.#upstreams.configure(table));
+    const started = configured.then(() => this.#upstreams.started());
+    background(started, "Asking other nodes for their tools");
+  }
+
+  async #reach(name: string): Promise<Channel<string>> {
+    const { connection, members, self } = this.#options.fleet;
+    const node = this.#others.findLast((each) => each.name === name);
+    // For whom a tool is called is part of each call.
+    const principal = { ...OWNER, name: self.name };
+    if (node !== undefined) {
+      const gone = members.untilGone(node.id);
+      return await reachNode(connection, node, principal, { service: "tools", gone });
+    }
+    throw new TrunklineError("unavailable", `Node '${name}' is gone`);
+  }
+
+  /** Where the tools of other nodes go. Only tools are shared. */
+  #publisher(): UpstreamOffer {
+    const { offer } = this.#options;
+    return {
+      tools: {
+        get: (name) => offer.tools.get(name),
+        add: (tool) => {
+          const named: Tool = {
+            ...tool,
+            call: (args, context) => tool.call(args, withCaller(context)),
+          };
+          this.#foreign.add(named);
+          const remove = offer.tools.add(named);
+          return () => {
+            remove();
+            this.#foreign.delete(named);
+          };
+        },
+      },
+      prompts: { get: () => undefined, add: () => () => {} },
+      resources: { add: () => () => {}, changed: () => {}, updated: () => {} },
+      notices: { post: (notice) => offer.notices.post(notice) },
+      clients: { onGone: (listener) => offer.clients.onGone(listener) },
+      instructions: { replace: () => {} },
+    };
+  }
+}

@@ -1,0 +1,137 @@
+import { existsSync } from "node:fs";
+
+import type { ActsAs, AgentIdentity } from "../../agent/command-environment.ts";
+import { Together } from "../../base/together.ts";
+import type { Config, ConfigInput } from "../../config/config.ts";
+import { userFile } from "../../config/locations.ts";
+import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
+import type { House } from "../../config/house.ts";
+import type { IdentitiesOptions } from "../identities.ts";
+import type { IdentityCommands } from "../identity-commands.ts";
+import { addForgeVariables, type ForgeVariables } from "../tokens/forge-variables.ts";
+
+/** What the identities of a configuration are opened with. */
+export function identitiesOptions(
+  config: Pick<Config, "identities" | "data" | "x-juggler">,
+  input: ConfigInput,
+): IdentitiesOptions {
+  const { data } = config;
+  const { cwd, env } = input;
+  const { path, namedBy } = userFile(input);
+  return {
+    settings: withSharedIdentities(data, config.identities),
+    juggler: config["x-juggler"],
+    data,
+    env,
+    cwd,
+    file: {
+      path,
+      isNamed: namedBy !== undefined,
+      edit: async (edits) => {
+        const { editConfigFile } = await import("../../config/file/edit-file.ts");
+        await editConfigFile(path, edits, { env, data });
+      },
+      check: async (settings) => {
+        const { checkIdentitySettings } = await import("../../config/schema/schema.gen.ts");
+        return checkIdentitySettings(settings);
+      },
+    },
+  };
+}
+
+/** The identities as the files configure them now: some may have been added since the start. */
+export async function currentIdentities(
+  house: House,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<IdentityCommands> {
+  const { IdentityCommands } = await import("../identity-commands.ts");
+  const { config, input } = await currentConfig(house, folder, env);
+  return new IdentityCommands(identitiesOptions(config, input));
+}
+
+/** The configuration in a folder as the files have it now. */
+export async function currentConfig(
+  { config: { data }, reloading }: House,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
+  const { loadConfig } = await import("../../config/load.ts");
+  // The user's own file comes first; as long as it does not exist, nobody can have named it.
+  const [file] = reloading?.files ?? [];
+  const configFile = file !== undefined && existsSync(file) ? file : undefined;
+  const input = { cwd: folder, env, flags: { config: configFile, data } };
+  const { config } = await loadConfig(input);
+  return { config, input };
+}
+
+/**
+ * The identity that an agent has to git in a folder: the one that its configuration names, else the
+ * one detected for the folder. Without one, it acts as the user who runs us.
+ */
+export function agentIdentity(
+  house: House,
+  chosen: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): ActsAs {
+  const forge = forgeTokens(house);
+  // Where a worker is lost, another one opens all its sessions at once.
+  const together = new Together<AgentIdentity | undefined>();
+  return (cwd) => together.ask(cwd, () => identityIn(cwd));
+
+  async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
+    await using commands = await currentIdentities(house, cwd, env);
+    const actAs = async (name: string): Promise<AgentIdentity> => {
+      const environment = await commands.environments(name);
+      // Throws where the identity is not usable, before an agent is started with another.
+      environment({});
+      const own = await forge(commands, name);
+      return {
+        name,
+        environment,
+        processEnvironment: (base) => addForgeVariables(environment(base), own),
+      };
+    };
+    if (chosen !== undefined) return await actAs(chosen);
+    if (commands.identities.list.length === 0) return undefined;
+    try {
+      const name = await commands.identities.right(cwd);
+      return name === undefined ? undefined : await actAs(name);
+    } catch (error) {
+      house.log.warn("agent.no-identity", { cwd, error });
+      return undefined;
+    }
+  }
+}
+
+/** The name of the identity that `agentIdentity` would give an agent in a folder. */
+export async function agentIdentityName(
+  house: House,
+  agent: string,
+  cwd: string,
+): Promise<string | undefined> {
+  const chosen = house.config.agents[agent]?.identity;
+  if (chosen !== undefined) return chosen;
+  await using commands = await currentIdentities(house, cwd, process.env);
+  return commands.identities.list.length === 0 ? undefined : await commands.identities.right(cwd);
+}
+
+/** Milliseconds that a token is kept for: every command of an agent asks, and a store is slow. */
+const HOLDS = 60_000;
+
+type ForgeTokens = (commands: IdentityCommands, name: string) => Promise<ForgeVariables>;
+
+/** Looks tokens up once for many commands. An agent can work without one, so a failure is logged. */
+function forgeTokens({ log }: House): ForgeTokens {
+  const known = new Map<string, { readonly own: Promise<ForgeVariables>; readonly at: number }>();
+  return (commands, name) => {
+    const before = known.get(name);
+    if (before !== undefined && performance.now() - before.at < HOLDS) return before.own;
+    const own = commands.forgeVariables(name).catch((error: unknown) => {
+      log.warn("agent.no-token", { identity: name, error });
+      return {};
+    });
+    known.set(name, { own, at: performance.now() });
+    return own;
+  };
+}

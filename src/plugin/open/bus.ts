@@ -1,0 +1,192 @@
+import { join } from "node:path";
+
+import type { BackoffLimits } from "../../base/limit/backoff.ts";
+import { Lazy } from "../../base/lazy.ts";
+import type { Log } from "../../base/log.ts";
+import type { BusTransport, Orchestrator } from "../orchestrator.ts";
+import type { ConfinePlugin } from "../plugin/plugin-process.ts";
+import { approving, isLimited } from "../plugin/permissions.ts";
+import type { PluginSettings } from "../plugin/settings.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import type { Config } from "../../config/config.ts";
+import type { PluginProgram } from "../../config/schema/schema.gen.ts";
+import type { ConfinePluginsOptions } from "./confine-plugins.ts";
+
+export const BUS_ADDRESS = "localhost:50100";
+
+/** The settings of a bus, from the configuration or from Orchestra's `plugins.yaml`. */
+export interface BusPlan {
+  readonly listen: string;
+  readonly certsDir: string;
+  readonly clientCertificate: "require" | "request";
+  readonly callTimeout: number;
+  /** Whether plugins with permissions reach only the approved hosts: where possible, always, or never. */
+  readonly sandbox: "auto" | "on" | "off";
+  readonly workspace: string;
+  readonly plugins: readonly PluginSettings[];
+}
+
+/** The bus of a configuration. */
+export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
+  return {
+    listen: bus.listen ?? BUS_ADDRESS,
+    certsDir: bus.certsDir ?? join(data, "certs"),
+    clientCertificate: bus.clientCertificate,
+    callTimeout: bus.callTimeout,
+    sandbox: bus.sandbox,
+    workspace: bus.workspace ?? join(data, "workspace"),
+    plugins: pluginsOf(bus),
+  };
+}
+
+/** Whether a configuration names plugins to start. */
+export function hasPlugins({ bus }: Pick<Config, "bus">): boolean {
+  return pluginsOf(bus).length > 0;
+}
+
+/** Whether a configuration names an address for a bus, or plugins. */
+export function hasBus(config: Pick<Config, "bus">): boolean {
+  return config.bus.listen !== undefined || hasPlugins(config);
+}
+
+/** Where a bus on this data folder keeps what lasts as long as it runs. */
+export function busFolder(data: string): string {
+  return join(data, "bus");
+}
+
+export interface OpenBusOptions {
+  readonly offer: Offer;
+  readonly log: Log;
+  readonly data: string;
+  /** When to start plugins again that failed; soon by default. */
+  readonly retries?: BackoffLimits;
+}
+
+/** A bus that runs. */
+export interface OpenedBus extends AsyncDisposable {
+  readonly orchestrator: Orchestrator;
+}
+
+/** Runs a bus. Plugins are being started when it resolves. */
+export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<OpenedBus> {
+  const { offer, log, data, retries } = options;
+  const [{ Orchestrator }, { BusStorage }] = await Promise.all([
+    import("../orchestrator.ts"),
+    import("./bus-storage.ts"),
+  ]);
+  await using opening = new AsyncDisposableStack();
+  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
+  const { workspace, callTimeout, sandbox } = plan;
+  const storage = opening.use(new BusStorage({ data, workspace, report }));
+  const transport = await busTransport();
+  const orchestrator = opening.use(
+    await Orchestrator.open({
+      ...plan,
+      ...{ offer, log, transport, storage: storage.handlers },
+      limits: { call: callTimeout, ...retries },
+      folder: busFolder(data),
+      confine: lazyConfine({ sandbox, data, log }),
+    }),
+  );
+  await orchestrator.configure(plan.plugins);
+  const known = (): Promise<void> | undefined => orchestrator.known();
+  offer.waitFor({ known, arrival: known });
+  const open = opening.move();
+  return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
+
+/** The configured plugins about which nobody was asked: those that earlier versions have added. */
+export function unaskedPlugins({ plugins }: BusPlan): string[] {
+  return plugins.flatMap(({ id, permissions }) =>
+    permissions?.namespace === undefined ? [id] : [],
+  );
+}
+
+/** Says which configured plugins go on as before, and how to be asked about them. */
+export function noteUnasked(plan: BusPlan, log: Log): void {
+  for (const plugin of unaskedPlugins(plan)) {
+    log.warn("plugin.not-asked", { plugin, next: approving(plugin) });
+  }
+}
+
+/** Loads the code of the sandbox with the first plugin that has permissions. */
+function lazyConfine(options: ConfinePluginsOptions): ConfinePlugin {
+  const confine = new Lazy(async () => {
+    const { confinePlugins } = await import("./confine-plugins.ts");
+    return confinePlugins(options);
+  });
+  return async (plugin) => (await confine.get())(plugin);
+}
+
+/** The settings that cannot change while a bus runs. */
+const LASTING = [
+  ...(["listen", "certsDir", "clientCertificate", "callTimeout", "sandbox"] as const),
+  "workspace",
+] as const;
+
+/** Applies a changed plan to a running bus, and logs the settings that need a restart. */
+export async function reconfigure(
+  orchestrator: Orchestrator,
+  plan: BusPlan,
+  opened: BusPlan | undefined,
+  log: Log,
+): Promise<void> {
+  const changed = LASTING.filter((key) => plan[key] !== opened?.[key]);
+  if (changed.length > 0) {
+    log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
+  }
+  // The next change of the plugins waits for the end of what this one removes: many in a row would
+  // start plugins faster than they can come up.
+  await orchestrator.configure(plan.plugins);
+}
+
+/** QUIC, or TLS for addresses with `tls://`. */
+export async function busTransport(): Promise<BusTransport> {
+  const [{ listen }, { connect }] = await Promise.all([
+    import("../../wire/quic/transport.ts"),
+    import("../../wire/quic/transport.ts"),
+  ]);
+  return { listen, connect };
+}
+
+function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
+  return Object.entries(plugins)
+    .filter(([, { enabled }]) => enabled !== false)
+    .map(([id, program]) => ({
+      id,
+      ...programOf(id, program),
+      env: program.env ?? {},
+      config: program.config ?? {},
+      providesStorage: program.providesStorage ?? [],
+      providesAi: program.providesAi ?? [],
+      ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
+      ...(program.permissions === undefined ? {} : { permissions: program.permissions }),
+      ...(program.approvedTools === undefined ? {} : { approvedTools: program.approvedTools }),
+      dependsOn: program.dependsOn ?? [],
+      ...limitsOf(program),
+    }));
+}
+
+/** An MCP server is wrapped by this program, which is a plugin then. */
+function programOf(
+  id: string,
+  program: PluginProgram,
+): Pick<PluginSettings, "module" | "binary" | "args"> {
+  if ("command" in program) return { binary: program.command, args: program.args ?? [] };
+  if ("module" in program) {
+    const { module, args = [], process: place = "shared", permissions } = program;
+    const binary = process.execPath;
+    const isOwn = place === "own" && !isLimited(permissions);
+    return isOwn ? { binary, args: [module, ...args] } : { module, binary, args };
+  }
+  const [binary, ...own] = selfCommand();
+  return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
+}
+
+/** Only what is configured: settings are compared to tell which plugins have changed. */
+function limitsOf(program: PluginProgram): Pick<PluginSettings, "limits"> {
+  const { callTimeout: call, calls, queue } = program;
+  const given = Object.entries({ call, calls, queue }).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? {} : { limits: Object.fromEntries(given) };
+}

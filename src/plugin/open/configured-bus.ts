@@ -1,0 +1,90 @@
+import type { Log } from "../../base/log.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import {
+  type BusPlan,
+  busPlan,
+  hasBus,
+  hasPlugins,
+  noteUnasked,
+  openBus,
+  type OpenedBus,
+  reconfigure,
+} from "./bus.ts";
+import type { Config } from "../../config/config.ts";
+import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
+
+export interface ConfiguredBusOptions {
+  readonly config: Pick<Config, "bus" | "data">;
+  readonly log: Log;
+  readonly offer: Offer;
+  /** Listens there instead of where the configuration says: a private bus, for its own plugins. */
+  readonly listen?: string;
+  /** Without it, the plugins stay as they were at the start. */
+  readonly reloading?: Reloading | undefined;
+}
+
+/**
+ * The bus that the configuration names, run in the same process as the rest of the gateway. The
+ * tools of its plugins are in the offer; its plugins follow changes of the configuration.
+ */
+export class ConfiguredBus implements AsyncDisposable {
+  readonly #options: ConfiguredBusOptions;
+  readonly #stop: () => void;
+  #config: Pick<Config, "bus" | "data">;
+  #opening: Promise<OpenedBus> | undefined;
+  #plan: BusPlan | undefined;
+  #isOver = false;
+
+  constructor(options: ConfiguredBusOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#stop = followConfig(options.reloading, options.log, (config) => this.#apply(config));
+  }
+
+  /** Whether the current configuration names a bus, or plugins for a private one. */
+  get isWanted(): boolean {
+    return this.#options.listen === undefined ? hasBus(this.#config) : hasPlugins(this.#config);
+  }
+
+  /** Opens it, if that has not been done. */
+  open(): Promise<OpenedBus> {
+    this.#opening ??= this.#open();
+    this.#opening.catch(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  /** The bus, if it was opened. */
+  async opened(): Promise<OpenedBus | undefined> {
+    return await this.#opening?.catch(() => undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    this.#stop();
+    await (await this.#opening?.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
+
+  async #open(): Promise<OpenedBus> {
+    const { log, offer } = this.#options;
+    this.#plan = this.#planned();
+    noteUnasked(this.#plan, log);
+    return openBus(this.#plan, { offer, log, data: this.#config.data });
+  }
+
+  async #apply({ bus }: LiveConfig): Promise<void> {
+    if (this.#isOver) return;
+    this.#config = { ...this.#config, bus };
+    if (this.#opening === undefined) {
+      if (this.isWanted) await this.open();
+      return;
+    }
+    const { orchestrator } = await this.#opening;
+    await reconfigure(orchestrator, this.#planned(), this.#plan, this.#options.log);
+  }
+
+  #planned(): BusPlan {
+    const { listen } = this.#options;
+    const plan = busPlan(this.#config);
+    return listen === undefined ? plan : { ...plan, listen };
+  }
+}

@@ -1,0 +1,151 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { VERSION } from "../../base/version.ts";
+import { BusContext } from "../bus-context.ts";
+import type { CallContext, PluginContext } from "../sdk/context.ts";
+import type { Health, PromptMessage } from "../sdk/definition.ts";
+import {
+  manifestOf,
+  type PluginParts,
+  type PromptPart,
+  type ToolPart,
+} from "../sdk/parts.ts";
+import { Stopper } from "../../base/stop.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import { Announcement } from "../../tool/offer/registry.ts";
+import type { Prompt } from "../../tool/prompt.ts";
+import type { Arguments } from "../../tool/tool.ts";
+import { Upstreams } from "../../upstream/upstreams.ts";
+
+/** An MCP server that is started, as a plugin. */
+export interface McpPluginOptions {
+  readonly id: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** What the server's environment has besides the usual variables. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+}
+
+/** The name of the server among upstreams, of which it is the only one. */
+const SERVER = "server";
+
+/**
+ * Starts an MCP server and makes a plugin of it: its tools and prompts under their own names. The
+ * server is started again when it dies; it ends with the plugin. Throws why it cannot be used.
+ */
+export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts> {
+  const { id, command, args, log } = options;
+  await using opening = new AsyncDisposableStack();
+  const offer = new Offer();
+  const upstreams = opening.use(new Upstreams({ offer, log }));
+  const env = Object.fromEntries(
+    Object.entries(options.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+  await upstreams.configure({ [SERVER]: { command, args, env } });
+  await upstreams.started();
+  const status = () => upstreams.status().find(({ name }) => name === SERVER);
+  const first = status();
+  if (first?.state !== "up") {
+    const why = first?.lastError ?? `it is ${first?.state}`;
+    throw new TrunklineError("unavailable", `Cannot use '${command}' as an MCP server: ${why}`);
+  }
+  await upstreams.known();
+  const parts = new ServerParts(offer, log);
+  opening.defer(parts.follow());
+  const open = opening.move();
+  return {
+    get manifest() {
+      return {
+        ...manifestOf({ id, version: VERSION, description: `The MCP server '${command}'` }),
+        provides_tools: [...parts.tools.keys()],
+        provides_prompts: [...parts.prompts.keys()],
+      };
+    },
+    ...{ tools: parts.tools, prompts: parts.prompts },
+    onChange: (listener) => parts.changes.on(listener),
+    events: new Map(),
+    storage: new Map(),
+    health: (): Health => {
+      const { state = "gone", lastError = "" } = status() ?? {};
+      return { status: state === "up" ? "healthy" : "degraded", message: lastError };
+    },
+    shutdown: () => open.disposeAsync(),
+  };
+}
+
+/** The tools and prompts of the server as parts of a plugin: those that it has now. */
+class ServerParts {
+  readonly tools = new Map<string, ToolPart>();
+  readonly prompts = new Map<string, PromptPart>();
+  readonly changes = new Announcement();
+  readonly #offer: Offer;
+  readonly #log: Log;
+
+  constructor(offer: Offer, log: Log) {
+    this.#offer = offer;
+    this.#log = log;
+    this.#read();
+  }
+
+  /** Returns how to stop it. */
+  follow(): () => void {
+    const changed = (): void => {
+      this.#read();
+      this.changes.make();
+    };
+    const ends = [this.#offer.tools.onChange(changed), this.#offer.prompts.onChange(changed)];
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  #read(): void {
+    const { tools, prompts } = this.#offer;
+    this.tools.clear();
+    for (const { definition } of tools.list()) {
+      const { name } = definition;
+      const call = (given: Arguments, context: CallContext) =>
+        tools.call(name, given, contextOf(name, context, this.#log));
+      this.tools.set(name, { definition, call, stream: undefined });
+    }
+    this.prompts.clear();
+    for (const prompt of prompts.list()) {
+      const { definition } = prompt;
+      this.prompts.set(definition.name, { definition, get: promptGetter(prompt, this.#log) });
+    }
+  }
+}
+
+/** The context of a call from the bus; the server cannot ask whoever is behind it. */
+function contextOf(name: string, context: PluginContext, log: Log): BusContext {
+  const { caller = "bus", sessionId, project } = context as Partial<CallContext>;
+  const stopper = new Stopper();
+  const { signal } = context;
+  const stop = (): void => stopper.stop(signal.reason as Error);
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  const call = {
+    name,
+    ...(sessionId === undefined ? {} : { session: sessionId }),
+    ...(project === undefined ? {} : { project }),
+  };
+  return new BusContext(call, { name: caller, stop: stopper, log });
+}
+
+function promptGetter(prompt: Prompt, log: Log): PromptPart["get"] {
+  return async (args, context) => {
+    const { name } = prompt.definition;
+    const { messages } = await prompt.get(args, contextOf(name, context, log));
+    return messages.map(messageOf);
+  };
+}
+
+/** The bus has only texts in prompts; anything else is shown as the JSON that it is. */
+function messageOf(message: unknown): PromptMessage {
+  const { role, content } = message as { role?: unknown; content?: { text?: unknown } };
+  const text = typeof content?.text === "string" ? content.text : JSON.stringify(content);
+  return { role: role === "assistant" ? "assistant" : "user", text };
+}

@@ -1,0 +1,139 @@
+import { isIP } from "node:net";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { GitHub } from "../../forge/github.ts";
+import { GitHubReviews } from "../../forge/github-reviews.ts";
+import { GitLab } from "../../forge/gitlab.ts";
+import { GitLabReviews } from "../../forge/gitlab-reviews.ts";
+import { ForgeHttp } from "../../forge/forge-http.ts";
+import { inert } from "../../forge/inert-text.ts";
+import { apiOf, graphqlOf } from "../../forge/place.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import { hostFit } from "../../identity/host.ts";
+import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";
+import { readGitLabDiscussions } from "../transfer/gitlab-review.ts";
+import { type RemoteReference, referenceText } from "../transfer/remote-reference.ts";
+import type { RemoteReview } from "../transfer/remote-thread.ts";
+import type { House } from "../../config/house.ts";
+import { currentIdentities } from "../../identity/open/open-identities.ts";
+import { identifyFor } from "../../run/open/identify.ts";
+
+export interface ReviewOnForgeOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The identity whose token to use; by default the one that fits the repository. */
+  readonly identity?: string | undefined;
+  /** Whether it may be read without a token. */
+  readonly isReading: boolean;
+  /** Told what a person should know. */
+  readonly note: (text: string) => void;
+}
+
+/** The threads of a pull or merge request, with the token of an identity. */
+export async function reviewOnForge(
+  house: House,
+  reference: RemoteReference,
+  options: ReviewOnForgeOptions,
+): Promise<RemoteReview> {
+  const token = await tokenFor(house, reference, options);
+  const name = referenceText(reference);
+  if (reference.scheme === "http" && !isLoopback(reference.host)) {
+    const why = "it would send the token unencrypted. Use https";
+    throw new TrunklineError("untrusted", `Cannot ask http://${reference.host}: ${why}.`);
+  }
+  if (token === undefined) {
+    if (!options.isReading) throw noToken(reference);
+    options.note(`${noToken(reference).message} It is read without one.`);
+  }
+  return reference.kind === "github"
+    ? onGitHub(name, reference, token, options.note)
+    : onGitLab(name, reference, token);
+}
+
+/** A token goes to the host of its identity, and nowhere else. */
+async function tokenFor(
+  house: House,
+  { scheme, host, owner, repository }: RemoteReference,
+  { env, identity: named }: ReviewOnForgeOptions,
+): Promise<string | undefined> {
+  const url = `${scheme}://${host}/${owner}/${repository}`;
+  if (named === undefined) return (await identifyFor(house, env)(url)).credentials.token;
+  await using commands = await currentIdentities(house, house.config.data, env);
+  const identity = commands.identities.find(named);
+  if (hostFit(identity.host, parseRemoteUrl(url)) !== "exact") {
+    const why = `its token is for ${identity.host ?? "no host"}, and not for ${host}`;
+    throw new TrunklineError("untrusted", `Cannot use identity '${identity.name}': ${why}.`);
+  }
+  const found = await commands.tokens.find(identity);
+  if (found !== undefined) return found.token;
+  const next = `Set one with \`trunkline identity token set ${identity.name}\``;
+  throw new TrunklineError("untrusted", `Identity '${identity.name}' has no token. ${next}.`);
+}
+
+function noToken({ host }: RemoteReference): TrunklineError {
+  const next = "Add one with `trunkline identity add`, and set its token";
+  return new TrunklineError("untrusted", `No identity has a token for ${host}. ${next}.`);
+}
+
+function onGitHub(
+  name: string,
+  reference: RemoteReference,
+  token: string | undefined,
+  note: (text: string) => void,
+): RemoteReview {
+  const headers = token === undefined ? {} : GitHub.headersFor(token);
+  const rest = httpAt(apiOf("github", reference), headers);
+  const forge = new GitHubReviews(rest, httpAt(graphqlOf(reference), headers), reference);
+  return {
+    name,
+    threads: async () => {
+      const comments = await forge.comments();
+      // The comments are worth having even where the rest is not to be had.
+      const nodes =
+        token === undefined
+          ? []
+          : await forge.threads().catch((error: unknown) => {
+              if (!(error instanceof TrunklineError)) throw error;
+              note(`Which threads are resolved is not known. ${error.message}`);
+              return [];
+            });
+      return readGitHubComments(comments, new Map(gitHubStates(nodes)));
+    },
+    reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
+    resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
+  };
+}
+
+function onGitLab(
+  name: string,
+  reference: RemoteReference,
+  token: string | undefined,
+): RemoteReview {
+  const headers = token === undefined ? {} : GitLab.headersFor(token);
+  const forge = new GitLabReviews(httpAt(apiOf("gitlab", reference), headers), reference);
+  return {
+    name,
+    threads: async () => readGitLabDiscussions(await forge.discussions()),
+    reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
+    resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
+  };
+}
+
+function httpAt(api: string, headers: Readonly<Record<string, string>>): ForgeHttp {
+  return new ForgeHttp({ api, headers, addresses: () => addressesOf(new URL(api).hostname) });
+}
+
+/** A person named this host, so it may be a private one. */
+async function addressesOf(hostname: string): Promise<string[]> {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0) return [host];
+  const { lookup } = await import("node:dns/promises");
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+function isLoopback(host: string): boolean {
+  const { hostname } = new URL(`http://${host}`);
+  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+}
+
+/** Text of an agent, which may have read what strangers wrote: it mentions nobody, and commands nothing. */
+export const inertText: (text: string) => string = inert;

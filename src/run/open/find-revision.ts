@@ -1,0 +1,53 @@
+import { join } from "node:path";
+
+import { Git } from "../../git/git.ts";
+import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
+import { writeAskpass } from "../../git/server/credentials.ts";
+import { ServerGit } from "../../git/server/server-git.ts";
+import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";
+import { openData } from "../../config/data-folder.ts";
+import type { House } from "../../config/house.ts";
+import { identifyFor } from "./identify.ts";
+
+const PROTOCOLS = ["https", "ssh", "file"];
+const TIMEOUT = 60_000;
+
+/**
+ * Finds the commit of a branch, tag or hash in a repository. It uses the identity that matches the
+ * repository, or else the person's own git configuration.
+ */
+export async function findRevision(
+  house: House,
+  repository: string,
+  wanted: string | undefined,
+  cwd: string,
+): Promise<RemoteRevision> {
+  return await resolveRemoteRevision(repository, wanted, cwd, async (url, refs) => {
+    const listing = (address: string): string[] => [
+      "ls-remote",
+      "--symref",
+      "--",
+      address,
+      ...refs,
+    ];
+    const { credentials } = await identifyFor(house)(url);
+    if (credentials.scope === "") {
+      const git = new Git(cwd);
+      return await git.text(listing(url), {
+        mode: "write",
+        protocols: PROTOCOLS,
+        timeout: TIMEOUT,
+      });
+    }
+    const { normal } = checkRemoteUrl(url, house.config.remote);
+    openData(house.config.data);
+    const gitDir = join(house.config.data, "run");
+    const git = new ServerGit({
+      gitDir,
+      askpass: await writeAskpass(gitDir),
+      resolve: (host) => pinAddresses({ host }, house.config.remote),
+    });
+    const remote = { url: normal, credentials };
+    return await git.text(listing(normal), { remote, timeout: TIMEOUT });
+  });
+}

@@ -1,0 +1,101 @@
+import type { Credentials } from "../../git/server/credentials.ts";
+import { gitSettings } from "../../identity/git-settings.ts";
+import { authorOf, type Identity } from "../../identity/identity.ts";
+import { hostText } from "../../base/address.ts";
+import { hostFit } from "../../identity/host.ts";
+import { webHost } from "../../forge/place.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import { matchIdentity } from "../../identity/detect/match.ts";
+import type { Author } from "../deliver.ts";
+import type { House } from "../../config/house.ts";
+import { currentIdentities } from "../../identity/open/open-identities.ts";
+
+/** The author of commits if no identity matches the repository. */
+const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
+
+export interface Identified {
+  readonly credentials: Credentials;
+  readonly author: Author;
+  /** Undefined if none matches. */
+  readonly identity?: Identity;
+}
+
+type Identify = (url: string) => Promise<Identified>;
+
+/**
+ * Milliseconds for which an answer is cached, for sessions that begin together. Decrypting a token can
+ * take a tenth of a second of processor time.
+ */
+const HOLDS = 10_000;
+
+/** Finds the identity for an address: its credentials, and the author of its commits. */
+export function identifyFor(house: House, env: NodeJS.ProcessEnv = process.env): Identify {
+  const identify = identifyAnew(house, env);
+  const known = new Map<string, ReturnType<Identify>>();
+  return (url) => {
+    const before = known.get(url);
+    if (before !== undefined) return before;
+    const found = identify(url);
+    known.set(url, found);
+    const forget = (): void => {
+      known.delete(url);
+    };
+    found.then(() => setTimeout(forget, HOLDS).unref(), forget);
+    return found;
+  };
+}
+
+function identifyAnew(house: House, env: NodeJS.ProcessEnv): Identify {
+  return async (url) => {
+    await using commands = await currentIdentities(house, house.config.data, env);
+    const identity = bestFor(commands.identities.list, url);
+    if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
+    const found = await commands.tokens.find(identity);
+    const token = isTokenHost(identity, url) ? found?.token : undefined;
+    const settings = gitSettings(identity);
+    const [ssh] = settings.find(({ key }) => key === "core.sshCommand")?.values ?? [];
+    return {
+      credentials: {
+        scope: identity.name,
+        user: identity.user,
+        token,
+        ...(token === undefined ? { noToken: noTokenFor(identity, url, found) } : {}),
+        ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
+      },
+      author: authorOf(identity),
+      identity,
+    };
+  };
+}
+
+/** Says which identity was used, why it has no token for that server, and what to do. */
+function noTokenFor({ name, host: own = "" }: Identity, text: string, found?: object): string {
+  if (found === undefined) {
+    const next = `Set one with \`trunkline identity token set ${name}\``;
+    return `Identity '${name}', which is used for this repository, has no token. ${next}.`;
+  }
+  const { transport, host, port } = parseRemoteUrl(text);
+  // The port of ssh is not that of the web server, which tokens are for.
+  const asked = hostText({ host, port: transport === "ssh" ? undefined : port });
+  const why = `A rule uses identity '${name}' for ${asked}, but its token is for ${own}`;
+  const same = `If it is also meant for ${asked}: \`trunkline identity edit ${name} --host ${asked}\``;
+  const other = `Otherwise add an identity with that host, and change the rule of '${name}'`;
+  return `${why} and is not sent elsewhere. ${same}. ${other}.`;
+}
+
+/** A rule may apply an identity to other hosts too, but its token is for one. */
+function isTokenHost({ host, sshHost }: Identity, text: string): boolean {
+  const url = parseRemoteUrl(text);
+  if (url.transport !== "ssh" || url.host === undefined) return hostFit(host, url) === "exact";
+  return url.host === sshHost || hostFit(host, { ...url, host: webHost(url.host) }) === "exact";
+}
+
+function bestFor(identities: readonly Identity[], url: string): Identity | undefined {
+  const address = { raw: url, effective: url };
+  const fitting = identities.flatMap((identity) => {
+    const found = matchIdentity(identity, { folders: [], remote: "origin", address });
+    // Low confidence is only a guess by the host name, so no token is sent there.
+    return found === undefined || found.confidence === "low" ? [] : [{ identity, found }];
+  });
+  return fitting.toSorted((one, other) => other.found.weight - one.found.weight)[0]?.identity;
+}

@@ -1,0 +1,316 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
+
+import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { isInside, realPath } from "../../base/file/path.ts";
+import type { ChildOptions, Confine } from "../../base/process/child-process.ts";
+import { Lazy } from "../../base/lazy.ts";
+import { isOtherMachine } from "../../base/private-address.ts";
+import { homeOf } from "../../base/process/environment.ts";
+import { ShadowGit } from "../../git/shadow/shadow-git.ts";
+import { CommandSandbox as Sandbox } from "../command-sandbox.ts";
+import { EgressProxy } from "../egress-proxy.ts";
+import { topFolder } from "../../git/git-folder.ts";
+import type { FileView, Mount } from "../file-view.ts";
+import { toolchainsIn } from "../home-files.ts";
+import { listedVariables } from "../listed-variables.ts";
+import { namedFiles, type SandboxUser } from "../system-files.ts";
+import { systemProgram } from "../system-program.ts";
+import { folderOf, readRecord } from "../../worktree/record.ts";
+import { ownPaths } from "../../config/locations.ts";
+import type { House } from "../../config/house.ts";
+import { personalGitConfig } from "./personal-git-config.ts";
+import { ProjectHomes } from "./project-home.ts";
+
+const SETTING = "`agent.egress.allowHosts`";
+
+/** A running command. */
+interface Visit {
+  readonly ask: AskHost;
+  readonly answers: Map<string, Promise<boolean>>;
+  readonly refused: Map<string, string>;
+}
+
+/** The open sandbox of a session, and its proxy. */
+interface Opened extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  readonly isShown: (path: string) => boolean;
+  readonly git: ShadowGit;
+}
+
+/** Turns off telemetry and update checks: a person would be asked about each connection. */
+const UNASKED = {
+  npm_config_update_notifier: "false",
+  NO_UPDATE_NOTIFIER: "1",
+  PIP_DISABLE_PIP_VERSION_CHECK: "1",
+  CHECKPOINT_DISABLE: "1",
+  DO_NOT_TRACK: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  DOTNET_CLI_TELEMETRY_OPTOUT: "1",
+};
+
+/** Whether this process has already warned that commands run without a sandbox. */
+let isSaid = false;
+
+/** The sandbox that the commands of one session share, opened for the first command. */
+export class LocalSandbox implements CommandSandbox {
+  readonly #house: House;
+  readonly #folders: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #programs: typeof sandboxPrograms;
+  readonly #visits = new Set<Visit>();
+  readonly #opened = new Lazy(() => this.#open());
+
+  /** `programs` finds those that make a sandbox. */
+  constructor(
+    house: House,
+    folders: readonly string[],
+    env: NodeJS.ProcessEnv = process.env,
+    programs = sandboxPrograms,
+  ) {
+    this.#house = house;
+    this.#programs = programs;
+    this.#folders = folders.map((folder) => resolve(folder));
+    this.#env = env;
+  }
+
+  get mayBeLeft(): boolean {
+    return this.#house.config.agent.sandbox !== "on";
+  }
+
+  async isThere(): Promise<boolean> {
+    // It may be on the machine of the editor, in whose terminal commands run then. That is not
+    // remembered: a command of another session may have removed it, and make it again.
+    const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
+    if (isElsewhere && this.mayBeLeft && (await this.#opened.opened()) === undefined) return false;
+    return (await this.#opened.get()) !== undefined;
+  }
+
+  async enter(ask: AskHost): Promise<Confinement> {
+    const opened = await this.#opened.get();
+    if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
+    const { sandbox, isShown } = opened;
+    const git = await opened.git.enter();
+    const visit: Visit = { ask, answers: new Map(), refused: new Map() };
+    this.#visits.add(visit);
+    const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
+    const notes: string[] = [];
+    const end = new Lazy(async () => {
+      this.#visits.delete(visit);
+      notes.push(...(await git.end()));
+    });
+    const { limits } = git;
+    const { refused } = visit;
+    return { refused, isShown, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
+  }
+
+  #wrap(sandbox: Sandbox, program: ChildOptions, mounts: readonly Mount[]): ChildOptions {
+    const { command, args = [], env, cwd = "/", ...rest } = program;
+    const { variables } = this.#house.config.agent;
+    const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
+    const wrapped = sandbox.wrap({ command, args, env: shown, cwd: realPath(cwd) }, mounts);
+    return { ...rest, ...wrapped };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#opened.opened())?.[Symbol.asyncDispose]();
+  }
+
+  /** Undefined where this machine can have no sandbox, and never had one. */
+  async #open(): Promise<Opened | undefined> {
+    const { config, log } = this.#house;
+    const { sandbox: wanted } = config.agent;
+    const works = workedFile(config.data);
+    try {
+      const opened = await this.#start();
+      writeFileSync(works, "", { mode: 0o600 });
+      return opened;
+    } catch (error) {
+      if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
+      // What is in the way may be in the project. Only the machine is a reason to go without.
+      const why = await problemOfMachine(this.#programs);
+      if (why === undefined) throw unsafe(error as Error, wanted);
+      if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
+      isSaid = true;
+      return undefined;
+    }
+  }
+
+  async #start(): Promise<Opened> {
+    const { bwrap, nsenter } = this.#programs();
+    const { data } = this.#house.config;
+    const homes = new ProjectHomes(data);
+    const user = userOf(this.#env);
+    const folders = this.#folders.map((folder) => homes.real(folder));
+    const problem = problemWith(folders, user.home, realPath(data));
+    if (problem !== undefined) throw new TrunklineError("unavailable", problem);
+    const files = this.#view(homes, folders, user.home);
+    homes.note(files.write);
+    const home = homes.of(await projectOf(folders[0] ?? "/", data));
+    const etc = await personalGitConfig(folders[0] ?? "/", this.#env);
+    await using opening = new AsyncDisposableStack();
+    const egress = opening.use(this.#egress());
+    const folder = join(data, "sandbox");
+    const options = { data: folder, bwrap, nsenter, files, user, home, etc, egress };
+    const sandbox = opening.use(await Sandbox.open(options));
+    const git = await ShadowGit.open({
+      data: join(data, "git"),
+      folders,
+      confine: (program, mounts) => this.#wrap(sandbox, program, mounts),
+    });
+    const open = opening.move();
+    const isShown = (path: string): boolean => sandbox.shows(path);
+    return { sandbox, git, isShown, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  }
+
+  #egress(): EgressProxy {
+    return new EgressProxy({
+      allowHosts: this.#house.config.agent.egress.allowHosts,
+      forbids: (address) => !isOtherMachine(address),
+      setting: SETTING,
+      permit: (host) => this.#permit(host),
+      refused: (host, why) => {
+        for (const { refused } of this.#visits) refused.set(host, why);
+      },
+    });
+  }
+
+  /** Asks in the newest command, because it is not known which of several commands connects. */
+  async #permit(host: string): Promise<boolean> {
+    const visit = [...this.#visits].at(-1);
+    if (visit === undefined) return false;
+    const known = visit.answers.get(host) ?? visit.ask(host);
+    visit.answers.set(host, known);
+    try {
+      return await known;
+    } catch {
+      // Nobody could be asked. The next connection asks again.
+      visit.answers.delete(host);
+      return false;
+    }
+  }
+
+  #view(
+    homes: ProjectHomes,
+    folders: readonly string[],
+    home: string,
+  ): Pick<FileView, "read" | "write" | "also" | "hide"> {
+    const { config, reloading } = this.#house;
+    const { files } = config.agent;
+    // The files too: they may be in a folder of the session.
+    const own = ownPaths(config.data, reloading?.files, this.#env);
+    const isOwn = (path: string): boolean => own.some((it) => isInside(path, realPath(it)));
+    const seen = (at: string, isWritable: boolean): Mount => {
+      return { at: homes.inRoot(at), from: homes.real(at), isWritable };
+    };
+    const tools = toolchainsIn(home).filter((path) => homes.follow(path) !== undefined);
+    const named = namedFiles(this.#env, home, (path) => homes.follow(path));
+    const read = [
+      ...[...files.show, ...tools, ...tops(folders, home)].map((path) => seen(path, false)),
+      ...named.map(({ at }) => seen(at, false)),
+    ].filter(({ from }) => !isOwn(from));
+    const write = [...this.#folders, ...files.write].map((path) => seen(path, true));
+    const hide = [...files.hide, ...own].flatMap((path) => [path, realPath(path)]);
+    return {
+      read: read.map(({ from }) => from),
+      write: write.map(({ from }) => from),
+      also: [...read, ...write].filter(({ at, from }) => at !== from),
+      hide: [...new Set(hide)],
+    };
+  }
+}
+
+/** The programs that a sandbox for commands needs. Throws "unavailable" if one is missing. */
+export function sandboxPrograms(): { readonly bwrap: string; readonly nsenter: string } {
+  if (process.platform !== "linux") {
+    throw new TrunklineError("unavailable", `sandboxes need Linux; this is ${process.platform}`);
+  }
+  const [bwrap, nsenter] = [systemProgram("bwrap"), systemProgram("nsenter")];
+  if (bwrap === undefined) throw missing("bwrap", "bubblewrap");
+  if (nsenter === undefined) throw missing("nsenter", "util-linux");
+  return { bwrap, nsenter };
+}
+
+function missing(program: string, pack: string): TrunklineError {
+  const says = `${program} is not installed: install the package ${pack}`;
+  return new TrunklineError("unavailable", says);
+}
+
+/** The file that says that a sandbox has worked here. */
+export function workedFile(data: string): string {
+  return join(data, "sandbox", "works");
+}
+
+/** Why this machine can have no sandbox for commands. Throws if that cannot be told now. */
+export async function problemOfMachine(programs = sandboxPrograms): Promise<string | undefined> {
+  const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
+  const removeData = (): void => rmSync(data, { recursive: true, force: true });
+  // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
+  process.once("exit", removeData);
+  try {
+    using egress = new EgressProxy({ allowHosts: [], setting: "" });
+    const files = { read: [], write: [], also: [], hide: [] };
+    const user = { ...userOf({ HOME: "/home/nobody" }), name: "nobody" };
+    const home = join(realPath(data), "home");
+    mkdirSync(home);
+    await using _ = await Sandbox.open({ ...programs(), data, egress, files, user, home });
+    return undefined;
+  } catch (error) {
+    if (error instanceof TrunklineError && error.code === "unavailable") return error.message;
+    throw error;
+  } finally {
+    process.off("exit", removeData);
+    removeData();
+  }
+}
+
+/** A sandbox that has worked, or that the project is in the way of, is not done without. */
+function unsafe(error: Error, wanted: "auto" | "on" | "off"): TrunklineError {
+  const next =
+    wanted === "on"
+      ? "Run `trunkline doctor` to see how to fix it"
+      : "Run `trunkline doctor`, or set `agent.sandbox` to `off` to run commands with all your rights";
+  const says = `There is no sandbox for commands: ${error.message.replace(/\.$/, "")}. ${next}.`;
+  return new TrunklineError("unavailable", says, { cause: error });
+}
+
+function userOf(env: NodeJS.ProcessEnv): SandboxUser {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  return { name: env.USER || (uid === 0 ? "root" : "user"), uid, gid, home: realPath(homeOf(env)) };
+}
+
+/** The tops of the work trees that folders are in: what they need may be beside them. */
+function tops(folders: readonly string[], home: string): string[] {
+  return folders.flatMap((folder) => {
+    const top = topFolder(folder);
+    return top === undefined || isInside(home, top) ? [] : [top];
+  });
+}
+
+/** The folder that a home is for: the repository, in a work tree that was made for a session. */
+async function projectOf(folder: string, data: string): Promise<string> {
+  const [, session] = relative(realPath(join(data, "worktrees")), folder).split(/^([^/.]+)/);
+  const record = session === undefined ? undefined : await readRecord(folderOf(data, session));
+  return record === undefined ? folder : realPath(record.repository);
+}
+
+function problemWith(folders: readonly string[], home: string, data: string): string | undefined {
+  for (const folder of folders) {
+    if (isInside(home, folder)) {
+      const what = folder === home ? "is your home folder" : "contains your home folder";
+      return `the session works in '${folder}', which ${what}. Open a folder of a project`;
+    }
+    if (isInside(folder, data) && !isInside(folder, join(data, "worktrees"))) {
+      return `the session works in '${folder}', which belongs to Trunkline itself`;
+    }
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) return `the folder '${folder}' is not on this machine`;
+    // Root in a sandbox cannot access files of other users.
+    if (process.getuid?.() === 0 && found.uid !== 0) {
+      return `Trunkline runs as root, and '${folder}' belongs to another user`;
+    }
+  }
+  return undefined;
+}

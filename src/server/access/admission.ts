@@ -1,0 +1,153 @@
+import type { IncomingMessage } from "node:http";
+
+import { background } from "../../base/background.ts";
+import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { Devices } from "../../store/access/devices.ts";
+import { LoginCodes } from "../../store/access/login-codes.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
+import type { House } from "../../config/house.ts";
+import { Access, type Admitted, type Refused } from "./access.ts";
+import { challenge } from "./bearer.ts";
+import { BrowserLogins } from "./browser-logins.ts";
+import { TokenWatch, type Open } from "./token-watch.ts";
+import type { OwnAddress } from "./refuse-foreign.ts";
+import type { Serving } from "./serving.ts";
+import { Verifications } from "./verifications.ts";
+
+export interface AdmissionOptions {
+  readonly serving: Serving;
+  /** The server as it is reached; known once it listens. */
+  readonly own: () => OwnAddress;
+  /** The token of the principal with that id is no longer valid: what it started must end. */
+  readonly ended: (principal: string) => void;
+}
+
+/** What a request needs to be admitted. */
+export interface Entry {
+  /** Any of these is enough. */
+  readonly scopes?: readonly [Scope, ...Scope[]];
+  /** What needs them, as the subject of an error message. */
+  readonly what?: string;
+  /** A token may come without a scheme. */
+  readonly takesRaw?: boolean;
+}
+
+/**
+ * Authenticates and authorizes requests, and ends what they opened once their token is not valid.
+ */
+export class Admission implements AsyncDisposable {
+  /** RFC 9728: who gives out tokens for this server. */
+  readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
+  readonly logins: BrowserLogins;
+  readonly codes: LoginCodes;
+  /** The file that has the owner's token. */
+  readonly tokenFile: string;
+  readonly #owner: OwnerToken;
+  readonly #devices: Devices;
+  readonly #tokens: AccessTokens;
+  readonly #access: Access;
+  readonly #watch = new TokenWatch();
+  readonly #ended: (principal: string) => void;
+
+  constructor(house: House, { serving, own, ended }: AdmissionOptions) {
+    const { data } = house.config;
+    const { oauth, publicOrigin, proxied } = serving;
+    this.#owner = new OwnerToken(data);
+    this.tokenFile = this.#owner.path;
+    this.#tokens = new AccessTokens(data, { report: house.report });
+    this.codes = new LoginCodes(data);
+    this.#devices = new Devices(data, { report: house.report });
+    const devices = this.#devices;
+    this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin, proxied });
+    this.#ended = ended;
+    const load = async () => {
+      const { JwtVerifier } = await import("./jwt-verifier.ts");
+      return new JwtVerifier(oauth as NonNullable<typeof oauth>);
+    };
+    this.#access = new Access({
+      serving,
+      owner: this.#owner,
+      tokens: this.#tokens,
+      logins: this.logins,
+      log: house.log,
+      verifications: oauth === undefined ? undefined : new Verifications({ load }),
+    });
+    this.resourceMetadata = metadataOf(serving);
+  }
+
+  /** Makes the owner's token where there is none. Says so where it had to replace one. */
+  async prepare(): Promise<string | undefined> {
+    if ((await this.#owner.ensure()) !== "replaced") return undefined;
+    return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
+  }
+
+  /** Authenticates a request. `open` is the response or socket that ends with its token. */
+  admit(
+    request: IncomingMessage,
+    open: Open,
+    entry: Entry = {},
+  ): Admitted | Refused | Promise<Admitted | Refused> {
+    const found = this.#access.admit(request, entry.takesRaw);
+    if (found instanceof Promise) return found.then((late) => this.#keep(late, open, entry));
+    return this.#keep(found, open, entry);
+  }
+
+  /** The same with callbacks, which are called synchronously where the answer is known. */
+  ask(
+    request: IncomingMessage,
+    open: Open,
+    then: { admitted: (principal: Principal) => void; refused: (refused: Refused) => void },
+    entry: Entry = {},
+  ): void {
+    const go = (found: Admitted | Refused): void => {
+      if ("principal" in found) then.admitted(found.principal);
+      else then.refused(found);
+    };
+    const found = this.admit(request, open, entry);
+    if (found instanceof Promise) background(found.then(go), "Admitting a request");
+    else go(found);
+  }
+
+  /** The response or socket is closed. */
+  forget(open: Open): void {
+    this.#watch.remove(open);
+  }
+
+  /** Writes when tokens and devices were last used. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watch[Symbol.dispose]();
+    await this.#tokens[Symbol.asyncDispose]();
+    await this.#devices[Symbol.asyncDispose]();
+  }
+
+  #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {
+    if (!("principal" in found)) return found;
+    const { principal, proof, standing } = found;
+    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
+      const [first] = scopes;
+      return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
+    }
+    if (proof !== undefined) this.#watch.add(open, proof);
+    if (standing !== undefined) this.#watch.stand(standing, () => this.#ended(principal.id));
+    return found;
+  }
+}
+
+/** RFC 6750, section 3.1. */
+function insufficient(message: string, scope: Scope): Refused {
+  const header = challenge({ error: "insufficient_scope", scopes: [scope] });
+  return { status: 403, message, headers: { "www-authenticate": header } };
+}
+
+function metadataOf({ oauth }: Serving): Readonly<Record<string, unknown>> | undefined {
+  if (oauth === undefined) return undefined;
+  const { resource, authorizationServers, scopes } = oauth;
+  return {
+    resource,
+    authorization_servers: authorizationServers,
+    ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+    resource_name: "Trunkline",
+  };
+}

@@ -1,0 +1,153 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import type { Principal } from "../../../base/principal.ts";
+import type { AnswerEvent, SessionEvent } from "../../../session/event.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import { BUILT_IN } from "../../../config/config.ts";
+import type { AnswerBody, PromptBody } from "../session-api.ts";
+import type { SessionClients } from "./session-clients.ts";
+import type { SessionRows } from "./session-rows.ts";
+
+export interface SessionActionsOptions {
+  readonly rows: SessionRows;
+  readonly clients: SessionClients;
+  /** A prompt that was accepted has failed. */
+  readonly failed: (session: string, error: unknown) => void;
+}
+
+/** Milliseconds for which an answer or a prompt may take to be in the log. */
+const PATIENCE = 10_000;
+const LOOK_AGAIN = 20;
+
+/** What a person does in a session from the dashboard. */
+export class SessionActions {
+  readonly #options: SessionActionsOptions;
+
+  constructor(options: SessionActionsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the prompt is in the log or waits for its turn; throws why it is refused. */
+  async prompt(principal: Principal, session: ReadSession, body: PromptBody): Promise<void> {
+    const { clients, rows, failed } = this.#options;
+    const client = await clients.at(principal, session);
+    const before = await rows.need(principal, session.id);
+    const ended = client.prompt(body);
+    let isAccepted = false;
+    ended.catch((error: unknown) => {
+      if (isAccepted) failed(session.id, error);
+    });
+    try {
+      const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
+      if (isRunning) return;
+      const signal = AbortSignal.timeout(PATIENCE);
+      await Promise.race([ended, this.#logged(session.id, before.last, "prompt", signal)]);
+    } finally {
+      isAccepted = true;
+    }
+  }
+
+  async cancel(principal: Principal, session: ReadSession): Promise<void> {
+    if (session.holder === undefined || typeof session.notes.turn !== "string") {
+      throw new TrunklineError("conflict", "No turn is running in this session.");
+    }
+    (await this.#options.clients.at(principal, session)).cancel();
+  }
+
+  /** Restores the files that the last turn changed, as `/undo` does. */
+  async undo(principal: Principal, session: ReadSession): Promise<void> {
+    if (!canUndo(session)) {
+      const why = `only the built-in agent keeps what it needs for that, not '${session.agent}'`;
+      throw new TrunklineError("conflict", `Cannot undo: ${why}.`);
+    }
+    await this.prompt(principal, session, { text: "/undo" });
+  }
+
+  /** Answers a permission or a question. Throws "conflict" where it is no longer asked. */
+  async answer(principal: Principal, session: ReadSession, body: AnswerBody): Promise<void> {
+    const { rows, clients } = this.#options;
+    const digest = await rows.digests.of(session);
+    const pending = digest.asked(session).find(({ requestId }) => requestId === body.id);
+    if (pending === undefined) {
+      const client = await clients.known(principal, session.id);
+      if (client?.answer(body.id, body.result ?? { action: "cancel" }) === true) return;
+      throw new TrunklineError(
+        "conflict",
+        "This is no longer asked: it was answered or cancelled.",
+      );
+    }
+    const { optionId = null } = body;
+    const { options, toolCall } = pending.request;
+    if (optionId !== null && !options.some((option) => option.optionId === optionId)) {
+      const names = options.map((option) => option.optionId).join(", ");
+      throw new TrunklineError(
+        "usage",
+        `There is no option '${optionId}'. Choose one of: ${names}.`,
+      );
+    }
+    const client = await clients.at(principal, session);
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(PATIENCE)]);
+    const answered = this.#answered(session.id, pending.seq, pending.requestId, signal);
+    try {
+      // Somebody else may be faster, also before this client is asked.
+      await Promise.race([client.permit(toolCall.toolCallId, optionId, signal), answered]);
+      const { by, outcome } = await answered;
+      const chosen = outcome.outcome === "selected" ? outcome.optionId : null;
+      if (chosen === optionId) return;
+      throw new TrunklineError("conflict", `This was answered otherwise, by ${by}.`);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #answered(
+    id: string,
+    after: number,
+    requestId: string,
+    signal: AbortSignal,
+  ): Promise<AnswerEvent> {
+    let seen = after;
+    for (;;) {
+      const event = await this.#logged(id, seen, "answer", signal);
+      if (event.event.requestId === requestId) return event.event;
+      seen = event.seq;
+    }
+  }
+
+  /** The next event of a kind in the log of a session. Throws "timeout" where none comes. */
+  async #logged<K extends SessionEvent["kind"]>(
+    id: string,
+    after: number,
+    kind: K,
+    signal: AbortSignal,
+  ): Promise<{ readonly seq: number; readonly event: Extract<SessionEvent, { kind: K }> }> {
+    const { reader } = this.#options.rows;
+    let seen = after;
+    for (;;) {
+      const events = await reader.events(id, seen + 1, 1_000);
+      for (const { seq, message } of events) {
+        const event = message as SessionEvent;
+        if (isKind(event, kind)) return { seq, event };
+        seen = seq;
+      }
+      if (signal.aborted) {
+        throw new TrunklineError("timeout", "The session has not taken it yet. Look again later.");
+      }
+      if (events.length === 0) await delay(LOOK_AGAIN);
+    }
+  }
+}
+
+/** Whether the agent of a session keeps what undoing its last turn needs. */
+export function canUndo({ agent, notes }: ReadSession): boolean {
+  return agent === BUILT_IN && notes.run === undefined;
+}
+
+function isKind<K extends SessionEvent["kind"]>(
+  event: SessionEvent,
+  kind: K,
+): event is Extract<SessionEvent, { kind: K }> {
+  return event.kind === kind;
+}

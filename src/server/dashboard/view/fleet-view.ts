@@ -1,0 +1,143 @@
+import { mayUseAll, type Principal } from "../../../base/principal.ts";
+import type { Member } from "../../../fleet/members/beat.ts";
+import { queueName } from "../../../fleet/members/job.ts";
+import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
+import type { FleetMove, FleetNode, FleetQueue, FleetState } from "../fleet-api.ts";
+import type { FleetCounts } from "../../http/fleet-metrics.ts";
+import type { Fleet } from "../../../fleet/open/fleet.ts";
+
+const MOST_MOVES = 100;
+/** Processes, also ended ones, whose names are known. */
+const MOST_SEEN = 1_000;
+
+interface Seen {
+  readonly name: string;
+  readonly since: number;
+  wasDraining: boolean;
+}
+
+/** The fleet as a gateway sees it: for its dashboard and its metrics. */
+export class FleetView implements Disposable {
+  readonly #fleet: Pick<Fleet, "connection" | "members" | "self">;
+  readonly #ends = new DisposableStack();
+  /** By the id of the process. */
+  readonly #seen = new Map<string, Seen>();
+  /** The process that a node ran last, by the id of the node. */
+  readonly #processes = new Map<string, string>();
+  readonly #moves: FleetMove[] = [];
+  #moved = 0;
+  #mirror: SessionMirror | undefined;
+
+  constructor(fleet: Pick<Fleet, "connection" | "members" | "self">) {
+    this.#fleet = fleet;
+    this.#ends.defer(fleet.members.onChange(({ member }) => this.#see(member)));
+  }
+
+  /** Notices the moves of these sessions, and counts them. */
+  follow(mirror: SessionMirror): void {
+    this.#mirror = mirror;
+    this.#ends.defer(mirror.onChange((change) => this.#changed(change)));
+  }
+
+  /** The name of the pool, for those who may see the fleet. */
+  poolFor(principal: Principal): string | undefined {
+    return mayUseAll(principal) ? this.#fleet.connection.subjects.pool : undefined;
+  }
+
+  get state(): FleetState {
+    const { connection, members, self } = this.#fleet;
+    const nodes = members.alive.map((member) => this.#nodeOf(member));
+    return {
+      pool: connection.subjects.pool,
+      self: self.name,
+      isConnected: connection.isConnected,
+      nodes,
+      waiting: waitingIn(members.alive),
+      moves: this.#moves.toReversed(),
+    };
+  }
+
+  get counts(): FleetCounts {
+    const { connection, members } = this.#fleet;
+    const workers = members.alive.filter(({ role }) => role === "worker");
+    const sum = (numbers: readonly number[]): number => numbers.reduce((one, two) => one + two, 0);
+    const free = workers.map(({ slots, used, isDraining }) =>
+      isDraining ? 0 : Math.max(0, slots - used),
+    );
+    const held = this.#mirror?.held() ?? [];
+    const running = held.filter(({ record }) => typeof record.notes.turn === "string").length;
+    return {
+      isConnected: connection.isConnected,
+      nodes: { gateway: members.alive.length - workers.length, worker: workers.length },
+      slots: { used: sum(workers.map(({ used }) => used)), free: sum(free) },
+      waiting: sum(waitingIn(members.alive).map(({ count }) => count)),
+      moves: this.#moved,
+      sessions: { running, idle: held.length - running },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#ends.dispose();
+  }
+
+  #see({ id, name, isDraining }: Member): void {
+    const seen = this.#seen.get(id) ?? { name, since: Date.now(), wasDraining: false };
+    seen.wasDraining ||= isDraining;
+    this.#seen.set(id, seen);
+    dropOldest(this.#seen);
+  }
+
+  #changed({ id, before, now }: EntryChange): void {
+    if (now?.holder === undefined) return;
+    if (before !== undefined && before.node !== now.node) {
+      const from = before.holder ?? this.#processes.get(before.node) ?? "";
+      const seen = this.#seen.get(from);
+      const why =
+        before.holder !== undefined ? "lost" : seen?.wasDraining === true ? "drained" : "closed";
+      const to = this.#seen.get(now.holder)?.name;
+      this.#moved++;
+      this.#moves.push({
+        session: id,
+        from: seen?.name ?? nameless(before.node),
+        to: to ?? nameless(now.node),
+        at: Date.now(),
+        why,
+      });
+      if (this.#moves.length > MOST_MOVES) this.#moves.shift();
+    }
+    this.#processes.set(now.node, now.holder);
+    dropOldest(this.#processes);
+  }
+
+  #nodeOf(member: Member): FleetNode {
+    const { id, name, version, url, slots, used, sessions, labels, isDraining } = member;
+    const { since = Date.now() } = this.#seen.get(id) ?? {};
+    return {
+      ...{ id, name, version, slots, used, sessions, labels, isDraining, since },
+      role: member.role === "worker" ? "worker" : "gateway",
+      ...(url === undefined ? {} : { url }),
+    };
+  }
+}
+
+/** The requests of all gateways, by the labels that they ask for. */
+function waitingIn(members: readonly Member[]): FleetQueue[] {
+  const queues = new Map<string, FleetQueue>();
+  for (const { labels, count } of members.flatMap(({ waiting }) => waiting)) {
+    const name = queueName(labels);
+    queues.set(name, { labels, count: (queues.get(name)?.count ?? 0) + count });
+  }
+  return [...queues.values()];
+}
+
+/** A node that ended before this gateway heard of it. */
+function nameless(node: string): string {
+  return `node ${node.slice(0, 8)}`;
+}
+
+function dropOldest(map: Map<string, unknown>): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= MOST_SEEN) return;
+    map.delete(oldest);
+  }
+}

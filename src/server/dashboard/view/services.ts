@@ -1,0 +1,118 @@
+import { mayUseAll } from "../../../base/principal.ts";
+import { maskText } from "../../../base/text/mask.ts";
+import { shownSource } from "../../../upstream/settings.ts";
+import type { Config } from "../../../config/config.ts";
+import type { PluginRow, ServerRow } from "../api.ts";
+import { PolledRows } from "../live/polled-rows.ts";
+import type { ApiRoute } from "../router.ts";
+import type { DashboardSources } from "../sources.ts";
+
+/** Lines of a log that a row has. */
+const MOST_LINES = 50;
+
+/** Other MCP servers and plugins: how they are, what they said, and how to restart them. */
+export class Services {
+  readonly #sources: DashboardSources;
+  readonly #servers: () => Config["mcpServers"];
+  readonly live: readonly PolledRows[];
+
+  /** `servers` are those of the configuration in force. */
+  constructor(sources: DashboardSources, servers: () => Config["mcpServers"]) {
+    this.#sources = sources;
+    this.#servers = servers;
+    this.live = [
+      new PolledRows({
+        event: "server",
+        every: 500,
+        read: async () => new Map(this.servers().map((row) => [row.name, row])),
+        isFor: mayUseAll,
+      }),
+      new PolledRows({
+        event: "plugin",
+        every: 500,
+        read: async () => new Map((await this.plugins()).map((row) => [row.id, row])),
+        isFor: mayUseAll,
+      }),
+    ];
+  }
+
+  get routes(): readonly ApiRoute[] {
+    const restart = (path: string, work: (id: string) => Promise<unknown>): ApiRoute => ({
+      method: "POST",
+      path,
+      needs: "admin",
+      handle: async ({ id }) => {
+        await work(id);
+        return { ok: true };
+      },
+    });
+    return [
+      {
+        method: "GET",
+        path: "/api/servers",
+        needs: "admin",
+        handle: async () => ({ servers: this.servers() }),
+      },
+      {
+        method: "GET",
+        path: "/api/plugins",
+        needs: "admin",
+        handle: async () => ({ plugins: await this.plugins() }),
+      },
+      restart("/api/servers/:id/restart", (name) => this.#sources.tools.restart(name)),
+      restart("/api/plugins/:id/restart", async (id) => {
+        const bus = await this.#sources.bus.opened();
+        await bus?.orchestrator.plugin(id).restart();
+      }),
+    ];
+  }
+
+  servers(): ServerRow[] {
+    const { tools } = this.#sources;
+    const known = new Map(tools.status().map((status) => [status.name, status]));
+    const counts = Map.groupBy(tools.offer.tools.list(), ({ source }) => source?.server);
+    return Object.entries(this.#servers()).map(([name, settings]) => {
+      const status = known.get(name);
+      const { listError, noTools, lastError } = status ?? {};
+      const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
+      const says = status?.state === "up" ? none : lastError;
+      return {
+        name,
+        state: stateOf(status?.state),
+        ...(says === undefined ? {} : { says: maskText(says) }),
+        tools: counts.get(name)?.length ?? 0,
+        where: maskText(shownSource(settings)),
+        log: linesOf(status?.said ?? []),
+      };
+    });
+  }
+
+  async plugins(): Promise<PluginRow[]> {
+    const bus = await this.#sources.bus.opened();
+    if (bus === undefined) return [];
+    return bus.orchestrator.status().map((status) => {
+      const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
+      return {
+        id,
+        state,
+        ...(health === undefined ? {} : { health: maskText(health) }),
+        tools,
+        restarts,
+        calls,
+        waiting,
+        limits,
+        ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
+        log: linesOf(bus.orchestrator.plugin(id).said),
+      };
+    });
+  }
+}
+
+function stateOf(state: string | undefined): ServerRow["state"] {
+  if (state === "up" || state === "starting") return state;
+  return state === undefined || state === "idle" ? "idle" : "down";
+}
+
+function linesOf(lines: readonly string[]): string[] {
+  return lines.slice(-MOST_LINES).map(maskText);
+}

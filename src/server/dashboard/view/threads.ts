@@ -1,0 +1,231 @@
+import { basename } from "node:path";
+import { userInfo } from "node:os";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import {
+  hasScope,
+  limitRefusal,
+  mayUseFolder,
+  mayUseRepository,
+  mayUseTool,
+  type Principal,
+} from "../../../base/principal.ts";
+import { maskText } from "../../../base/text/mask.ts";
+import { addComment } from "../../../review/add-comment.ts";
+import { openRepository } from "../../../review/repository.ts";
+import { SEVERITIES, STATES, type Thread } from "../../../store/review/review-thread.ts";
+import { Reviews, type Saying } from "../../../store/review/reviews.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import { repositoryAddresses } from "../../../app/tool/toolbox-parts.ts";
+import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
+import { PolledRows } from "../live/polled-rows.ts";
+import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import { baseOfSession } from "../session/changed-files.ts";
+import type { SessionRows } from "../session/session-rows.ts";
+
+/** How the source of a thread begins that was made on the diff of a session. */
+const SOURCE = "dashboard ";
+const MOST = 500;
+/** The tools that do what the endpoints do. */
+const LIST = "review_list";
+const REPLY = "review_reply";
+
+/** Review threads of all repositories. */
+export class Threads implements Disposable {
+  readonly #reviews: Reviews;
+  readonly #sessions: SessionRows;
+  /** Addresses of repositories, by their root. */
+  readonly #addresses = new Map<string, readonly string[]>();
+  readonly source = new PolledRows({
+    event: "thread",
+    every: 500,
+    read: async () => new Map((await this.#all()).map((thread) => [thread.id, rowOf(thread)])),
+    isFor: (principal, row) =>
+      mayUseTool(principal, LIST) && this.#maySee(principal, (row as ThreadRow).repository.root),
+  });
+
+  private constructor(reviews: Reviews, sessions: SessionRows) {
+    this.#reviews = reviews;
+    this.#sessions = sessions;
+  }
+
+  static async open(data: string, sessions: SessionRows): Promise<Threads> {
+    return new Threads(await Reviews.open(data), sessions);
+  }
+
+  [Symbol.dispose](): void {
+    this.#reviews[Symbol.dispose]();
+  }
+
+  get routes(): readonly ApiRoute[] {
+    const change = (path: string, work: (id: string, saying: Saying) => Promise<Thread>) =>
+      ({
+        method: "POST",
+        path: `/api/threads/:id/${path}`,
+        needs: "review",
+        tool: REPLY,
+        handle: async ({ principal, id, body }: ApiCall) => {
+          const { id: whole } = await this.#need(principal, id);
+          const text = typeof body.text === "string" && body.text !== "" ? body.text : undefined;
+          return rowOf(await work(whole, { by: personOf(principal), role: "person", text }));
+        },
+      }) as const;
+    return [
+      {
+        method: "GET",
+        path: "/api/threads",
+        needs: "nothing",
+        tool: LIST,
+        handle: (call) => this.#page(call),
+      },
+      {
+        method: "GET",
+        path: "/api/threads/:id",
+        needs: "nothing",
+        tool: LIST,
+        handle: (call) => this.#detail(call),
+      },
+      change("reply", (id, saying) => {
+        if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
+        return this.#reviews.reply(id, saying);
+      }),
+      change("resolve", (id, saying) => this.#reviews.resolve(id, saying)),
+      change("reopen", (id, saying) => this.#reviews.reopen(id, saying)),
+      {
+        method: "POST",
+        path: "/api/sessions/:id/comment",
+        needs: "review",
+        tool: REPLY,
+        handle: async (call) =>
+          this.#comment(call, await this.#sessions.need(call.principal, call.id)),
+      },
+    ];
+  }
+
+  /** Threads that wait for an agent or a person. */
+  async count(principal: Principal): Promise<number> {
+    const open = await this.#visible(principal);
+    return open.filter(({ state }) => state !== "resolved").length;
+  }
+
+  async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
+    const states = (query.get("state") ?? "").split(",").filter(Boolean);
+    const unknown = states.find((state) => !STATES.some((each) => each === state));
+    if (unknown !== undefined) {
+      throw new TrunklineError("usage", `There is no state '${unknown}': ${STATES.join(", ")}.`);
+    }
+    const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
+    const from = numberIn(query, "cursor", { usual: 0 });
+    const [repository, session] = [query.get("repository"), query.get("session")];
+    const found = (await this.#visible(principal)).filter((thread) => {
+      if (states.length > 0 && !states.includes(thread.state)) return false;
+      if (repository !== null && thread.repository.gitDir !== repository) return false;
+      return session === null || thread.source === SOURCE + session;
+    });
+    const newest = found.toSorted((a, b) => b.updated - a.updated);
+    const rows = newest.slice(from, from + limit).map(rowOf);
+    return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
+  }
+
+  async #detail({ principal, id }: ApiCall): Promise<ThreadDetail> {
+    const thread = await this.#need(principal, id);
+    const events = await this.#reviews.history(thread.id);
+    const { quote } = thread.anchor;
+    return {
+      row: rowOf(thread),
+      ...(quote === undefined ? {} : { quote: quote.map(maskText) }),
+      events: events.map(({ seq, kind, at, by, role, text, proposal }) => {
+        const said = text ?? proposal?.text;
+        return {
+          ...{ seq, kind, at, by, role },
+          ...(said === undefined ? {} : { text: maskText(said) }),
+          ...(proposal?.diff === undefined ? {} : { diff: proposal.diff }),
+          ...(proposal?.commit === undefined ? {} : { commit: proposal.commit }),
+        };
+      }),
+    };
+  }
+
+  /** A comment on lines of what a session changed: agents get it as any other review comment. */
+  async #comment({ principal, body }: ApiCall, session: ReadSession): Promise<ThreadRow> {
+    const { line, end, side, severity } = body;
+    const lines = [line, end].filter((each) => each !== undefined);
+    if (!lines.every((each) => Number.isSafeInteger(each))) {
+      throw new TrunklineError("usage", "'line' and 'end' have to be whole numbers.");
+    }
+    const isOld = side === "old";
+    const repository = openRepository(session.cwd);
+    await this.#know(repository.root);
+    if (!this.#maySee(principal, repository.root)) {
+      const { root } = repository;
+      throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
+    }
+    const { id } = await addComment(this.#reviews, repository, repository.root, {
+      file: textIn(body, "path"),
+      line: line as number | undefined,
+      end: end as number | undefined,
+      side: isOld ? "old" : "new",
+      base: isOld ? await baseOfSession(session) : undefined,
+      severity: SEVERITIES.find((each) => each === severity),
+      comment: textIn(body, "text"),
+      by: personOf(principal),
+      source: SOURCE + session.id,
+    });
+    return rowOf(await this.#reviews.get(id));
+  }
+
+  async #need(principal: Principal, id: string): Promise<Thread> {
+    const thread = await this.#reviews.get(id);
+    await this.#know(thread.repository.root);
+    if (this.#maySee(principal, thread.repository.root)) return thread;
+    throw new TrunklineError("not-found", `There is no thread '${id.slice(0, 64)}'.`);
+  }
+
+  async #visible(principal: Principal): Promise<Thread[]> {
+    const all = mayUseTool(principal, LIST) ? await this.#all() : [];
+    return all.filter(({ repository }) => this.#maySee(principal, repository.root));
+  }
+
+  async #all(): Promise<Thread[]> {
+    const threads = await this.#reviews.list();
+    for (const { repository } of threads) await this.#know(repository.root);
+    return threads;
+  }
+
+  async #know(root: string): Promise<void> {
+    if (!this.#addresses.has(root)) this.#addresses.set(root, await repositoryAddresses(root));
+  }
+
+  /** The rule of the review tools: their scope, and the folders and repositories of the token. */
+  #maySee(principal: Principal, root: string): boolean {
+    if (!hasScope(principal, "review") || !mayUseFolder(principal, root)) return false;
+    return mayUseRepository(principal, this.#addresses.get(root) ?? []);
+  }
+}
+
+function rowOf(thread: Thread): ThreadRow {
+  const { id, repository, anchor, severity, comment, state, by, source, at, updated, claim } =
+    thread;
+  const { path, side, line, end } = anchor;
+  const { root, gitDir } = repository;
+  return {
+    id,
+    repository: { name: basename(root), root, gitDir },
+    path,
+    side,
+    ...(line === undefined ? {} : { line, end: end ?? line }),
+    severity,
+    comment: maskText(comment),
+    state,
+    by,
+    ...(claim === undefined ? {} : { claimedBy: claim.agent }),
+    ...(source.startsWith(SOURCE) ? { session: source.slice(SOURCE.length) } : {}),
+    at,
+    updated,
+  };
+}
+
+/** Who comments: the name of the token, or of the user who runs the server. */
+function personOf({ name }: Principal): string {
+  return name ?? userInfo().username;
+}

@@ -1,0 +1,181 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
+import { maskText } from "../../../base/text/mask.ts";
+import { unifiedDiff } from "../../../base/text/unified-diff.ts";
+import type { Described, Seen } from "../../../store/approval/approval.ts";
+import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
+import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
+import type { Tool } from "../../../tool/tool.ts";
+import { toolPolicy } from "../../../config/tool-policy.ts";
+import { loadConfig } from "../../../config/load.ts";
+import { editConfig } from "../../../config/edit/edit-config.ts";
+import { valueAt } from "../../../config/layer.ts";
+import type { ApprovalRow, ToolRow } from "../api.ts";
+import { PolledRows } from "../live/polled-rows.ts";
+import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import type { DashboardSources } from "../sources.ts";
+import type { CallStatistics } from "./call-statistics.ts";
+
+const DECISIONS: readonly Decision[] = ["allow", "ask", "deny"];
+const RULES = ["policy", "tools", "rules"];
+/** Minutes of calls that live events tell of. */
+const LIVE = 60;
+
+/** The toolbox: tools with their policy, tools that are held, and how they were called. */
+export class Tools {
+  readonly #sources: DashboardSources;
+  readonly #calls: CallStatistics;
+  readonly live: readonly PolledRows[];
+
+  constructor(sources: DashboardSources, calls: CallStatistics) {
+    this.#sources = sources;
+    this.#calls = calls;
+    this.live = [
+      new PolledRows({
+        event: "approval",
+        every: 1_000,
+        read: async () => new Map(this.approvals().map((row) => [row.id, row])),
+        isFor: mayUseAll,
+      }),
+      new PolledRows({
+        event: "calls",
+        every: 2_000,
+        read: async () => new Map((await calls.read(LIVE)).map((row) => [row.tool, row])),
+        isFor: mayUseAll,
+      }),
+    ];
+  }
+
+  get routes(): readonly ApiRoute[] {
+    const admin = (
+      method: ApiRoute["method"],
+      path: string,
+      handle: ApiRoute["handle"],
+    ): ApiRoute => ({ method, path, needs: "admin", handle });
+    return [
+      {
+        method: "GET",
+        path: "/api/tools",
+        needs: "nothing",
+        handle: async ({ principal }) => ({ tools: this.#tools(principal) }),
+      },
+      admin("GET", "/api/approvals", async () => ({ approvals: this.approvals() })),
+      admin("GET", "/api/calls", async ({ query }) => {
+        const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
+        return { calls: await this.#calls.read(minutes) };
+      }),
+      admin("POST", "/api/tools/policy", ({ body }) => this.#decide(body)),
+      admin("POST", "/api/approvals/approve", ({ body }) => this.#approve(textIn(body, "id"))),
+    ];
+  }
+
+  /** Tools and instructions of other servers that a person has to look at. */
+  approvals(): ApprovalRow[] {
+    const { offer, approvals } = this.#sources.tools;
+    const tools = offer.tools.held().map(({ tool, source, why, like }) => {
+      return { ...source, why, like, definition: tool.definition };
+    });
+    const instructions = offer.instructions.held().map((server) => {
+      const name = INSTRUCTIONS_NAME;
+      const why = approvals?.why(server, name) ?? "new";
+      return { server, name, why, like: undefined, definition: { name } };
+    });
+    return [...tools, ...instructions].map(({ server, name, why, like, definition }) => {
+      const now = approvals?.last(server, name);
+      const before = why === "changed" ? approvals?.diff(server, name)?.before : undefined;
+      const print = now?.fingerprint.slice(0, 16) ?? definition.name;
+      return {
+        id: `${server}/${name}@${print}`,
+        server,
+        name,
+        why,
+        ...(like === undefined ? {} : { like }),
+        at: Date.parse(now?.time ?? "") || 0,
+        diff: unifiedDiff(name, textOf(before), textOf(now) ?? JSON.stringify(definition, null, 2)),
+      };
+    });
+  }
+
+  #tools(principal: Principal): ToolRow[] {
+    const { offer } = this.#sources.tools;
+    const { tools } = offer;
+    // Whoever has a token sees no more here than over MCP.
+    const subject = { door: "http", client: PERSON.name, principal };
+    const profile = principal.id === OWNER.id ? undefined : offer.profileFor(subject);
+    const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
+    const held = mayUseAll(principal) ? tools.held().map(({ tool }) => tool) : [];
+    const isHeld = new Set(held);
+    return [...listed, ...held].map((tool) => this.#row(tool, isHeld.has(tool)));
+  }
+
+  #row({ definition, source, bringer }: Tool, isHeld: boolean): ToolRow {
+    const { name, title, description, annotations } = definition;
+    const { policy } = this.#sources.tools.offer.tools;
+    const question = { tool: name, server: source?.server, caller: PERSON, args: {} };
+    const rule = policy.says(question);
+    const { readOnlyHint } = (annotations ?? {}) as { readOnlyHint?: unknown };
+    const server = source?.server ?? bringer;
+    return {
+      name,
+      ...(typeof title === "string" ? { title } : {}),
+      ...(typeof description === "string" ? { description: maskText(description) } : {}),
+      ...(server === undefined ? {} : { server }),
+      policy: policy.decide(question),
+      ...(rule === undefined ? {} : { rule: "policy.tools.rules" }),
+      ...(readOnlyHint === true ? { isReadOnly: true } : {}),
+      ...(isHeld ? { isHeld } : {}),
+    };
+  }
+
+  /** Puts a rule for one tool before all others: into the user's file, and into force here. */
+  async #decide(body: ApiCall["body"]): Promise<ToolRow> {
+    const name = textIn(body, "tool");
+    const decision = DECISIONS.find((each) => each === body.decision);
+    if (decision === undefined) {
+      throw new TrunklineError("usage", `'decision' has to be ${DECISIONS.join(", ")}.`);
+    }
+    const { tools, input } = this.#sources;
+    const box = tools.offer.tools;
+    const known = [...box.list(), ...box.held().map(({ tool }) => tool)];
+    const tool = known.find(({ definition }) => definition.name === name);
+    if (tool === undefined) {
+      throw new TrunklineError("not-found", `There is no tool '${name.slice(0, 200)}'.`);
+    }
+    await editConfig(input, "user", (now) => {
+      const rules = (valueAt(now, RULES) ?? []) as readonly PolicyRule[];
+      // From the last one on, so that the places of the others stay what they are.
+      const former = [...rules.keys()].filter((at) => isOnlyFor(rules[at], name)).toReversed();
+      return [
+        ...former.map((at) => ({ path: [...RULES, at], value: undefined })),
+        { path: RULES, value: { tool: name, decision }, isFirst: true },
+      ];
+    });
+    const { config } = await loadConfig(input);
+    box.policy = new Policy(toolPolicy(config));
+    return this.#row(tool, false);
+  }
+
+  async #approve(id: string): Promise<{ ok: true }> {
+    const found = this.approvals().find((row) => row.id === id);
+    if (found === undefined) {
+      const says = "This tool is not held any more, or has changed since it was shown. Look again.";
+      throw new TrunklineError("conflict", says);
+    }
+    await this.#sources.tools.approvals?.approve(found.server, found.name);
+    return { ok: true };
+  }
+}
+
+/** The caller for whom the policy is shown. */
+const PERSON = { name: "dashboard", door: "dashboard", client: "dashboard", principal: OWNER };
+
+/** Whether a rule is about one tool and nothing else. */
+function isOnlyFor(rule: PolicyRule | undefined, name: string): boolean {
+  return rule?.tool === name && Object.keys(rule).length === 2;
+}
+
+function textOf(seen: Seen | undefined): string | undefined {
+  if (seen === undefined) return undefined;
+  const described: Partial<Described> = seen.described ?? {};
+  return `${JSON.stringify(described, null, 2)}\n`;
+}

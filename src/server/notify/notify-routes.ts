@@ -1,0 +1,236 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+
+import { background } from "../../base/background.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { Lazy } from "../../base/lazy.ts";
+import { OWNER } from "../../base/principal.ts";
+import { readHttpBody } from "../../wire/channel/http-body.ts";
+import { NotifyStore } from "../../store/notify/notify-store.ts";
+import type { Admitted, Refused } from "../access/access.ts";
+import type { Admission } from "../access/admission.ts";
+import { deviceName } from "../access/device-name.ts";
+import { fail, send } from "../http/http-answers.ts";
+import { Page } from "../http/page.ts";
+import type { House } from "../../config/house.ts";
+import type { LazySessions } from "../../app/session/lazy-sessions.ts";
+import { readEntries } from "./entries.ts";
+import { NotifySecrets } from "./notify-secrets.ts";
+import { readPushKeys } from "./push/encrypt-push.ts";
+import { readEndpoint } from "./push/push-hosts.ts";
+import { SERVICE_WORKER } from "./push/service-worker.ts";
+import { ANSWER_PATH } from "./session-address.ts";
+
+/**
+ * The routes of notifications.
+ *
+ * For the dashboard, with its cookie (only the owner's devices are notified):
+ *
+ * - `GET /push/key` → `{ key }`, the `applicationServerKey` for `pushManager.subscribe()`
+ * - `POST /push/subscribe` with `PushSubscription.toJSON()` → `{ id }`
+ * - `DELETE /push/subscribe` with `{ endpoint }` → `{ removed }`
+ * - `GET /push/worker.js`: `navigator.serviceWorker.register("/push/worker.js", { scope: "/" })`
+ *
+ * For whoever was notified: `POST /answer/TOKEN` answers a permission request. A GET shows a button, since
+ * programs that preview links get them.
+ */
+export class NotifyRoutes implements AsyncDisposable {
+  readonly #house: House;
+  readonly #admission: Admission;
+  readonly #sessions: Pick<LazySessions, "answer">;
+  readonly #secrets: NotifySecrets;
+  readonly #store: Lazy<NotifyStore>;
+
+  constructor(house: House, admission: Admission, sessions: Pick<LazySessions, "answer">) {
+    this.#house = house;
+    this.#admission = admission;
+    this.#sessions = sessions;
+    const { data } = house.config;
+    const configFile = house.reloading?.files[0];
+    this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
+    this.#store = new Lazy(() => NotifyStore.open(data));
+  }
+
+  has(path: string): boolean {
+    return PUSH_PATHS.has(path) || path.startsWith(ANSWER_PATH);
+  }
+
+  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+    const answered = path.startsWith(ANSWER_PATH)
+      ? this.#answer(path.slice(ANSWER_PATH.length), request, response)
+      : this.#push(path, request, response);
+    background(
+      answered.catch((error: unknown) => this.#fail(response, error)),
+      "Answering a request about notifications",
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    (await this.#store.opened())?.[Symbol.dispose]();
+  }
+
+  async #answer(token: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === "GET" || request.method === "HEAD") return ANSWER.send(response, 200);
+    if (request.method !== "POST") return refuseMethod(response, "GET, POST");
+    const { links } = await this.#store.get();
+    const linked = TOKEN.test(token) ? await links.find(token) : undefined;
+    if (linked === undefined) {
+      const why = "This link is not valid: the request was answered, or the link is too old";
+      return fail(response, 410, why);
+    }
+    await this.#sessions.answer(linked, BY_LINK);
+    try {
+      await links.close(linked.requestId);
+    } catch (error) {
+      // The answer counts all the same, and the session accepts no second one.
+      this.#house.log.warn("notify.link-not-closed", { error });
+    }
+    return send(response, 200, "application/json", `{"ok":true}`);
+  }
+
+  async #push(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (path === "/push/worker.js") return sendWorker(request, response);
+    const found = await this.#admission.admit(request, response, ENTRY);
+    if (!("principal" in found)) return refuse(response, found);
+    if (found.principal.id !== OWNER.id) {
+      return fail(
+        response,
+        403,
+        "Only the owner's devices are notified. Log in with: trunkline open",
+      );
+    }
+    if (path === "/push/key") {
+      if (request.method !== "GET") return refuseMethod(response, "GET");
+      const { publicKey: key } = await this.#secrets.vapid();
+      return sendJson(response, { key });
+    }
+    if (request.method === "POST") return await this.#subscribe(request, response, found);
+    if (request.method !== "DELETE") return refuseMethod(response, "POST, DELETE");
+    const { endpoint } = await bodyOf(request);
+    if (typeof endpoint !== "string") throw new TrunklineError("usage", `Send {"endpoint": "…"}`);
+    const { devices } = await this.#store.get();
+    return sendJson(response, { removed: await devices.remove(endpoint) });
+  }
+
+  async #subscribe(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { proof }: Admitted,
+  ): Promise<void> {
+    const { endpoint, keys } = await bodyOf(request);
+    const { p256dh, auth } = (keys ?? {}) as { readonly p256dh?: unknown; readonly auth?: unknown };
+    if (typeof endpoint !== "string" || typeof p256dh !== "string" || typeof auth !== "string") {
+      throw new TrunklineError(
+        "usage",
+        `Send {"endpoint": "…", "keys": {"p256dh": "…", "auth": "…"}}`,
+      );
+    }
+    const { entries } = readEntries(this.#house.config.notifications);
+    const pushing = entries.filter(({ how }) => how.kind === "push");
+    if (pushing.length === 0) {
+      const next = 'Add {"push": true} to `notifications` of the configuration, and restart';
+      throw new TrunklineError("usage", `Push notifications are not configured. ${next}.`);
+    }
+    readEndpoint(endpoint, pushing);
+    readPushKeys({ p256dh, auth });
+    // A device that is notified stays logged in, so that it can open the session and can be revoked.
+    const cookie = await this.#admission.logins.pair(request);
+    const { devices } = await this.#store.get();
+    const name = deviceName(request.headers["user-agent"]);
+    const id = await devices.add({ endpoint, p256dh, auth, name, proof: proof?.key ?? "" });
+    return sendJson(response, { id }, cookie === undefined ? {} : { "set-cookie": cookie });
+  }
+
+  #fail(response: ServerResponse, error: unknown): void {
+    if (error instanceof TrunklineError) {
+      return fail(response, STATUSES[error.code] ?? 409, error.message);
+    }
+    const words = diskWords(error);
+    if (words !== undefined) return fail(response, 503, words);
+    this.#house.log.error("notify.request-failed", { error });
+    return fail(response, 500, "The request failed. The log of the gateway says why.");
+  }
+}
+
+/** Who has answered, as sessions and the audit show it. */
+const BY_LINK = "notification link";
+
+const PUSH_PATHS: ReadonlySet<string> = new Set([
+  "/push/key",
+  "/push/subscribe",
+  "/push/worker.js",
+]);
+const ENTRY = { scopes: ["dashboard"], what: "/push" } as const;
+const TOKEN = /^[\w-]{43}$/;
+/** Bytes; a subscription is far shorter. */
+const LARGEST = 16 * 1024;
+
+const STATUSES: Readonly<Record<string, number>> = {
+  usage: 400,
+  untrusted: 403,
+  closed: 410,
+  unavailable: 503,
+};
+
+const ANSWER = new Page(
+  `<h1>Trunkline</h1>
+<p id="says">An agent asks for permission. This link answers, once.</p>
+<p><button id="answer" type="button">Answer</button></p>
+<noscript>This page needs JavaScript, to send the answer.</noscript>`,
+  `
+const says = document.getElementById("says");
+const button = document.getElementById("answer");
+const names = {
+  allow_once: "Allow", allow_always: "Always allow",
+  reject_once: "Reject", reject_always: "Always reject",
+};
+button.textContent = names[location.hash.slice(1)] ?? "Answer";
+button.addEventListener("click", async () => {
+  button.remove();
+  try {
+    const answer = await fetch(location.pathname, { method: "POST" });
+    says.textContent = answer.ok ? "Answered." : (await answer.json()).error;
+  } catch {
+    says.textContent = "The gateway does not answer. Is it still running?";
+  }
+});
+`,
+);
+
+function sendWorker(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method !== "GET") return refuseMethod(response, "GET");
+  return send(response, 200, "text/javascript; charset=utf-8", SERVICE_WORKER, {
+    "service-worker-allowed": "/",
+    "content-security-policy": "default-src 'none'; connect-src 'self'",
+  });
+}
+
+function sendJson(
+  response: ServerResponse,
+  value: object,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  send(response, 200, "application/json", JSON.stringify(value), headers);
+}
+
+function refuse(response: ServerResponse, { status, message, headers }: Refused): void {
+  fail(response, status, message, headers);
+}
+
+function refuseMethod(response: ServerResponse, allow: string): void {
+  fail(response, 405, `Use ${allow.replace(", ", " or ")} here`, { allow });
+}
+
+/** The JSON object that a request has. Throws "usage" if it has none. */
+function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  return new Promise((resolve, reject) => {
+    readHttpBody(request, LARGEST, (body) => {
+      try {
+        const value: unknown = JSON.parse(typeof body === "string" ? body : "");
+        if (typeof value === "object" && value !== null) return resolve({ ...value });
+      } catch {
+        // It is refused below.
+      }
+      return reject(new TrunklineError("usage", "Send a JSON object"));
+    });
+  });
+}

@@ -1,0 +1,31 @@
+import type { NoticeListener } from "../../session/notice.ts";
+import type { House } from "../../config/house.ts";
+import { readEntries } from "./entries.ts";
+import type { Notifier } from "./notifier.ts";
+
+/** Notifies people as the configuration says; undefined where it names nobody. */
+export async function openNotifier(
+  { config, log, reloading }: House,
+  env: NodeJS.ProcessEnv,
+  configFile = reloading?.files[0],
+): Promise<Notifier | undefined> {
+  const { data, notifications, serve } = config;
+  const { entries, problems } = readEntries(notifications);
+  for (const problem of problems) log.error("notify.not-configured", { problem });
+  if (entries.length === 0) return undefined;
+  const [{ Notifier }, { NotifySecrets }] = await Promise.all([
+    import("./notifier.ts"),
+    import("./notify-secrets.ts"),
+  ]);
+  const secrets = new NotifySecrets({ data, configFile, env });
+  const { publicUrl } = serve;
+  return new Notifier({ data, entries, secrets, publicUrl, log });
+}
+
+/** The same for sessions. */
+export async function openNotices(
+  house: House,
+): Promise<(NoticeListener & AsyncDisposable) | undefined> {
+  if (house.config.notifications.length === 0) return undefined;
+  return await openNotifier(house, process.env);
+}

@@ -1,0 +1,154 @@
+import { join } from "node:path";
+
+import { Journal } from "../../agent/files/journal.ts";
+import type { Amounts } from "../../base/limit/budget.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { SessionEvent } from "../event.ts";
+import { subjectOf } from "../permission/subject.ts";
+import { workplaceOf } from "../workplace.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
+import { SessionRules } from "../../store/session/session-rules.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
+import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { WorktreeState } from "../../worktree/state.ts";
+import type { SessionWorktrees } from "./session-worktrees.ts";
+
+/** One event of a session, as a person or a program reads it. */
+export interface SessionEntry {
+  readonly seq: number;
+  readonly at: string;
+  readonly direction: "client" | "agent";
+  readonly event: SessionEvent;
+}
+
+/** `trunkline session`: works on the store, whether a gateway runs or not. */
+export class SessionCommands implements AsyncDisposable {
+  readonly rules: SessionRules;
+  readonly #log: SessionLog;
+  readonly #data: string;
+
+  private constructor(log: SessionLog, data: string) {
+    this.#log = log;
+    this.#data = data;
+    this.rules = new SessionRules(log.database);
+  }
+
+  static async open(data: string): Promise<SessionCommands> {
+    return new SessionCommands(await SessionLog.open(data), data);
+  }
+
+  list(cwd?: string): Promise<SessionRecord[]> {
+    return this.#log.list(cwd === undefined ? {} : { cwd });
+  }
+
+  /** The session with that id, or the only one whose id begins with it. */
+  async find(id: string): Promise<SessionRecord> {
+    const exact = await this.#log.find(id);
+    if (exact !== undefined && !exact.isDeleted) return exact;
+    const alike = (await this.#log.list()).filter((one) => id !== "" && one.id.startsWith(id));
+    const [only] = alike;
+    if (only !== undefined && alike.length === 1) return only;
+    const next = "`trunkline session list` shows all sessions.";
+    const why =
+      alike.length > 1 ? `the ids of ${alike.length} sessions begin with it` : "no such session";
+    throw new TrunklineError("not-found", `Cannot find session '${id}': ${why}. ${next}`);
+  }
+
+  /** The events after an event, oldest first. */
+  async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
+    for await (const { seq, at, direction, message } of this.#log.read(id, after)) {
+      const event = message as SessionEvent;
+      yield { seq, at: new Date(at).toISOString(), direction, event };
+    }
+  }
+
+  /** What the turns of a session have used. */
+  async used(id: string): Promise<Amounts> {
+    const { reportedCost: _, ...used } = await new SessionUsage(this.#log.database).ofSession(id);
+    return used;
+  }
+
+  /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
+  async patch({ notes }: SessionRecord): Promise<string> {
+    const { patchOf } = await import("../../run/patch.ts");
+    return await patchOf(join(this.#data, "run"), notes.run);
+  }
+
+  /**
+   * Removes a permission rule, so that agents ask again, and records that in the audit. False if there was none.
+   */
+  async revoke(id: number): Promise<boolean> {
+    const rule = (await this.rules.list()).find((one) => one.id === id);
+    if (rule === undefined || !(await this.rules.revoke(id))) return false;
+    const { workspace, decision } = rule;
+    const subject = subjectOf(rule.subject);
+    using audit = new AuditLog(this.#data);
+    const time = new Date().toISOString();
+    audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
+    return true;
+  }
+
+  /**
+   * Deletes a session, with its work tree. Throws if a process has it open. Returns the branch that keeps
+   * its work, if there is one.
+   */
+  async delete(id: string, worktrees: SessionWorktrees): Promise<string | undefined> {
+    const { key } = await this.#log.hold(id);
+    await this.#log.release(key);
+    const { kept } = await worktrees.remove(id);
+    await new Journal(this.#data, id).remove();
+    await this.#log.delete(id);
+    return kept;
+  }
+
+  /** Brings the work of a session with a work tree to a branch. */
+  async land(
+    { id, notes, title, isHeld }: SessionRecord,
+    options: Omit<LandOptions, "title" | "programs">,
+  ): Promise<Landed> {
+    const place = workplaceOf(notes);
+    if (place === undefined) {
+      const why = "it has no work tree: its changes are in its folder already";
+      throw new TrunklineError("usage", `Cannot land session '${id}': ${why}.`);
+    }
+    if (isHeld && typeof notes.turn === "string") {
+      const next = "Wait for its end, or cancel it";
+      throw new TrunklineError("conflict", `Cannot land session '${id}': a turn runs. ${next}.`);
+    }
+    const [{ landWorktree }, { withLock }, { folderOf, LOCK, readRecord }] = await Promise.all([
+      import("../../worktree/land.ts"),
+      import("../../store/replace-file.ts"),
+      import("../../worktree/record.ts"),
+    ]);
+    const folder = folderOf(this.#data, id);
+    return await withLock(join(folder, LOCK), async () => {
+      const { programs } = (await readRecord(folder)) ?? {};
+      return await landWorktree(place, { ...options, title, programs });
+    });
+  }
+
+  /** What the work trees of sessions hold now, by the sessions' ids. What cannot be read is left out. */
+  async worktrees(
+    sessions: readonly SessionRecord[],
+    env: NodeJS.ProcessEnv,
+  ): Promise<Map<string, WorktreeState>> {
+    const states = new Map<string, WorktreeState>();
+    const placed = sessions.flatMap(({ id, notes }) => {
+      const place = workplaceOf(notes);
+      return place === undefined ? [] : [{ id, place }];
+    });
+    if (placed.length === 0) return states;
+    const { stateOf } = await import("../../worktree/state.ts");
+    for (const { id, place } of placed) {
+      const state = await stateOf(place, env).catch(() => undefined);
+      if (state !== undefined) states.set(id, state);
+    }
+    return states;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#log[Symbol.asyncDispose]();
+  }
+}

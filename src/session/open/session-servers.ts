@@ -1,0 +1,85 @@
+import { join } from "node:path";
+
+import { background, currentSession } from "../../base/background.ts";
+import type { OpenServers } from "../../agent/session-tools.ts";
+import type { Stop } from "../../base/stop.ts";
+import type { McpServer } from "../agent.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
+import { openLink, type OpenLink } from "../../upstream/link.ts";
+import type { UpstreamSettings } from "../../upstream/settings.ts";
+import { type UpstreamTable, Upstreams } from "../../upstream/upstreams.ts";
+import type { ChannelLimits } from "../../wire/channel.ts";
+
+export interface SessionServersOptions {
+  /** The folder of all state. */
+  readonly data: string;
+  readonly toolbox?: ToolboxOptions;
+  readonly channelLimits?: Partial<ChannelLimits>;
+}
+
+/** The MCP servers that clients pass with a session, as upstreams of that session only. */
+export function sessionServers(options: SessionServersOptions): OpenServers {
+  const { data, toolbox, channelLimits } = options;
+  return async (servers, { cwd, log, revoked }) => {
+    const offer = new Offer({ ...toolbox, isPrivate: true });
+    const upstreams = new Upstreams({
+      offer,
+      folder: join(data, "session-servers"),
+      log,
+      open: openUntil(revoked, currentSession()),
+      ...(channelLimits === undefined ? {} : { channelLimits }),
+    });
+    offer.waitFor(upstreams);
+    await upstreams.configure(tableOf(servers, cwd));
+    return {
+      tools: offer.tools,
+      known: () => upstreams.known(),
+      status: () =>
+        upstreams.status().map(({ name, state, lastError }) => ({
+          name,
+          isKnown: state === "up" || (state === "idle" && lastError === undefined),
+          ...(lastError === undefined ? {} : { lastError }),
+        })),
+      [Symbol.asyncDispose]: () => upstreams[Symbol.asyncDispose](),
+    };
+  };
+}
+
+/** Kills the servers of a session at once when the token of its owner is revoked. */
+function openUntil(revoked: Stop, serves: string | undefined): OpenLink {
+  return async (settings, events, limits) => {
+    const link = await openLink(settings, events, limits, { serves });
+    const listener = { stopped: () => link.kill?.() };
+    revoked.add(listener);
+    background(
+      link.ended?.then(() => revoked.remove(listener)),
+      "Removing a server of a session",
+    );
+    return link;
+  };
+}
+
+/** Editors may give two servers the same name, so the second gets a number. */
+function tableOf(servers: readonly McpServer[], cwd: string): UpstreamTable {
+  const table = new Map<string, UpstreamSettings>();
+  for (const server of servers) {
+    let { name } = server;
+    for (let count = 2; table.has(name); count++) name = `${server.name}-${count}`;
+    table.set(name, settingsOf(server, cwd));
+  }
+  return Object.fromEntries(table);
+}
+
+function settingsOf(server: McpServer, cwd: string): UpstreamSettings {
+  const { type, url, headers, command, args, env } = server;
+  if (typeof url === "string") {
+    return { url, headers: pairs(headers), ...(typeof type === "string" ? { type } : {}) };
+  }
+  return { command: command as string, args: (args ?? []) as string[], env: pairs(env), cwd };
+}
+
+function pairs(list: unknown): Record<string, string> {
+  const entries = (list ?? []) as readonly { readonly name: string; readonly value: string }[];
+  return Object.fromEntries(entries.map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,42 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { isLoopback } from "../../base/private-address.ts";
+import type { References } from "../references.ts";
+import type { House } from "../../config/house.ts";
+
+/**
+ * What the settings of MCP servers may refer to: variables, secrets that the person has stored, and
+ * tokens of identities.
+ */
+export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.env): References {
+  return {
+    env,
+    secret: async (name) => {
+      const { storedKey } = await import("../../agent/models/model-keys.ts");
+      const { openKeys } = await import("../../identity/open/open-secret-store.ts");
+      return storedKey(name, openKeys(house.config.data, env));
+    },
+    token: (name, address) => tokenFor(house, env, name, address),
+  };
+}
+
+/** A token goes to the host of its identity and to that of its API, and nowhere else. */
+async function tokenFor(
+  house: House,
+  env: NodeJS.ProcessEnv,
+  name: string,
+  address: URL,
+): Promise<string> {
+  const { currentIdentities } = await import("../../identity/open/open-identities.ts");
+  await using commands = await currentIdentities(house, house.config.data, env);
+  const identity = commands.identities.find(name);
+  const { host } = identity;
+  const isSafe = address.protocol === "https:" || isLoopback(address);
+  if (host === undefined || !isSafe || ![host, `api.${host}`].includes(address.host)) {
+    const why = `its token is for ${host ?? "no host"}, and not for ${address.origin}`;
+    throw new TrunklineError("untrusted", `Cannot use identity '${name}': ${why}`);
+  }
+  const found = await commands.tokens.find(identity);
+  if (found !== undefined) return found.token;
+  const next = `Set one with \`trunkline identity token set ${name}\``;
+  throw new TrunklineError("untrusted", `Identity '${name}' has no token. ${next}`);
+}

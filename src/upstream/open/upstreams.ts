@@ -1,0 +1,258 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { approvalsPath, loginsPath } from "../../store/store-files.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
+import { Policy } from "../../tool/policy.ts";
+import type { HttpAuthorization } from "../http/http-authorization.ts";
+import { background } from "../../base/background.ts";
+import type { AddressSettings } from "../settings.ts";
+import type { UpstreamStatus } from "../upstream.ts";
+import type { Upstreams } from "../upstreams.ts";
+import type { Config } from "../../config/config.ts";
+import { toolPolicy } from "../../config/tool-policy.ts";
+import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
+import type { House } from "../../config/house.ts";
+import { profilesOf } from "../../config/profiles-of.ts";
+import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
+import { StandIns } from "./stand-ins.ts";
+import { watchFiles } from "../../config/watch-files.ts";
+
+export interface OpenOfferOptions {
+  /** What is offered already; an empty offer when left out. */
+  readonly offer?: Offer;
+  readonly toolbox?: ToolboxOptions;
+  /** Called before the first MCP server is configured. */
+  readonly beforeUpstreams?: () => Promise<void>;
+  /**
+   * Allows to offer what servers offered at the last start, as long as nothing has changed, without
+   * loading the code that asks them. Called before that: all remembered tools were approved.
+   */
+  readonly beforeRemembered?: () => void;
+  /** Without it the configuration stays as it was at the start. */
+  readonly reloading?: Reloading;
+}
+
+/** What the doors pass on, with the tools of the configured MCP servers in it. */
+export interface OpenedOffer extends AsyncDisposable {
+  readonly offer: Offer;
+  /**
+   * To be awaited before a list of tools or prompts is answered: starts servers of which nothing is
+   * known yet, and waits for them for a bounded time. Undefined when there is nothing to wait for.
+   */
+  known(): Promise<void> | undefined;
+  /** Starts every configured MCP server, and waits until each is up or has failed. */
+  started(): Promise<void>;
+  /** How each configured MCP server is. */
+  status(): UpstreamStatus[];
+  /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
+  restart(name: string): Promise<void>;
+}
+
+/**
+ * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
+ */
+export async function openOffer(
+  house: House,
+  options: OpenOfferOptions = {},
+): Promise<OpenedOffer> {
+  const opened = new HouseOffer(house, options);
+  await opened.open();
+  return opened;
+}
+
+class HouseOffer implements OpenedOffer {
+  readonly offer: Offer;
+  readonly #house: House;
+  readonly #options: OpenOfferOptions;
+  readonly #standIns: StandIns;
+  readonly #ends: (() => void)[] = [];
+  #table: Config["mcpServers"];
+  #upstreams: Upstreams | undefined;
+  #configuring: Promise<void> | undefined;
+  #followsLogins = false;
+  #isOver = false;
+  /** What decides on the lists of clients, as text. */
+  #shown: string;
+
+  constructor(house: House, options: OpenOfferOptions) {
+    this.offer = options.offer ?? new Offer(options.toolbox);
+    this.#house = house;
+    this.#options = options;
+    this.#table = enabledServers(house.config.mcpServers);
+    this.#shown = JSON.stringify([house.config.policy, house.config.profiles]);
+    this.#standIns = new StandIns(this.offer, () => this.#opened());
+  }
+
+  known(): Promise<void> | undefined {
+    return this.#upstreams?.known();
+  }
+
+  async started(): Promise<void> {
+    await this.#upstreams?.started();
+  }
+
+  status(): UpstreamStatus[] {
+    return this.#upstreams?.status() ?? [];
+  }
+
+  async restart(name: string): Promise<void> {
+    await this.#opened();
+    if (this.#upstreams !== undefined) return this.#upstreams.restart(name);
+    throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
+  }
+
+  async open(): Promise<void> {
+    const { reloading, beforeRemembered } = this.#options;
+    if (Object.keys(this.#table).length > 0) {
+      await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
+    }
+    const { log } = this.#house;
+    this.#ends.push(
+      followConfig(reloading, log, (config) => {
+        this.offer.tools.policy = new Policy(toolPolicy(config));
+        return this.#applyProfiles(config);
+      }),
+      followConfig(reloading, log, ({ mcpServers }) => this.#configure(enabledServers(mcpServers))),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    for (const end of this.#ends) end();
+    await this.#configuring?.catch(() => {});
+    await this.#upstreams?.[Symbol.asyncDispose]();
+  }
+
+  /** Clients see other lists with another policy, and with other profiles. */
+  async #applyProfiles(config: LiveConfig): Promise<void> {
+    const text = JSON.stringify([config.policy, config.profiles]);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    const isNeeded = this.offer.profiles !== undefined || Object.keys(config.profiles).length > 0;
+    this.offer.profiles = isNeeded ? await profilesOf(config) : undefined;
+  }
+
+  /** Offers what is remembered of the servers. Where nothing is, asks them and remembers it. */
+  async #recall(before: () => void): Promise<void> {
+    const memory = new RememberedOffer(this.#house.config);
+    const remembered = memory.read();
+    if (remembered !== undefined) {
+      before();
+      if (this.#standIns.fill(remembered)) {
+        const approvals = approvalsPath(this.#house.config.data);
+        this.#ends.push(
+          watchFiles([approvals], () => {
+            this.#opened().catch(() => {});
+          }),
+        );
+        return;
+      }
+    }
+    await this.#opened();
+    if (this.#upstreams?.areKnown !== true || this.offer.tools.held().length > 0) return;
+    this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#house));
+  }
+
+  /** Resolves when the servers are configured as the configuration last said. */
+  #opened(): Promise<void> {
+    return this.#configuring ?? this.#configure(this.#table);
+  }
+
+  /** Configures one table after the other. A failure rejects that call only. */
+  #configure(table: Config["mcpServers"]): Promise<void> {
+    this.#table = table;
+    const before = this.#configuring?.catch(() => {}) ?? Promise.resolve();
+    const now = before.then(() => this.#configureNow(table));
+    this.#configuring = now;
+    now.catch(() => {
+      if (this.#configuring === now) this.#configuring = undefined;
+    });
+    return now;
+  }
+
+  async #configureNow(table: Config["mcpServers"]): Promise<void> {
+    if (this.#isOver) return;
+    if (this.#upstreams !== undefined || Object.keys(table).length > 0) {
+      this.#upstreams ??= await this.#load();
+      await this.#upstreams.configure(table);
+    }
+    this.#standIns.settle();
+  }
+
+  async #load(): Promise<Upstreams> {
+    await this.#options.beforeUpstreams?.();
+    const { Upstreams } = await import("../upstreams.ts");
+    const { openLink } = await import("../link.ts");
+    const { serverReferences } = await import("./server-references.ts");
+    const { withReferences } = await import("../references.ts");
+    const { config, log } = this.#house;
+    const references = serverReferences(this.#house);
+    const upstreams = new Upstreams({
+      offer: this.#standIns,
+      folder: join(config.data, "upstreams"),
+      log,
+      channelLimits: config.limits,
+      open: async (settings, events, limits, name) => {
+        const resolved = await withReferences(settings, references);
+        const { isAddress } = await import("../settings.ts");
+        const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
+        return openLink(resolved, events, limits, { authorization: tokens });
+      },
+    });
+    this.offer.waitFor(upstreams);
+    return upstreams;
+  }
+
+  /** Somebody has logged in: servers that are down may have waited for that. */
+  async #retryDown(): Promise<void> {
+    const { isAddress } = await import("../settings.ts");
+    for (const { name, state } of this.status()) {
+      const isDown = state === "waiting" || state === "resting";
+      const settings = this.#table[name];
+      if (!isDown || settings === undefined || !isAddress(settings)) continue;
+      this.restart(name).catch(() => {});
+    }
+  }
+
+  async #tokensFor(name: string, settings: AddressSettings): Promise<HttpAuthorization> {
+    const { ServerLogins } = await import("./server-logins.ts");
+    const { config, log } = this.#house;
+    if (!this.#followsLogins) {
+      this.#followsLogins = true;
+      this.#ends.push(
+        watchFiles([loginsPath(config.data)], () =>
+          background(this.#retryDown(), "Trying servers again"),
+        ),
+      );
+    }
+    const logins = new ServerLogins({ data: config.data, env: process.env });
+    return logins.tokensFor(name, settings, log);
+  }
+}
+
+/** Milliseconds after the start: the client waits for its first answer until then. */
+const AFTER_START = 1_000;
+
+/** Writes what is to be remembered. Returns how to do so at once, if it was not done yet. */
+function keepLater(memory: RememberedOffer, remembered: Remembered, house: House): () => void {
+  let isKept = false;
+  const keep = (): void => {
+    if (isKept) return;
+    isKept = true;
+    clearTimeout(timer);
+    try {
+      memory.write(remembered);
+    } catch (error) {
+      house.log.warn("offer.not-remembered", { error });
+    }
+  };
+  const timer = setTimeout(keep, AFTER_START).unref();
+  return keep;
+}
+
+/** The servers that are used. */
+function enabledServers(table: Config["mcpServers"]): Config["mcpServers"] {
+  return Object.fromEntries(Object.entries(table).filter(([, { disabled }]) => disabled !== true));
+}
