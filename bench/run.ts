@@ -30,7 +30,6 @@ import { runMessages } from "./remote-run/messages.ts";
 import { runPush } from "./remote-run/push.ts";
 import { runSetup, runSetupLarge, runStarts } from "./remote-run/setup.ts";
 import { reviewNotice } from "./review-notice.ts";
-import { reviewProgram } from "./review-program.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -51,7 +50,6 @@ const BENCHES = [
   coldRelay,
   reviewAdd,
   reviewList,
-  reviewProgram,
   reviewNotice,
   anchors,
   sessionLogBench,
