@@ -1,14 +1,6 @@
 import type { HeldId } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
-/** A request in flight. Its call may be made when it is first asked for. */
-export interface Held<S> {
-  readonly id: HeldId;
-  readonly isSettled: boolean;
-  readonly call: Call<S>;
-  settle(): void;
-}
-
 /**
  * Requests in flight are in a new map whenever there were none, and after so many at the latest. V8
  * makes a new table for a map whenever about as many entries have come and gone as it holds, and each
@@ -19,7 +11,7 @@ export const RENEW_AFTER = 4096;
 
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  #calls = new Map<HeldId, Held<S>>();
+  #calls = new Map<HeldId, Call<S>>();
   #added = 0;
   #idle: PromiseWithResolvers<void> | undefined;
 
@@ -28,7 +20,7 @@ export class InFlight<S> {
   }
 
   get all(): Call<S>[] {
-    return Array.from(this.#calls.values(), ({ call }) => call);
+    return [...this.#calls.values()];
   }
 
   has(id: HeldId): boolean {
@@ -37,7 +29,7 @@ export class InFlight<S> {
   }
 
   #find(id: HeldId): Call<S> | undefined {
-    return this.#calls.get(id)?.call;
+    return this.#calls.get(id);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
@@ -49,13 +41,13 @@ export class InFlight<S> {
     return alike.length === 1 ? alike[0] : undefined;
   }
 
-  add(call: Held<S>): void {
+  add(call: Call<S>): void {
     if (++this.#added % RENEW_AFTER === 0) this.#calls = new Map(this.#calls);
     this.#calls.set(call.id, call);
   }
 
   /** Marks a call as answered. False when it was: nothing answers twice. */
-  settle(call: Held<S>): boolean {
+  settle(call: Call<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.id);

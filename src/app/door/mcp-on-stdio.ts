@@ -42,7 +42,7 @@ export async function openMcp(
   await using opening = new AsyncDisposableStack();
   const hasProfiles = profile !== undefined;
   const tools = opening.use(
-    await openTools(house, { isLasting: true, mayRemember: true, hasProfiles }),
+    await openTools(house, { isLasting: true, hasProfiles }),
   );
   const tasks = opening.use(new LazyTaskStore(house));
   const { rootsTimeout } = house;

@@ -14,8 +14,6 @@ import { Policy } from "../../tool/policy.ts";
 export interface OpenToolsOptions {
   /** Follows changes of the configuration for as long as it is open. */
   readonly isLasting?: boolean;
-  /** Offers what servers offered at the last start, for as long as nothing has changed. */
-  readonly mayRemember?: boolean;
   /** Leaves the plugins to a bus that others can reach, too. */
   readonly hasOwnBus?: boolean;
   /** Serves programs of any project, and not only of the one that it runs in. */
@@ -41,7 +39,7 @@ export async function openTools(
 ): Promise<OpenedTools> {
   const { config, report } = house;
   const { data, policy } = config;
-  const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
+  const { isLasting = false, needsApprovals = false } = options;
   const { hasOwnBus = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
   await using opening = new AsyncDisposableStack();
@@ -76,7 +74,6 @@ export async function openTools(
     await openOffer(house, {
       offer,
       beforeUpstreams: () => approver.open(),
-      ...(mayRemember ? { beforeRemembered: () => approver.trust() } : {}),
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
