@@ -8,9 +8,11 @@ import { untilAborted } from "../../base/until-aborted.ts";
 import type { Channel } from "../../wire/channel.ts";
 import {
   greet,
+  mustNamePrincipal,
+  type PrincipalGreeting,
   serveGreeted,
   type ServeGreetedOptions,
-} from "../../wire/channel/principal-greeting.ts";
+} from "../../wire/channel/greeting.ts";
 import type { FleetConnection } from "./connect.ts";
 import { NatsSocket } from "./nats-socket.ts";
 import { answerNodes, askNode, type NodeAddress, requireConnection } from "./node-request.ts";
@@ -28,7 +30,10 @@ interface Open {
 /** What is served on a connection: sessions, which only gateways may open, or tools. */
 export type Service = "open" | "tools";
 
-export interface NodeServerOptions extends Omit<ServeGreetedOptions, "serve"> {
+export interface NodeServerOptions extends Pick<
+  ServeGreetedOptions<PrincipalGreeting>,
+  "limits" | "log"
+> {
   /** Serves a conversation until its channel ends. Only the node with this name can have it. */
   readonly serve: (channel: Channel<string>, principal: Principal, from: string) => Promise<void>;
   readonly connection: FleetConnection;
@@ -69,10 +74,11 @@ export class NodeServer implements Disposable {
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
     const { limits, log, serve } = this.#options;
-    const served: ServeGreetedOptions = {
+    const served: ServeGreetedOptions<PrincipalGreeting> = {
       limits,
       log,
-      serve: (channel, principal) => serve(channel, principal, open.from),
+      welcome: mustNamePrincipal,
+      serve: (channel, { principal }) => serve(channel, principal, open.from),
     };
     background(serveGreeted(socket, served), "Serving another node");
   }
@@ -117,7 +123,7 @@ export async function reachNode(
   principal: Principal,
   options?: ReachOptions,
 ): Promise<Channel<string>> {
-  return greet(await openSocket(connection, node, options), principal);
+  return greet(await openSocket(connection, node, options), { principal }).channel;
 }
 
 /** The names of both nodes are in them, so that the permissions of each in NATS can be limited to its own. */
