@@ -1,11 +1,12 @@
 import { Heartbeat, type HeartbeatOptions } from "../base/limit/heartbeat.ts";
 import { type Channel, ROOM, type Room, type Sink, type Topic } from "../wire/channel.ts";
 
-export interface HeartbeatChannelOptions extends Pick<HeartbeatOptions, "isWaiting" | "isStopped"> {
+export interface HeartbeatChannelOptions extends Pick<
+  HeartbeatOptions,
+  "isWaiting" | "isStopped" | "interval"
+> {
   /** The method of a request that everybody answers. */
   readonly method: string;
-  /** Milliseconds between two looks whether the other side still answers. */
-  readonly interval?: number | undefined;
   /** What ends the channel when the other side gives no sign of life. */
   readonly silent?: Error;
 }
@@ -18,11 +19,10 @@ export class HeartbeatChannel implements Channel<string> {
   #pong: string | undefined;
 
   constructor(channel: Channel<string>, options: HeartbeatChannelOptions) {
-    const { method, interval, silent = new Error("It does not answer") } = options;
+    const { method, silent = new Error("It does not answer") } = options;
     this.#channel = channel;
     this.#heartbeat = new Heartbeat({
       ...options,
-      ...(interval === undefined ? {} : { interval }),
       beat: () => {
         this.#pong ??= `{"jsonrpc":"2.0","id":"${crypto.randomUUID()}",`;
         channel.send(`${this.#pong}"method":"${method}"}`);
