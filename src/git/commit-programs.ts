@@ -7,7 +7,8 @@ import type { ConfigEntry } from "./config/config-list.ts";
 import { discover } from "./discover.ts";
 import type { Git } from "./git.ts";
 import type { GitConfig } from "./config/git-config.ts";
-import { hooksFolder, hooksIn, type Repository } from "./repository.ts";
+import type { Repository } from "./git-folder.ts";
+import { hooksFolder, hooksIn } from "./repository.ts";
 
 /** A program that git runs at a commit or a merge. */
 export interface CommitProgram {

@@ -3,8 +3,8 @@ import { dirname, join, resolve } from "node:path";
 
 import type { Git } from "./git.ts";
 import { GitConfig } from "./config/git-config.ts";
-import { findRepository, type Repository } from "./repository.ts";
-import { worktreeAt } from "./git-folder.ts";
+import { type Repository, worktreeAt } from "./git-folder.ts";
+import { findRepository } from "./repository.ts";
 
 /** A folder's repository, and what git is configured to there. */
 export interface Discovered {

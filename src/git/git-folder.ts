@@ -2,7 +2,17 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import type { Repository } from "./repository.ts";
+
+/** A repository as seen from a folder in it. All paths are absolute. */
+export interface Repository {
+  /** The top folder of the work tree, if there is one here. */
+  readonly worktree: string | undefined;
+  /** Of this work tree alone. */
+  readonly gitDir: string;
+  /** Shared by all work trees. */
+  readonly commonDir: string;
+  readonly isBare: boolean;
+}
 
 /** Bytes. The file holds only a path. */
 const LONGEST_POINTER = 64 * 1024;

@@ -4,18 +4,8 @@ import { join, resolve } from "node:path";
 import { homeOf } from "../base/process/environment.ts";
 import { parseConfigList } from "./config/config-list.ts";
 import type { GitConfig } from "./config/git-config.ts";
+import type { Repository } from "./git-folder.ts";
 import { type Git, gitFailure } from "./git.ts";
-
-/** A repository as seen from a folder in it. All paths are absolute. */
-export interface Repository {
-  /** The top folder of the work tree, if there is one here. */
-  readonly worktree: string | undefined;
-  /** Of this work tree alone. */
-  readonly gitDir: string;
-  /** Shared by all work trees. */
-  readonly commonDir: string;
-  readonly isBare: boolean;
-}
 
 const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
 

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { newUser } from "../../fleet/connection/new-user.ts";
+import { newUser } from "../../fleet/connection/credentials.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { FLEET_SCHEMAS } from "../../config/schema/fleet-schemas.ts";
 import type { Invocation } from "../shell/command.ts";

@@ -1,4 +1,4 @@
-import type { Member } from "../../fleet/members/beat.ts";
+import type { Member } from "../../fleet/members/members.ts";
 import type { Invocation } from "../shell/command.ts";
 import { counted, table } from "../shell/layout.ts";
 import { type FleetValues, observeFleet } from "./observe-fleet.ts";

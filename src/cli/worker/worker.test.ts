@@ -6,7 +6,7 @@ import type { Json } from "../../../test/support/acp-house.ts";
 import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import type { Member } from "../../fleet/members/beat.ts";
+import type { Member } from "../../fleet/members/members.ts";
 import type { Worker } from "../../app/fleet/worker.ts";
 
 /** Waits until a client was shown something. */

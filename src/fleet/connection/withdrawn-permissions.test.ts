@@ -5,9 +5,8 @@ import { fill, GatewayNode, WorkerNode } from "../../../test/support/fleet-node.
 import { GuardedNats } from "../../../test/support/guarded-nats.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { SessionStreams } from "../store/session-streams.ts";
-import { bucketStream } from "../store/streams.ts";
-import { askNode } from "./node-request.ts";
+import { bucketStream, SessionStreams } from "../store/session-streams.ts";
+import { askNode } from "./node-server.ts";
 
 const never = new AbortController().signal;
 const NODES = [

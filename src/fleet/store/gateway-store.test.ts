@@ -8,7 +8,7 @@ import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { SessionRecord } from "../../session/store.ts";
-import { bucketStream } from "./streams.ts";
+import { bucketStream } from "./session-streams.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 

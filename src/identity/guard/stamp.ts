@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { parseScopedList } from "../../git/config/config-list.ts";
 import type { Git } from "../../git/git.ts";
-import type { Repository } from "../../git/repository.ts";
+import type { Repository } from "../../git/git-folder.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 
 /** Where a git folder has its stamp. */

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
-import { eventPages } from "./event-pages.ts";
-import { type EventPiece, piecesOf, takeTogether } from "./event-pieces.ts";
+import { eventPages, type EventPiece, piecesOf, takeTogether } from "./event-pages.ts";
 import type { StoredMessage } from "./journal.ts";
 
 describe("piecesOf()", () => {

@@ -4,16 +4,17 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
-import { serveGreeted } from "./principal-greeting.ts";
+import { mustNamePrincipal, type PrincipalGreeting, serveGreeted } from "./greeting.ts";
 
 async function servedFor(greeting: string): Promise<Principal[]> {
   const [near, far] = duplexPair();
   const seen: Principal[] = [];
   far.resume();
-  const served = serveGreeted(near, {
+  const served = serveGreeted<PrincipalGreeting, object>(near, {
     limits: {},
     log: new Log("error", () => {}),
-    serve: async (_, principal) => {
+    welcome: mustNamePrincipal,
+    serve: async (_, { principal }) => {
       seen.push(principal);
     },
   });

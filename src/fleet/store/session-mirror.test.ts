@@ -8,7 +8,7 @@ import { connect } from "@nats-io/transport-node";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { UNUSED_READER } from "../stream-reader.ts";
-import { watchBucket } from "./watch-bucket.ts";
+import { watchBucket } from "./session-mirror.ts";
 
 describe("watchBucket", { skip: noNats, timeout: 60_000 }, () => {
   it("tells all entries and each change, and leaves no reader in the server", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { readJob, readOffer } from "./job.ts";
+import { readJob, readOffer } from "./job-queue.ts";
 
 const GATEWAY = { id: "1-a", name: "g" };
 
