@@ -15,7 +15,6 @@ import {
 } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
-import { readPlainAnswer } from "./tool-codec/tool-message.ts";
 
 /** What is asked, by the name of its kind. */
 export type Asked = NonNullable<RequestInit["request"]>;
@@ -108,13 +107,7 @@ export class BusClient implements AsyncDisposable {
     stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME).then(
       (bytes) => {
         limit[Symbol.dispose]();
-        const text = readPlainAnswer(bytes.subarray(PREFIX), requestId);
-        if (text === undefined || bytes.readUInt32BE() !== bytes.length - PREFIX) {
-          goOn(async () => this.#read(bytes, requestId));
-          return;
-        }
-        options.ended?.();
-        passed.said(text);
+        goOn(async () => this.#read(bytes, requestId));
       },
       (error: unknown) => {
         limit[Symbol.dispose]();
