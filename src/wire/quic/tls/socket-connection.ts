@@ -38,9 +38,8 @@ const CLOSING = 5_000;
 type Frame = Parameters<SocketConnection["send"]>;
 
 /**
- * A connection over TLS 1.3, or over a local socket after that. Its streams share one socket, in the
- * frames that the QUIC engine's pipe has, too. Whoever dialled opens streams; the listener first says
- * how many may be open at once.
+ * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
+ * has, too. Whoever dialled opens streams; the listener first says how many may be open at once.
  */
 export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   readonly address: string;
@@ -295,7 +294,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 }
 
 /** Why a connection ended before the other side has let us in. */
-export function notLetIn(what: string, error?: Error): ConnectionError {
+function notLetIn(what: string, error?: Error): ConnectionError {
   const trouble = error === undefined ? "network" : tlsTrouble(error);
   if (error !== undefined && trouble !== "network") {
     return ConnectionError.of(what, { trouble, detail: error.message });
