@@ -9,18 +9,9 @@ export interface Held<S> {
   settle(): void;
 }
 
-/**
- * Requests in flight are in a new map whenever there were none, and after so many at the latest. V8
- * makes a new table for a map whenever about as many entries have come and gone as it holds, and each
- * table refers to the next. When one of them has got into the old heap, all later ones stay, with every
- * request that was in them, until the whole heap is collected. A new map is not referred to.
- */
-export const RENEW_AFTER = 4096;
-
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  #calls = new Map<HeldId, Held<S>>();
-  #added = 0;
+  readonly #calls = new Map<HeldId, Held<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -32,8 +23,7 @@ export class InFlight<S> {
   }
 
   has(id: HeldId): boolean {
-    // Looking for a text takes its hash, which costs as much as the rest of a call's way, even in vain.
-    return this.#calls.size > 0 && this.#calls.has(id);
+    return this.#calls.has(id);
   }
 
   #find(id: HeldId): Call<S> | undefined {
@@ -50,7 +40,6 @@ export class InFlight<S> {
   }
 
   add(call: Held<S>): void {
-    if (++this.#added % RENEW_AFTER === 0) this.#calls = new Map(this.#calls);
     this.#calls.set(call.id, call);
   }
 
@@ -60,8 +49,6 @@ export class InFlight<S> {
     call.settle();
     this.#calls.delete(call.id);
     if (this.#calls.size === 0) {
-      this.#calls = new Map();
-      this.#added = 0;
       this.#idle?.resolve();
       this.#idle = undefined;
     }

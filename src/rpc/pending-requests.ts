@@ -5,7 +5,6 @@ import { parsed } from "../base/text/unparsed-json.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
 import { TRUNKLINE } from "./codes.ts";
-import { RENEW_AFTER } from "./in-flight.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -115,7 +114,7 @@ export interface RequestLink {
 /** Our own requests that have no answer yet. */
 export class PendingRequests {
   readonly #link: RequestLink;
-  #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, Pending>();
   /** Some peers hold ids in 32 bits, so they are small and counted up. */
   #nextId: number;
   #over: Error | undefined;
@@ -161,7 +160,6 @@ export class PendingRequests {
   register(request: Pending): number | undefined {
     if (this.#over !== undefined) return undefined;
     const id = this.#nextId++;
-    if (id % RENEW_AFTER === 0) this.#pending = new Map(this.#pending);
     this.#pending.set(id, request);
     return id;
   }
@@ -177,7 +175,6 @@ export class PendingRequests {
   /** A request that was found has its answer. */
   forget(id: number): void {
     this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#pending = new Map();
   }
 
   /** Gives a response to whoever waits for it. Returns false when nobody does. */

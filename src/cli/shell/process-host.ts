@@ -40,7 +40,7 @@ export class PlainOutput implements Output {
   }
 
   write(text: string | Uint8Array): void {
-    aboutToSend(1);
+    aboutToSend();
     if (this.#stream !== undefined) {
       this.#stream.write(text);
       return;

@@ -87,8 +87,6 @@ export async function serveExchange(
 /** One request and its answer. */
 class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
   readonly connection: Connection;
-  before: Begun | undefined;
-  after: Begun | undefined;
   readonly #stream: BidiStream;
   readonly #service: BusService;
   readonly #stopper = new Stopper();
