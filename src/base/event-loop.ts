@@ -17,9 +17,6 @@ export function now(): number {
   return performance.now();
 }
 
-/** The time at which a message was read. */
-export const readTime = now;
-
 type Work = () => void;
 
 /** What this process does at the end of this turn of the event loop. */

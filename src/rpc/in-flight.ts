@@ -1,17 +1,9 @@
 import type { HeldId } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
-/** A request in flight. Its call may be made when it is first asked for. */
-export interface Held<S> {
-  readonly id: HeldId;
-  readonly isSettled: boolean;
-  readonly call: Call<S>;
-  settle(): void;
-}
-
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  readonly #calls = new Map<HeldId, Held<S>>();
+  readonly #calls = new Map<HeldId, Call<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -19,32 +11,28 @@ export class InFlight<S> {
   }
 
   get all(): Call<S>[] {
-    return Array.from(this.#calls.values(), ({ call }) => call);
+    return [...this.#calls.values()];
   }
 
   has(id: HeldId): boolean {
     return this.#calls.has(id);
   }
 
-  #find(id: HeldId): Call<S> | undefined {
-    return this.#calls.get(id)?.call;
-  }
-
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
   named(id: string | number): Call<S> | undefined {
-    if (Number.isSafeInteger(id)) return this.#find(id);
-    const exact = this.#find(JSON.stringify(id));
+    if (Number.isSafeInteger(id)) return this.#calls.get(id);
+    const exact = this.#calls.get(JSON.stringify(id));
     if (exact !== undefined || typeof id === "string") return exact;
     const alike = this.all.filter((call) => Number(call.id) === id);
     return alike.length === 1 ? alike[0] : undefined;
   }
 
-  add(call: Held<S>): void {
+  add(call: Call<S>): void {
     this.#calls.set(call.id, call);
   }
 
   /** Marks a call as answered. False when it was: nothing answers twice. */
-  settle(call: Held<S>): boolean {
+  settle(call: Call<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.id);

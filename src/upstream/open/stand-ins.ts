@@ -101,10 +101,6 @@ export class StandIns implements UpstreamOffer {
           if (!(ready instanceof Promise)) return ready.call(args, context);
           return ready.then((late) => late.call(args, context));
         },
-        pass: (passed, args) => {
-          const ready = real();
-          return !(ready instanceof Promise) && ready.pass?.(passed, args) === true;
-        },
         resume: async (taskId, context) => {
           const late = await real();
           if (late.resume !== undefined) return late.resume(taskId, context);
@@ -192,6 +188,6 @@ function textOf(tool: Tool | RememberedTool): string {
 
 /** The definition alone. */
 function described(tool: Tool | RememberedTool): Omit<Tool, "call"> {
-  const members = Object.entries(tool).filter(([name]) => name !== "call" && name !== "pass");
+  const members = Object.entries(tool).filter(([name]) => name !== "call");
   return Object.fromEntries(members) as unknown as Omit<Tool, "call">;
 }
