@@ -17,7 +17,9 @@ async function* generate(): AsyncGenerator<Outputs> {
   yield await compileModules(ROOT);
   yield await compileProtos(ROOT);
   yield await compileWasm(ROOT);
-  const { configJsonSchema } = await import("../src/config/schema/json-schema.ts");
+  const { configModule } = await import("./schema/config-module.ts");
+  yield configModule();
+  const { configJsonSchema } = await import("../src/config/schema/schema.ts");
   yield new Map([
     ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);

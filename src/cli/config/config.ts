@@ -85,7 +85,7 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline config schema` */
 export async function schema({ out }: Invocation<GlobalValues>): Promise<number> {
-  const { configJsonSchema } = await import("../../config/schema/json-schema.ts");
+  const { configJsonSchema } = await import("../../config/schema/schema.ts");
   out(toJson(configJsonSchema()));
   return 0;
 }

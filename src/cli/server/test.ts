@@ -62,7 +62,7 @@ function alone(config: Config, name: string): Config {
     mcpServers: { [name]: settings },
     bus: { ...bus, plugins: {} },
     // What went wrong is said once, in our own words.
-    log: log.verbose ? log : { level: "error", verbose: false },
+    log: log.verbose ? log : { level: "error", verbose: false, requests: false },
   };
 }
 

@@ -58,7 +58,7 @@ export function configFlags(values: Values): ConfigFlags {
 export async function quietHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
   const { config, reloading } = await openHouse(invocation, serving);
   return new House(
-    config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
+    config.log.verbose ? config : { ...config, log: { level: "error", verbose: false, requests: false } },
     reloading,
   );
 }

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { NODE_NAME } from "../../fleet/capability.ts";
 import { newUser } from "../../fleet/connection/new-user.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
-import { FLEET_SCHEMAS } from "../../config/schema/fleet-schemas.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
@@ -17,7 +17,7 @@ interface CredentialsValues {
 }
 
 /** The form of `fleet.name`. */
-const NAME = new RegExp(FLEET_SCHEMAS.FleetSettings.properties.name.pattern);
+const NAME = new RegExp(NODE_NAME);
 /** One user for all nodes of a role. */
 const ANY = "*";
 

@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { configJsonSchema } from "./json-schema.ts";
+import { configJsonSchema } from "./schema.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 const VALUES: readonly unknown[] = [
