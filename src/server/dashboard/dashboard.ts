@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { type ApiCall, type ApiRoute, route } from "../../base/api-route.ts";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import { accessTokenOf, hasScope, mayUseAll, type Principal } from "../../base/principal.ts";
+import {
+  accessTokenOf,
+  hasScope,
+  mayUseAll,
+  type Principal,
+  SCOPES,
+} from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../protocol/acp/door.ts";
@@ -11,12 +18,11 @@ import type { SessionReading } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { House } from "../../config/house.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
-import { scopesOf } from "./access-rules.ts";
 import type { Me } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
 import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { Watching } from "./live/watching.ts";
-import { type ApiCall, type ApiRoute, Router } from "./router.ts";
+import { Router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
@@ -143,18 +149,8 @@ export class Dashboard implements AsyncDisposable {
 
   #ownRoutes(): ApiRoute[] {
     return [
-      {
-        method: "GET",
-        path: "/api/me",
-        needs: "nothing",
-        handle: async ({ principal }) => this.#me(principal),
-      },
-      {
-        method: "GET",
-        path: "/api/events",
-        needs: "nothing",
-        handle: (call) => this.#stream(call),
-      },
+      route("GET /api/me", "nothing", async ({ principal }) => this.#me(principal)),
+      route("GET /api/events", "nothing", (call) => this.#stream(call)),
     ];
   }
 
@@ -163,7 +159,7 @@ export class Dashboard implements AsyncDisposable {
     const fleet = this.#fleet?.poolFor(principal);
     return {
       name,
-      scopes: scopesOf(principal),
+      scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
       version: VERSION,
       epoch: this.#live.epoch,
       ...(fleet === undefined ? {} : { fleet }),

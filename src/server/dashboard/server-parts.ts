@@ -3,7 +3,7 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { followConfig } from "../../config/follow-config.ts";
 import type { DashboardOptions } from "./dashboard.ts";
 import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
-import type { ApiRoute } from "./router.ts";
+import { type ApiRoute, route } from "../../base/api-route.ts";
 import type { SessionRows } from "./session/session-rows.ts";
 import { auditRoutes } from "./view/audit-search.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
@@ -46,14 +46,8 @@ export class ServerParts {
       threads: (principal) => threads.count(principal),
       approvals: () => tools?.approvals().length ?? 0,
     };
-    const start: ApiRoute = {
-      method: "GET",
-      path: "/api/overview",
-      needs: "nothing",
-      handle: ({ principal }) => readOverview(overview, principal),
-    };
     this.routes = [
-      start,
+      route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
       ...(tools?.routes ?? []),
       ...(services?.routes ?? []),
       ...(sources?.fleet === undefined ? [] : fleetRoutes(sources.fleet)),

@@ -4,7 +4,7 @@ import { mask } from "../../../base/text/mask.ts";
 import type { AuditRecord } from "../../../store/audit/audit-reader.ts";
 import { CURSOR, wholeAuditBackwards } from "../../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../api.ts";
-import { type ApiRoute, numberIn } from "../router.ts";
+import { type ApiRoute, numberIn, route } from "../../../base/api-route.ts";
 import { Shares } from "../shares.ts";
 
 const MOST_ROWS = 500;
@@ -19,24 +19,16 @@ const MOST_WAITING = 16;
 export function auditRoutes(data: string): readonly ApiRoute[] {
   const shares = new Shares({ what: "searches", most: MOST_SEARCHES, waiting: MOST_WAITING });
   return [
-    {
-      method: "GET",
-      path: "/api/audit",
-      needs: "nothing",
-      handle: async ({ principal, query }) => {
-        const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-        const cursor = query.get("cursor") ?? undefined;
-        if (cursor !== undefined && !CURSOR.test(cursor)) {
-          throw new TrunklineError(
-            "usage",
-            `'${cursor.slice(0, 64)}' is not a cursor of this list.`,
-          );
-        }
-        const text = (query.get("q") ?? "").toLowerCase();
-        using _share = await shares.take(principal);
-        return await searchAudit(data, principal, { cursor, text, limit });
-      },
-    },
+    route("GET /api/audit", "nothing", async ({ principal, query }) => {
+      const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
+      const cursor = query.get("cursor") ?? undefined;
+      if (cursor !== undefined && !CURSOR.test(cursor)) {
+        throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
+      }
+      const text = (query.get("q") ?? "").toLowerCase();
+      using _share = await shares.take(principal);
+      return await searchAudit(data, principal, { cursor, text, limit });
+    }),
   ];
 }
 

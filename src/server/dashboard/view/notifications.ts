@@ -2,22 +2,17 @@ import { mayUseAll } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { deliveries, type DeliveryView } from "../../notify/deliveries.ts";
 import type { DeliveryRow } from "../api.ts";
-import type { ApiRoute } from "../router.ts";
+import { type ApiRoute, route } from "../../../base/api-route.ts";
 
 const MOST = 50;
 
 /** Notifications and what became of them: a person who got none sees why. Others than the owner see none. */
 export function notificationRoutes(data: string): readonly ApiRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/api/notifications",
-      needs: "nothing",
-      handle: async ({ principal }) => {
-        const found = mayUseAll(principal) ? await deliveries(data, MOST) : [];
-        return { deliveries: found.map(rowOf) };
-      },
-    },
+    route("GET /api/notifications", "nothing", async ({ principal }) => {
+      const found = mayUseAll(principal) ? await deliveries(data, MOST) : [];
+      return { deliveries: found.map(rowOf) };
+    }),
   ];
 }
 

@@ -6,7 +6,7 @@ import type { Principal } from "../../../base/principal.ts";
 import { SharedBase } from "../../../fleet/replication/shared-base.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import type { TokenRow } from "../api.ts";
-import type { ApiCall } from "../router.ts";
+import type { ApiCall } from "../../../base/api-route.ts";
 import { tokenRoutes } from "./tokens.ts";
 
 const OWNER: Principal = { id: "" };

@@ -12,7 +12,7 @@ import {
 import { type AccessToken, isExpired } from "../../../store/access/access-token.ts";
 import type { AccessTokens } from "../../../store/access/access-tokens.ts";
 import type { TokenRow } from "../api.ts";
-import { type ApiCall, type ApiRoute, textIn } from "../router.ts";
+import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/api-route.ts";
 
 const DAY = 24 * 60 * 60_000;
 const MOST_DAYS = 3_650;
@@ -21,40 +21,25 @@ const LIMITS = ["agents", "tools", "folders", "repositories"] as const;
 /** Access tokens, those of all. */
 export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
   return [
-    {
-      method: "GET",
-      path: "/api/tokens",
-      needs: "admin",
-      handle: async () => ({ tokens: tokens.list().map(rowOf) }),
-    },
-    {
-      method: "POST",
-      path: "/api/tokens",
-      needs: "admin",
-      handle: async ({ principal, body }) => {
-        const { days } = body;
-        const expires = days === undefined ? undefined : new Date(Date.now() + daysOf(days) * DAY);
-        const limits = limitsOf(body);
-        const grant = { scopes: scopesOf(body), ...(limits === undefined ? {} : { limits }) };
-        const maker = makerOf(principal);
-        const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires, maker);
-        return { token, row: rowOf(kept) };
-      },
-    },
-    {
-      method: "POST",
-      path: "/api/tokens/:id/revoke",
-      needs: "admin",
-      handle: async ({ id }) => {
-        if (!tokens.list().some((token) => token.id === id)) {
-          throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
-        }
-        await tokens.revoke(id);
-        const { untilShared } = await import("../../../fleet/replication/until-shared.ts");
-        const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
-        return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
-      },
-    },
+    route("GET /api/tokens", "admin", async () => ({ tokens: tokens.list().map(rowOf) })),
+    route("POST /api/tokens", "admin", async ({ principal, body }) => {
+      const { days } = body;
+      const expires = days === undefined ? undefined : new Date(Date.now() + daysOf(days) * DAY);
+      const limits = limitsOf(body);
+      const grant = { scopes: scopesOf(body), ...(limits === undefined ? {} : { limits }) };
+      const maker = makerOf(principal);
+      const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires, maker);
+      return { token, row: rowOf(kept) };
+    }),
+    route("POST /api/tokens/:id/revoke", "admin", async ({ id }) => {
+      if (!tokens.list().some((token) => token.id === id)) {
+        throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
+      }
+      await tokens.revoke(id);
+      const { untilShared } = await import("../../../fleet/replication/until-shared.ts");
+      const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
+      return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
+    }),
   ];
 }
 
