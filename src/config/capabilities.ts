@@ -5,7 +5,6 @@ import { plugins } from "../plugin/capability.ts";
 import { review } from "../review/capability.ts";
 import { runs } from "../run/capability.ts";
 import { sessions } from "../session/capability.ts";
-import type { Capability } from "../base/capability.ts";
 import { policy } from "../tool/policy-settings.ts";
 import { servers } from "../upstream/capability.ts";
 import { serve } from "../server/access/capability.ts";
@@ -14,7 +13,7 @@ import { notifications } from "../server/notify/capability.ts";
 import { telemetry } from "../server/telemetry/capability.ts";
 
 /** Everything that the program can do. A new capability is its own folder, and a line here. */
-export const CAPABILITIES: readonly Capability[] = [
+export const CAPABILITIES = [
   core,
   serve,
   telemetry,
@@ -23,8 +22,8 @@ export const CAPABILITIES: readonly Capability[] = [
   servers,
   policy,
   plugins,
-  identities,
   review,
+  identities,
   runs,
   fleet,
   notifications,

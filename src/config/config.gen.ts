@@ -254,14 +254,6 @@ export interface ConfigInForce {
       readonly [key: string]: PluginProgram;
     };
   };
-  /** Git identities, by name; `trunkline identity add` writes one. */
-  readonly identities: {
-    readonly [key: string]: IdentitySettings;
-  };
-  /** Other parts of RemoteJuggler's configuration, as imported. */
-  readonly "x-juggler"?: {
-    readonly [key: string]: unknown;
-  };
   readonly review: {
     /**
      * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others
@@ -278,6 +270,14 @@ export interface ConfigInForce {
      * of the data folder.
      */
     readonly dropFiles: boolean;
+  };
+  /** Git identities, by name; `trunkline identity add` writes one. */
+  readonly identities: {
+    readonly [key: string]: IdentitySettings;
+  };
+  /** Other parts of RemoteJuggler's configuration, as imported. */
+  readonly "x-juggler"?: {
+    readonly [key: string]: unknown;
   };
   readonly remote: {
     /**
@@ -502,13 +502,13 @@ export const DEFAULTS: ConfigInForce = {
     "sandbox": "auto",
     "plugins": {}
   },
-  "identities": {},
   "review": {
     "batch": 10,
     "first": "newest",
     "lease": 900,
     "dropFiles": true
   },
+  "identities": {},
   "remote": {
     "allowHosts": [],
     "allowPrivate": false,

@@ -1,5 +1,7 @@
 import { NAME, byName, choice, flag, list, shape, text } from "../base/settings.ts";
 import type { Capability } from "../base/capability.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import { type IdentitiesApp, offerIdentities } from "./identities-offer.ts";
 
 /** Git identities. */
 export const identities = {
@@ -102,4 +104,5 @@ export const identities = {
       "x-project": false,
     },
   },
-} satisfies Capability;
+  offer: offerIdentities,
+} satisfies Capability<IdentitiesApp, Offer>;

@@ -1,5 +1,7 @@
 import { choice, flag, integer, shape } from "../base/settings.ts";
 import type { Capability } from "../base/capability.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import { type ReviewsApp, ReviewsOffer } from "./reviews-offer.ts";
 
 /** Reviews: comments on lines of code. */
 export const review = {
@@ -28,4 +30,5 @@ export const review = {
       ),
     }),
   },
-} satisfies Capability;
+  offer: (app, offer, options) => new ReviewsOffer(app, offer, options),
+} satisfies Capability<ReviewsApp, Offer>;

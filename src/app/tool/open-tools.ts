@@ -1,11 +1,11 @@
 import { toolPolicy } from "../../config/tool-policy.ts";
+import type { Capability } from "../../base/capability.ts";
+import { CAPABILITIES } from "../../config/capabilities.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
 import type { House } from "../../config/house.ts";
-import { offerIdentities } from "../../identity/open/identities-offer.ts";
 import { LazyApprover } from "./lazy-approver.ts";
 import { openAudit, repositoryAddresses, repositoryOf } from "./toolbox-parts.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
-import { ReviewsOffer } from "../../review/open/reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "../../upstream/open/upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -70,8 +70,8 @@ export async function openTools(
   }
   // Our tools come first: a tool of another server with the same name is renamed.
   const folder = options.isShared === true ? undefined : process.cwd();
-  opening.use(new ReviewsOffer(house, offer, { folder }));
-  offerIdentities(house, offer);
+  const capabilities: readonly Capability<House, Offer>[] = CAPABILITIES;
+  for (const capability of capabilities) opening.use(capability.offer?.(house, offer, { folder }));
   const opened = opening.use(
     await openOffer(house, {
       offer,

@@ -60,6 +60,7 @@ export interface ConfigFile {
     readonly [key: string]: ProfileSettings;
   };
   readonly bus?: BusSettings;
+  readonly review?: ReviewSettings;
   /** Git identities, by name; `trunkline identity add` writes one. */
   readonly identities?: {
     readonly [key: string]: IdentitySettings;
@@ -68,7 +69,6 @@ export interface ConfigFile {
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };
-  readonly review?: ReviewSettings;
   readonly remote?: RemoteSettings;
   readonly fleet?: FleetSettings;
   /** Who is notified of what happens in sessions while nobody looks. */
@@ -805,6 +805,25 @@ export interface PluginMcp {
   readonly queue?: number;
 }
 
+/** Review comments and how agents get them. */
+export interface ReviewSettings {
+  /**
+   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
+   * in the next.
+   */
+  readonly batch?: number;
+  /** Which comments come first if there are more than `batch`. */
+  readonly first?: "newest" | "oldest";
+  /** Seconds after which an agent without activity loses a thread that it has claimed. */
+  readonly lease?: number;
+  /**
+   * Whether to import comments that lazygit-mcp-bridge and other programs write to
+   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to `review-inbox` of
+   * the data folder.
+   */
+  readonly dropFiles?: boolean;
+}
+
 /** Who somebody is to git and to a forge. */
 export interface IdentitySettings {
   /** Kind of forge. */
@@ -874,25 +893,6 @@ export interface MatchRule {
   readonly path?: string;
   /** Address of a remote; `*` stands for any text. */
   readonly remote?: string;
-}
-
-/** Review comments and how agents get them. */
-export interface ReviewSettings {
-  /**
-   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
-   * in the next.
-   */
-  readonly batch?: number;
-  /** Which comments come first if there are more than `batch`. */
-  readonly first?: "newest" | "oldest";
-  /** Seconds after which an agent without activity loses a thread that it has claimed. */
-  readonly lease?: number;
-  /**
-   * Whether to import comments that lazygit-mcp-bridge and other programs write to
-   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to `review-inbox` of
-   * the data folder.
-   */
-  readonly dropFiles?: boolean;
 }
 
 /** Remote runs: agents that work here on a revision of a repository. */
@@ -1198,16 +1198,16 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
       case "profiles":
       case "bus":
+      case "review":
       case "identities":
       case "x-juggler":
-      case "review":
       case "remote":
       case "fleet":
       case "notifications":
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "server", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "identities", "x-juggler", "review", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "server", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1378,23 +1378,23 @@ export const checkConfigFile: Check = (value) => {
     const problem10 = checkBusSettings(bus);
     if (problem10 !== undefined) return within(problem10, "bus");
   }
+  const review: unknown = value.review;
+  if (review !== undefined) {
+    const problem11 = checkReviewSettings(review);
+    if (problem11 !== undefined) return within(problem11, "review");
+  }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key9 in identities) {
       const item4: unknown = identities[key9];
-      const problem11 = checkIdentitySettings(item4);
-      if (problem11 !== undefined) return within(problem11, "identities", key9);
+      const problem12 = checkIdentitySettings(item4);
+      if (problem12 !== undefined) return within(problem12, "identities", key9);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
   if (xJuggler !== undefined) {
     if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
-  }
-  const review: unknown = value.review;
-  if (review !== undefined) {
-    const problem12 = checkReviewSettings(review);
-    if (problem12 !== undefined) return within(problem12, "review");
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
@@ -4468,6 +4468,50 @@ export const checkPluginMcp: Check = (value) => {
   return undefined;
 };
 
+export const checkReviewSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "batch":
+      case "first":
+      case "lease":
+      case "dropFiles":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["batch", "first", "lease", "dropFiles"]) };
+    }
+  }
+  const batch: unknown = value.batch;
+  if (batch !== undefined) {
+    if (typeof batch !== "number" || !Number.isInteger(batch)) {
+      return { path: ["batch"], says: "must be an integer" };
+    }
+    if (batch < 1) return { path: ["batch"], says: "must be at least 1" };
+    if (batch > 1000) return { path: ["batch"], says: "must be at most 1000" };
+  }
+  const first: unknown = value.first;
+  if (first !== undefined) {
+    if (first !== "newest" && first !== "oldest") {
+      return { path: ["first"], says: "must be one of: newest, oldest" };
+    }
+  }
+  const lease: unknown = value.lease;
+  if (lease !== undefined) {
+    if (typeof lease !== "number" || !Number.isInteger(lease)) {
+      return { path: ["lease"], says: "must be an integer" };
+    }
+    if (lease < 1) return { path: ["lease"], says: "must be at least 1" };
+    if (lease > 86400) return { path: ["lease"], says: "must be at most 86400" };
+  }
+  const dropFiles: unknown = value.dropFiles;
+  if (dropFiles !== undefined) {
+    if (typeof dropFiles !== "boolean") {
+      return { path: ["dropFiles"], says: "must be true or false" };
+    }
+  }
+  return undefined;
+};
+
 export const checkIdentitySettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -4692,50 +4736,6 @@ export const checkMatchRule: Check = (value) => {
   if (remote !== undefined) {
     if (typeof remote !== "string") return { path: ["remote"], says: "must be a string" };
     if (remote === "") return { path: ["remote"], says: "must not be empty" };
-  }
-  return undefined;
-};
-
-export const checkReviewSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "batch":
-      case "first":
-      case "lease":
-      case "dropFiles":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["batch", "first", "lease", "dropFiles"]) };
-    }
-  }
-  const batch: unknown = value.batch;
-  if (batch !== undefined) {
-    if (typeof batch !== "number" || !Number.isInteger(batch)) {
-      return { path: ["batch"], says: "must be an integer" };
-    }
-    if (batch < 1) return { path: ["batch"], says: "must be at least 1" };
-    if (batch > 1000) return { path: ["batch"], says: "must be at most 1000" };
-  }
-  const first: unknown = value.first;
-  if (first !== undefined) {
-    if (first !== "newest" && first !== "oldest") {
-      return { path: ["first"], says: "must be one of: newest, oldest" };
-    }
-  }
-  const lease: unknown = value.lease;
-  if (lease !== undefined) {
-    if (typeof lease !== "number" || !Number.isInteger(lease)) {
-      return { path: ["lease"], says: "must be an integer" };
-    }
-    if (lease < 1) return { path: ["lease"], says: "must be at least 1" };
-    if (lease > 86400) return { path: ["lease"], says: "must be at most 86400" };
-  }
-  const dropFiles: unknown = value.dropFiles;
-  if (dropFiles !== undefined) {
-    if (typeof dropFiles !== "boolean") {
-      return { path: ["dropFiles"], says: "must be true or false" };
-    }
   }
   return undefined;
 };

@@ -1,6 +1,6 @@
 import { SCOPES } from "../../base/principal.ts";
 import { group, integer, list, path, shape, text, url } from "../../base/settings.ts";
-import type { Capability } from "../../base/capability.ts";
+import type { Capability, DataApp } from "../../base/capability.ts";
 
 /** The HTTP server, and who may reach it. */
 export const serve = {
@@ -63,4 +63,9 @@ export const serve = {
       ),
     }),
   },
-} satisfies Capability;
+  routes: async ({ config }) => {
+    const { AccessTokens } = await import("../../store/access/access-tokens.ts");
+    const { tokenRoutes } = await import("./token-routes.ts");
+    return tokenRoutes(new AccessTokens(config.data));
+  },
+} satisfies Capability<DataApp>;

@@ -9,7 +9,7 @@ import {
   text,
   url,
 } from "../../base/settings.ts";
-import type { Capability } from "../../base/capability.ts";
+import type { Capability, DataApp } from "../../base/capability.ts";
 
 /** Notifications to people who are away. */
 export const notifications = {
@@ -66,4 +66,8 @@ export const notifications = {
       { default: [], "x-project": false },
     ),
   },
-} satisfies Capability;
+  routes: async ({ config }) => {
+    const { notificationRoutes } = await import("./deliveries.ts");
+    return notificationRoutes(config.data);
+  },
+} satisfies Capability<DataApp>;

@@ -10,7 +10,7 @@ import {
   text,
   url,
 } from "../../base/settings.ts";
-import type { Capability } from "../../base/capability.ts";
+import type { Capability, DataApp } from "../../base/capability.ts";
 
 /** What is told of the work: the log, traces, the audit. */
 export const telemetry = {
@@ -76,4 +76,8 @@ export const telemetry = {
       ),
     }),
   },
-} satisfies Capability;
+  routes: async ({ config }) => {
+    const { auditRoutes } = await import("./audit-routes.ts");
+    return auditRoutes(config.data);
+  },
+} satisfies Capability<DataApp>;

@@ -1,14 +1,15 @@
-import { JUGGLER_TOOLS, type JugglerToolName } from "../tools/definitions.ts";
-import type { ToolCommands } from "../tools/tool-commands.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
-import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
-import type { House } from "../../config/house.ts";
+import type { OfferOptions } from "../base/capability.ts";
+import type { IdentityCommands } from "./identity-commands.ts";
+import { JUGGLER_TOOLS, type JugglerToolName } from "./tools/definitions.ts";
+import type { ToolCommands } from "./tools/tool-commands.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import type { ProjectNeed, ProjectUse } from "../tool/project.ts";
+import type { Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
 
-export interface IdentitiesOfferOptions {
-  /** Whose configuration counts for a call that is about no project. */
-  readonly folder?: string | undefined;
-  readonly env?: NodeJS.ProcessEnv;
+/** What the tools use of the running program. */
+export interface IdentitiesApp {
+  /** The identities as the configuration of a folder has them now. */
+  identities(folder: string, env: NodeJS.ProcessEnv): Promise<IdentityCommands>;
 }
 
 /** Milliseconds for a whole call; each connection that it makes has a shorter limit of its own. */
@@ -36,10 +37,10 @@ export const PROJECT_USES: Readonly<Partial<Record<JugglerToolName, ProjectUse>>
  * call.
  */
 export function offerIdentities(
-  house: House,
+  app: IdentitiesApp,
   offer: Offer,
-  options: IdentitiesOfferOptions = {},
-): void {
+  options: OfferOptions = {},
+): undefined {
   for (const definition of JUGGLER_TOOLS) {
     const { name } = definition;
     const project = PROJECT_USES[name];
@@ -47,7 +48,7 @@ export function offerIdentities(
       definition,
       limits: { timeout: TIMEOUT },
       ...(project === undefined ? {} : { project }),
-      call: (args, context) => call(name, args, context, house, options),
+      call: (args, context) => call(name, args, context, app, options),
     });
   }
 }
@@ -56,19 +57,16 @@ async function call(
   name: JugglerToolName,
   args: Arguments,
   context: ToolContext,
-  house: House,
-  options: IdentitiesOfferOptions,
+  app: IdentitiesApp,
+  options: OfferOptions,
 ): Promise<ToolResult> {
-  const [{ callJugglerTool }, { currentIdentities }] = await Promise.all([
-    import("../tools/call-tool.ts"),
-    import("./open-identities.ts"),
-  ]);
+  const { callJugglerTool } = await import("./tools/call-tool.ts");
   const { project } = context;
   const { folder: own = process.cwd(), env = process.env } = options;
   const folder = project?.folder ?? context.folder ?? own;
   await using opened = new AsyncDisposableStack();
   const open = async (): Promise<ToolCommands> => {
-    const commands = opened.use(await currentIdentities(house, folder, env));
+    const commands = opened.use(await app.identities(folder, env));
     await commands.identities.recover();
     return Object.assign(commands, { reload: open });
   };

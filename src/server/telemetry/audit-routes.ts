@@ -1,11 +1,11 @@
-import { TrunklineError } from "../../../base/errors.ts";
-import { mayUseAll, type Principal } from "../../../base/principal.ts";
-import { mask } from "../../../base/text/mask.ts";
-import type { AuditRecord } from "../../../store/audit/audit-reader.ts";
-import { CURSOR, wholeAuditBackwards } from "../../../store/audit/whole-audit.ts";
-import type { AuditRow, Page } from "../api.ts";
-import { type ApiRoute, numberIn, route } from "../../../base/api-route.ts";
-import { Shares } from "../shares.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { mayUseAll, type Principal } from "../../base/principal.ts";
+import { mask } from "../../base/text/mask.ts";
+import type { AuditRecord } from "../../store/audit/audit-reader.ts";
+import { CURSOR, wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
+import type { AuditRow, Page } from "../dashboard/api.ts";
+import { type ApiRoute, numberIn, route } from "../../base/api-route.ts";
+import { Shares } from "../dashboard/shares.ts";
 
 const MOST_ROWS = 500;
 /** Bytes that are read for one page: a search for something rare has further pages. */

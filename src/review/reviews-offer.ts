@@ -1,32 +1,33 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
-import { background } from "../../base/background.ts";
-import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/environment.ts";
-import type { DropPlaces } from "../inbox/drop-places.ts";
-import type { ReviewCommands } from "../review-commands.ts";
-import type { ReviewTools } from "../review-tools.ts";
-import {
-  MESSAGES,
-  NO_MESSAGES,
-  PROJECT_USES,
-  REVIEW_TOOLS,
-} from "../tool-definitions.ts";
-import { watchReviews } from "../inbox/watch-reviews.ts";
-import { REVIEWS_FILE } from "../../store/store-files.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import type { ResourceProvider } from "../../tool/resource.ts";
-import type { Arguments } from "../../tool/tool.ts";
-import type { House } from "../../config/house.ts";
+import { background } from "../base/background.ts";
+import type { OfferOptions } from "../base/capability.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { homeOf } from "../base/process/environment.ts";
+import type { DropPlaces } from "./inbox/drop-places.ts";
+import type { ReviewCommands } from "./review-commands.ts";
+import type { ReviewSettings, ReviewTools } from "./review-tools.ts";
+import { MESSAGES, NO_MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "./tool-definitions.ts";
+import { watchReviews } from "./inbox/watch-reviews.ts";
+import { REVIEWS_FILE } from "../store/store-files.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import type { Report } from "../tool/offer/resources.ts";
+import type { ResourceProvider } from "../tool/resource.ts";
+import type { Arguments } from "../tool/tool.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 200;
 
-export interface ReviewsOfferOptions {
-  /** Only new comments of this folder's repository are told; of all when left out. */
-  readonly folder?: string | undefined;
-  readonly env?: NodeJS.ProcessEnv;
+/** What reviews use of the running program. */
+export interface ReviewsApp {
+  readonly config: {
+    readonly data: string;
+    readonly review: ReviewSettings & { readonly dropFiles: boolean };
+  };
+  readonly log: Log;
+  readonly report: Report;
 }
 
 /**
@@ -34,9 +35,9 @@ export interface ReviewsOfferOptions {
  * loaded with the first call, or with the first comment that somebody leaves.
  */
 export class ReviewsOffer implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: ReviewsApp;
   readonly #offer: Offer;
-  readonly #options: ReviewsOfferOptions;
+  readonly #options: OfferOptions;
   readonly #started = Date.now();
   readonly #ends: (() => void)[] = [];
   #commands: Promise<ReviewCommands> | undefined;
@@ -49,8 +50,8 @@ export class ReviewsOffer implements AsyncDisposable {
   #told: number | undefined;
   #telling: Promise<void> = Promise.resolve();
 
-  constructor(house: House, offer: Offer, options: ReviewsOfferOptions = {}) {
-    this.#house = house;
+  constructor(app: ReviewsApp, offer: Offer, options: OfferOptions = {}) {
+    this.#app = app;
     this.#offer = offer;
     this.#options = options;
     for (const definition of REVIEW_TOOLS) {
@@ -121,8 +122,8 @@ export class ReviewsOffer implements AsyncDisposable {
 
   async #load(): Promise<ReviewTools> {
     const commands = await this.#openCommands();
-    const { ReviewTools } = await import("../review-tools.ts");
-    const { log, config } = this.#house;
+    const { ReviewTools } = await import("./review-tools.ts");
+    const { log, config } = this.#app;
     return new ReviewTools(commands, config.review, (error) =>
       log.warn("review.failed", { error }),
     );
@@ -142,16 +143,16 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #loadCommands(): Promise<ReviewCommands> {
-    const { ReviewCommands } = await import("../review-commands.ts");
+    const { ReviewCommands } = await import("./review-commands.ts");
     // The root folder is in no repository, so these commands see all of them.
-    return ReviewCommands.open(this.#house.config.data, this.#options.folder ?? "/");
+    return ReviewCommands.open(this.#app.config.data, this.#options.folder ?? "/");
   }
 
   /** Releases what a client has claimed. */
   #gone(client: string): void {
     if (this.#isOver) return;
     const released = this.#tools?.then((tools) => tools.gone(client));
-    released?.catch((error: unknown) => this.#house.log.warn("review.not-released", { error }));
+    released?.catch((error: unknown) => this.#app.log.warn("review.not-released", { error }));
   }
 
   #beginSoon(): void {
@@ -164,22 +165,22 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #begin(): Promise<void> {
-    const { data, review } = this.#house.config;
+    const { data, review } = this.#app.config;
     try {
       this.#ends.push(watchReviews(data, () => this.#tell()));
       const log = statSync(join(data, `${REVIEWS_FILE}-wal`), { throwIfNoEntry: false });
       if ((log?.mtimeMs ?? 0) >= this.#started) this.#tell();
       if (review.dropFiles) await this.#watchDropFiles();
     } catch (error) {
-      this.#house.log.warn("review.not-watched", { error });
+      this.#app.log.warn("review.not-watched", { error });
     }
   }
 
   async #watchDropFiles(): Promise<void> {
-    const { DropPlaces } = await import("../inbox/drop-places.ts");
+    const { DropPlaces } = await import("./inbox/drop-places.ts");
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
-    const { data } = this.#house.config;
+    const { data } = this.#app.config;
     const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
     this.#dropFiles = new DropPlaces({
       files: [
@@ -189,7 +190,7 @@ export class ReviewsOffer implements AsyncDisposable {
       inbox: join(data, "review-inbox"),
       folder,
       open: async () => (await this.#openCommands()).reviews,
-      report: this.#house.report,
+      report: this.#app.report,
     });
     this.#dropFiles.begin();
   }
@@ -198,7 +199,7 @@ export class ReviewsOffer implements AsyncDisposable {
   #tell(): void {
     this.#telling = this.#telling
       .then(() => (this.#isOver ? undefined : this.#tellNow()))
-      .catch((error: unknown) => this.#house.log.warn("review.not-told", { error }));
+      .catch((error: unknown) => this.#app.log.warn("review.not-told", { error }));
   }
 
   async #tellNow(): Promise<void> {
@@ -209,7 +210,7 @@ export class ReviewsOffer implements AsyncDisposable {
     if (last === undefined) return;
     this.#told = last.seq;
     this.#offer.resources.updated(MESSAGES.uri);
-    const { findRepository } = await import("../repository.ts");
+    const { findRepository } = await import("./repository.ts");
     for (const { thread, anchor, repository: its } of messages) {
       const { path: file, line } = anchor;
       const message = "New message from lazygit";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { AuditLog } from "../../../store/audit/audit-log.ts";
-import type { ApiCall } from "../../../base/api-route.ts";
-import { auditRoutes } from "./audit-search.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import type { ApiCall } from "../../base/api-route.ts";
+import { auditRoutes } from "./audit-routes.ts";
 
 describe("the search in the audit", () => {
   it("has a share for each token, which others cannot use up", async () => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import type { Principal } from "../../../base/principal.ts";
-import { SharedBase } from "../../../fleet/replication/shared-base.ts";
-import { AccessTokens } from "../../../store/access/access-tokens.ts";
-import type { TokenRow } from "../api.ts";
-import type { ApiCall } from "../../../base/api-route.ts";
-import { tokenRoutes } from "./tokens.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import type { Principal } from "../../base/principal.ts";
+import { SharedBase } from "../../fleet/replication/shared-base.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import type { TokenRow } from "../dashboard/api.ts";
+import type { ApiCall } from "../../base/api-route.ts";
+import { tokenRoutes } from "./token-routes.ts";
 
 const OWNER: Principal = { id: "" };
 type Made = { readonly token: string; readonly row: TokenRow };

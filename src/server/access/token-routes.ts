@@ -1,6 +1,6 @@
 import { dirname, isAbsolute } from "node:path";
 
-import { TrunklineError } from "../../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import {
   accessTokenOf,
   OWNER,
@@ -8,11 +8,11 @@ import {
   type PrincipalLimits,
   type Scope,
   SCOPES,
-} from "../../../base/principal.ts";
-import { type AccessToken, isExpired } from "../../../store/access/access-token.ts";
-import type { AccessTokens } from "../../../store/access/access-tokens.ts";
-import type { TokenRow } from "../api.ts";
-import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/api-route.ts";
+} from "../../base/principal.ts";
+import { type AccessToken, isExpired } from "../../store/access/access-token.ts";
+import type { AccessTokens } from "../../store/access/access-tokens.ts";
+import type { TokenRow } from "../dashboard/api.ts";
+import { type ApiCall, type ApiRoute, route, textIn } from "../../base/api-route.ts";
 
 const DAY = 24 * 60 * 60_000;
 const MOST_DAYS = 3_650;
@@ -36,7 +36,7 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
         throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
       }
       await tokens.revoke(id);
-      const { untilShared } = await import("../../../fleet/replication/until-shared.ts");
+      const { untilShared } = await import("../../fleet/replication/until-shared.ts");
       const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
       return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
     }),
