@@ -2,7 +2,6 @@ import {
   type Argument,
   callOf,
   type Command,
-  type Example,
   GLOBAL_OPTIONS,
   type Invocation,
   last,
@@ -49,7 +48,11 @@ export function renderHelp(path: Path, { width, color }: Style): string {
     ...section("Options:", columns(optionRows(command.options ?? {}), width)),
     ...section(
       "Examples:",
-      command.examples.flatMap((example) => exampleLines(example, width, dim)),
+      Object.entries(command.examples).flatMap(([line, does]) => [
+        // The line is for copying, so it is never broken.
+        `  ${line}`,
+        ...wrap(does, width - 6).map((text) => `      ${dim(text)}`),
+      ]),
     ),
     ...section("Global options:", columns(optionRows(globalsOf(command)), width)),
   ];
@@ -81,15 +84,6 @@ function optionRows(options: Options): [string, string][] {
 function globalsOf({ options = {} }: Command): Options {
   const entries = Object.entries(GLOBAL_OPTIONS).filter(([name]) => !Object.hasOwn(options, name));
   return Object.fromEntries(entries);
-}
-
-function exampleLines(
-  { run: line, explains }: Example,
-  width: number,
-  dim: (text: string) => string,
-): string[] {
-  // The line is for copying, so it is never broken.
-  return [`  ${line}`, ...wrap(explains, width - 6).map((text) => `      ${dim(text)}`)];
 }
 
 /** How a command is called: `trunkline completion SHELL [OPTIONS]`. */

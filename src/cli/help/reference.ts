@@ -40,7 +40,7 @@ function renderCommand(path: Path): string {
     parts.push(row("argument", "meaning"), "|---|---|", ...rows, "");
   }
   if (Object.keys(options).length > 0) parts.push(optionTable(options));
-  const lines = examples.map(({ run, explains }) => `# ${explains}\n${run}`);
+  const lines = Object.entries(examples).map(([line, does]) => `# ${does}\n${line}`);
   parts.push("```sh", lines.join("\n\n"), "```\n");
   return parts.join("\n");
 }

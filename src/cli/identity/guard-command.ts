@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 import { repo } from "./identity-options.ts";
 
 export const guard: Command = {
@@ -7,32 +7,24 @@ export const guard: Command = {
   description:
     "Git hooks check the author, the signature and the account that pushes. They refuse what they " +
     "cannot check. Your own hooks still run, after these.",
-  examples: [
-    {
-      run: "trunkline identity guard install",
-      explains: "For this repository and all its work trees.",
-    },
-    {
-      run: "trunkline identity guard status",
-      explains:
-        "Show whether it is installed. `TRUNKLINE_GUARD=skip git push` skips it once, and is recorded.",
-    },
-  ],
+  examples: {
+    "trunkline identity guard install": "For this repository and all its work trees.",
+    "trunkline identity guard status":
+      "Show whether it is installed. `TRUNKLINE_GUARD=skip git push` skips it once, and is recorded.",
+  },
   commands: [
     {
       name: "install",
       summary: "Install the hooks in a repository",
       options: { repo, json },
-      examples: [
-        { run: "trunkline identity guard install", explains: "Running it twice does no harm." },
-      ],
+      examples: { "trunkline identity guard install": "Running it twice does no harm." },
       load: async () => ({ run: (await import("./guard.ts")).install }),
     },
     {
       name: "remove",
       summary: "Remove the hooks, and restore those that were there before",
       options: { repo, json },
-      examples: [{ run: "trunkline identity guard remove", explains: "Remove them." }],
+      examples: { "trunkline identity guard remove": "Remove them." },
       load: async () => ({ run: (await import("./guard.ts")).remove }),
     },
     {
@@ -40,45 +32,39 @@ export const guard: Command = {
       summary: "Show whether the guard is installed",
       description: "Exits with 1 if it is missing or incomplete.",
       options: { repo, json },
-      examples: [{ run: "trunkline identity guard status", explains: "For this repository." }],
+      examples: { "trunkline identity guard status": "For this repository." },
       load: async () => ({ run: (await import("./guard.ts")).status }),
     },
     {
       name: "allow",
       summary: "Allow the next commit or push that would be refused",
       options: {
-        once: { type: "boolean", describe: "Accepted; a pass is always for one commit or push" },
-        reason: { type: "string", value: "TEXT", describe: "Reason, for the audit record" },
+        once: flag("Accepted; a pass is always for one commit or push"),
+        reason: text("TEXT", "Reason, for the audit record"),
         repo,
         json,
       },
-      examples: [
-        {
-          run: 'trunkline identity guard allow --once --reason "old history"',
-          explains: "Valid for ten minutes, in this work tree.",
-        },
-      ],
+      examples: {
+        'trunkline identity guard allow --once --reason "old history"':
+          "Valid for ten minutes, in this work tree.",
+      },
       load: async () => ({ run: (await import("./guard.ts")).allow }),
     },
     {
       name: "check",
       summary: "Check a commit or a push; the hooks run this",
       args: [
-        {
-          name: "HOOK",
-          describe: "The hook that runs it",
+        arg("HOOK", "The hook that runs it", {
           choices: ["pre-commit", "pre-merge-commit", "pre-push"],
-        },
-        { name: "REMOTE", describe: "For a push: the name of the remote", optional: true },
-        { name: "URL", describe: "For a push: the URL of the remote", optional: true },
+        }),
+        arg("[REMOTE]", "For a push: the name of the remote"),
+        arg("[URL]", "For a push: the URL of the remote"),
       ],
       options: { json },
-      examples: [
-        {
-          run: "trunkline identity guard check pre-commit",
-          explains: "Check whether a commit would be allowed here now.",
-        },
-      ],
+      examples: {
+        "trunkline identity guard check pre-commit":
+          "Check whether a commit would be allowed here now.",
+      },
       load: async () => ({ run: (await import("./guard.ts")).check }),
     },
   ],

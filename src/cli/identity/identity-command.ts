@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, json, text } from "../shell/command.ts";
 import { edits } from "./edit-command.ts";
 import { guard } from "./guard-command.ts";
 import { name, repo } from "./identity-options.ts";
@@ -10,16 +10,13 @@ const list: Command = {
   name: "list",
   summary: "List the identities",
   options: {
-    provider: {
-      type: "string",
-      value: "PROVIDER",
-      describe: "Only identities for this kind of forge",
+    provider: text("PROVIDER", "Only identities for this kind of forge", {
       choices: ["github", "gitlab", "bitbucket", "other", "all"],
       default: "all",
-    },
+    }),
     json,
   },
-  examples: [{ run: "trunkline identity list", explains: "One line per identity." }],
+  examples: { "trunkline identity list": "One line per identity." },
   load: async () => ({ run: (await import("./identity.ts")).list }),
 };
 
@@ -28,10 +25,10 @@ const detect: Command = {
   summary: "Find the identity that fits a repository",
   description: "Exits with 1 if none fits, or if several fit equally well.",
   options: { repo, json },
-  examples: [
-    { run: "trunkline identity detect", explains: "For the current folder, with the reason." },
-    { run: "trunkline identity detect --repo ~/src/app --json", explains: "For a script." },
-  ],
+  examples: {
+    "trunkline identity detect": "For the current folder, with the reason.",
+    "trunkline identity detect --repo ~/src/app --json": "For a script.",
+  },
   load: async () => ({ run: (await import("./identity.ts")).detect }),
 };
 
@@ -42,7 +39,7 @@ const status: Command = {
     "Also shows whether there is a token, an SSH key, a signing key and the guard, and the command for " +
     "each that is missing. Asks neither the forge nor a keychain; `validate` does.",
   options: { repo, json },
-  examples: [{ run: "trunkline identity status", explains: "For the current folder." }],
+  examples: { "trunkline identity status": "For the current folder." },
   load: async () => ({ run: (await import("./identity.ts")).status }),
 };
 
@@ -51,12 +48,7 @@ const env: Command = {
   summary: "Print environment variables that make a shell use an identity",
   args: [name],
   options: { json },
-  examples: [
-    {
-      run: 'eval "$(trunkline identity env work)"',
-      explains: "For this shell only; no file is changed.",
-    },
-  ],
+  examples: { 'eval "$(trunkline identity env work)"': "For this shell only; no file is changed." },
   load: async () => ({ run: (await import("./identity.ts")).env }),
 };
 
@@ -67,24 +59,12 @@ const exec: Command = {
     "Git uses the identity, and `gh`, `glab` and `tea` find its token in their variables: in this " +
     "command and what it starts, and nowhere else. Variables of another account are removed.\n\n" +
     "Exits with the exit code of the command, or with 128 and the number of the signal that ended it.",
-  args: [
-    name,
-    {
-      name: "COMMAND",
-      describe: "The command and its arguments, after `--`",
-      variadic: true,
-    },
-  ],
-  examples: [
-    {
-      run: "trunkline identity exec work -- gh pr create --fill",
-      explains: "Open a pull request with the identity's token.",
-    },
-    {
-      run: "trunkline identity exec oss -- git push",
-      explains: "Push as another identity, without a switch.",
-    },
-  ],
+  args: [name, arg("COMMAND...", "The command and its arguments, after `--`")],
+  examples: {
+    "trunkline identity exec work -- gh pr create --fill":
+      "Open a pull request with the identity's token.",
+    "trunkline identity exec oss -- git push": "Push as another identity, without a switch.",
+  },
   load: async () => ({ run: (await import("./exec.ts")).exec }),
 };
 
@@ -95,17 +75,12 @@ export const identity: Command = {
     "An identity is an author, an SSH key, a way to sign and a token for one account. `switch` sets " +
     "it for a repository or a single work tree, and `undo` takes that back. Agents " +
     "get theirs in their environment.",
-  examples: [
-    {
-      run: "trunkline identity add oss --provider github --user ada --email ada@example.org",
-      explains: "Add an identity.",
-    },
-    { run: "trunkline identity switch work", explains: "Use it in this repository." },
-    {
-      run: "trunkline identity status",
-      explains: "Show which identity is used here, and which one fits.",
-    },
-  ],
+  examples: {
+    "trunkline identity add oss --provider github --user ada --email ada@example.org":
+      "Add an identity.",
+    "trunkline identity switch work": "Use it in this repository.",
+    "trunkline identity status": "Show which identity is used here, and which one fits.",
+  },
   commands: [
     list,
     ...edits,

@@ -1,11 +1,6 @@
+import { arg, flag, text } from "../shell/command.ts";
+
 /** Options and arguments that several commands about identities share. */
-export const repo = {
-  type: "string",
-  value: "DIR",
-  describe: "The repository, instead of the one in the current folder",
-} as const;
-export const name = { name: "NAME", describe: "The identity" } as const;
-export const dryRun = {
-  type: "boolean",
-  describe: "Print the changes without making them",
-} as const;
+export const repo = text("DIR", "The repository, instead of the one in the current folder");
+export const name = arg("NAME", "The identity");
+export const dryRun = flag("Print the changes without making them");

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, flag, json, text } from "../shell/command.ts";
 import { dryRun, name, repo } from "./identity-options.ts";
 
 /** The commands that change files of git and ssh: their code is in `switch.ts`. */
@@ -12,22 +12,16 @@ export const switches: readonly Command[] = [
     args: [name],
     options: {
       "dry-run": dryRun,
-      global: { type: "boolean", describe: "Use it in all your repositories: change ~/.gitconfig" },
-      "rewrite-remotes": {
-        type: "boolean",
-        describe: "Change remote URLs to the identity's SSH host alias",
-      },
-      "recurse-submodules": {
-        type: "boolean",
-        describe: "Also switch submodules, except those that fit another identity",
-      },
+      global: flag("Use it in all your repositories: change ~/.gitconfig"),
+      "rewrite-remotes": flag("Change remote URLs to the identity's SSH host alias"),
+      "recurse-submodules": flag("Also switch submodules, except those that fit another identity"),
       repo,
       json,
     },
-    examples: [
-      { run: "trunkline identity switch work --dry-run", explains: "Show what would change." },
-      { run: "trunkline identity switch work", explains: "Switch." },
-    ],
+    examples: {
+      "trunkline identity switch work --dry-run": "Show what would change.",
+      "trunkline identity switch work": "Switch.",
+    },
     load: async () => ({ run: (await import("./switch.ts")).switchTo }),
   },
   {
@@ -38,13 +32,13 @@ export const switches: readonly Command[] = [
       "~/.gitconfig with the folders of their match rules. Nothing else in these files changes.",
     options: {
       "dry-run": dryRun,
-      remove: { type: "boolean", describe: "Remove the blocks" },
+      remove: flag("Remove the blocks"),
       json,
     },
-    examples: [
-      { run: "trunkline identity sync --dry-run", explains: "Show the lines." },
-      { run: "trunkline identity sync --remove", explains: "Remove them again." },
-    ],
+    examples: {
+      "trunkline identity sync --dry-run": "Show the lines.",
+      "trunkline identity sync --remove": "Remove them again.",
+    },
     load: async () => ({ run: (await import("./switch.ts")).sync }),
   },
   {
@@ -54,15 +48,13 @@ export const switches: readonly Command[] = [
       "Takes back the settings of the switch. What git or you have written to the files since stays.",
     options: {
       "dry-run": dryRun,
-      global: { type: "boolean", describe: "Undo the last `switch --global` or `sync`" },
-      id: { type: "string", value: "ID", describe: "Undo the change with this id" },
-      force: { type: "boolean", describe: "Restore also settings that were changed since" },
+      global: flag("Undo the last `switch --global` or `sync`"),
+      id: text("ID", "Undo the change with this id"),
+      force: flag("Restore also settings that were changed since"),
       repo,
       json,
     },
-    examples: [
-      { run: "trunkline identity undo", explains: "Undo the last switch in this repository." },
-    ],
+    examples: { "trunkline identity undo": "Undo the last switch in this repository." },
     load: async () => ({ run: (await import("./switch.ts")).undo }),
   },
 ];

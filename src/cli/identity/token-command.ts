@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 import { name } from "./identity-options.ts";
 
 export const token: Command = {
@@ -8,7 +8,7 @@ export const token: Command = {
     "Tokens are stored in the system's keychain or, if there is none, in an encrypted file; `set` " +
     "prints which. Git gets them from `trunkline identity credential`, and only for repositories of " +
     "that identity.",
-  examples: [{ run: "trunkline identity token set work", explains: "Store a token." }],
+  examples: { "trunkline identity token set work": "Store a token." },
   commands: [
     {
       name: "set",
@@ -18,23 +18,16 @@ export const token: Command = {
         "lines. Then asks the forge whose token it is and when it expires.",
       args: [name],
       options: {
-        "from-env": {
-          type: "string",
-          value: "VARIABLE",
-          describe: "Read it from an environment variable",
-        },
-        "from-cli": { type: "boolean", describe: "Use the token of gh or glab" },
-        expires: { type: "string", value: "DATE", describe: "When it expires, such as 2027-01-31" },
-        "no-verify": { type: "boolean", describe: "Do not check it with the forge" },
+        "from-env": text("VARIABLE", "Read it from an environment variable"),
+        "from-cli": flag("Use the token of gh or glab"),
+        expires: text("DATE", "When it expires, such as 2027-01-31"),
+        "no-verify": flag("Do not check it with the forge"),
         json,
       },
-      examples: [
-        { run: "trunkline identity token set work", explains: "Type or paste it." },
-        {
-          run: "cat token.txt | trunkline identity token set work",
-          explains: "Read it from a file.",
-        },
-      ],
+      examples: {
+        "trunkline identity token set work": "Type or paste it.",
+        "cat token.txt | trunkline identity token set work": "Read it from a file.",
+      },
       load: async () => ({ run: (await import("./token.ts")).set }),
     },
     {
@@ -42,9 +35,7 @@ export const token: Command = {
       summary: "Show the stored token, masked, and where it is stored",
       args: [name],
       options: { json },
-      examples: [
-        { run: "trunkline identity token get work", explains: "Its first and last characters." },
-      ],
+      examples: { "trunkline identity token get work": "Its first and last characters." },
       load: async () => ({ run: (await import("./token.ts")).get }),
     },
     {
@@ -52,27 +43,15 @@ export const token: Command = {
       summary: "Delete the stored token of an identity",
       args: [name],
       options: { json },
-      examples: [
-        {
-          run: "trunkline identity token clear work",
-          explains: "The token stays valid at the forge.",
-        },
-      ],
+      examples: { "trunkline identity token clear work": "The token stays valid at the forge." },
       load: async () => ({ run: (await import("./token.ts")).clear }),
     },
     {
       name: "verify",
       summary: "Check tokens with the forges: whose they are and when they expire",
-      args: [
-        {
-          name: "NAME",
-          describe: "Identities to check; all if none is given",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [arg("[NAME...]", "Identities to check; all if none is given")],
       options: { json },
-      examples: [{ run: "trunkline identity token verify", explains: "Check all of them." }],
+      examples: { "trunkline identity token verify": "Check all of them." },
       load: async () => ({ run: (await import("./token.ts")).verify }),
     },
   ],
@@ -84,13 +63,11 @@ export const credential: Command = {
   description:
     "Git calls it in repositories that were switched to an identity. It gives out the token for " +
     "repositories of that identity, and tells git to stop asking for all others.",
-  args: [{ name: "OPERATION", describe: "Operation of git: get, store or erase" }],
-  options: { json: { type: "boolean", describe: "Has no effect: the format is git's" } },
-  examples: [
-    {
-      run: 'printf "protocol=https\\nhost=github.com\\npath=acme/app.git\\n\\n" | trunkline identity credential get',
-      explains: "Ask what git would ask.",
-    },
-  ],
+  args: [arg("OPERATION", "Operation of git: get, store or erase")],
+  options: { json: flag("Has no effect: the format is git's") },
+  examples: {
+    'printf "protocol=https\\nhost=github.com\\npath=acme/app.git\\n\\n" | trunkline identity credential get':
+      "Ask what git would ask.",
+  },
   load: async () => ({ run: (await import("./token.ts")).credential }),
 };

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
 export const validate: Command = {
   name: "validate",
@@ -6,29 +6,17 @@ export const validate: Command = {
   description:
     "Logs in over SSH with the identity's key, and asks the forge whose token it is. Checks all " +
     "identities at the same time. Exits with 1 if a check fails.",
-  args: [
-    {
-      name: "NAME",
-      describe: "Identities to check; all if none is given",
-      optional: true,
-      variadic: true,
-    },
-  ],
+  args: [arg("[NAME...]", "Identities to check; all if none is given")],
   options: {
-    offline: { type: "boolean", describe: "Check only what needs no network" },
-    signing: { type: "boolean", describe: "Also check that it can sign" },
-    timeout: {
-      type: "string",
-      value: "SECONDS",
-      describe: "Time to wait for each answer",
-      default: "10",
-    },
+    offline: flag("Check only what needs no network"),
+    signing: flag("Also check that it can sign"),
+    timeout: text("SECONDS", "Time to wait for each answer", { default: "10" }),
     json,
   },
-  examples: [
-    { run: "trunkline identity validate work", explains: "Check one." },
-    { run: "trunkline identity validate --signing --json", explains: "Check all, for a script." },
-  ],
+  examples: {
+    "trunkline identity validate work": "Check one.",
+    "trunkline identity validate --signing --json": "Check all, for a script.",
+  },
   load: async () => ({ run: (await import("./validate.ts")).validate }),
 };
 
@@ -38,12 +26,8 @@ export const gpg: Command = {
   description:
     "Never asks for a passphrase: reports a key that is locked, or on a device that needs a touch. " +
     "Exits with 1 unless it can sign by itself.",
-  args: [
-    { name: "NAME", describe: "The identity; the current one if none is given", optional: true },
-  ],
+  args: [arg("[NAME]", "The identity; the current one if none is given")],
   options: { json },
-  examples: [
-    { run: "trunkline identity gpg work", explains: "Checks GPG or SSH signing, as configured." },
-  ],
+  examples: { "trunkline identity gpg work": "Checks GPG or SSH signing, as configured." },
   load: async () => ({ run: (await import("./validate.ts")).gpg }),
 };
