@@ -17,7 +17,6 @@ import { renderReport } from "./harness/table.ts";
 import { fleetConnection } from "./fleet-connection.ts";
 import { fleetEvents } from "./fleet/events.ts";
 import { fleetSessions } from "./fleet/sessions.ts";
-import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpGateways } from "./mcp-gateways.ts";
 import { mcpHttp } from "./mcp-http.ts";
@@ -70,7 +69,6 @@ const BENCHES = [
   fleetEvents,
   fleetSessions,
   identityBench,
-  guardBench,
   runSetup,
   runSetupLarge,
   runStarts,

@@ -1,8 +1,7 @@
 import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, writer } from "./shell/host.ts";
-import { styleOf } from "./shell/style.ts";
-import { painted } from "./shell/style.ts";
+import { painted, styleOf } from "./shell/layout.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
 
 type Write = (text: string) => void;
@@ -81,7 +80,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return 0;
     }
     case "misuse": {
-      const { misuseError } = await import("./shell/misuse.ts");
+      const { misuseError } = await import("./shell/parse.ts");
       throw misuseError(parsed.misuse);
     }
   }

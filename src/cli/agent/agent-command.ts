@@ -29,7 +29,7 @@ export const agent: Command = {
         "trunkline agent add claude -- npx -y @agentclientprotocol/claude-agent-acp":
           "Add an agent that npm downloads when it is first used.",
       },
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      load: async () => ({ run: (await import("./agent.ts")).add }),
     },
     {
       name: "remove",
@@ -37,14 +37,14 @@ export const agent: Command = {
       args: [NAME],
       options: { project, json },
       examples: { "trunkline agent remove gemini": "Its sessions stay readable." },
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      load: async () => ({ run: (await import("./agent.ts")).remove }),
     },
     {
       name: "list",
       summary: "List agents; `*` marks the one that new sessions use",
       options: { json },
       examples: { "trunkline agent list": "One line per agent." },
-      load: async () => ({ run: (await import("./list.ts")).list }),
+      load: async () => ({ run: (await import("./agent.ts")).list }),
     },
     {
       name: "test",
@@ -52,7 +52,7 @@ export const agent: Command = {
       args: [NAME],
       options: { json },
       examples: { "trunkline agent test helper": "Exits with 1 if it does not answer." },
-      load: async () => ({ run: (await import("./list.ts")).test }),
+      load: async () => ({ run: (await import("./agent.ts")).test }),
     },
   ],
 };

@@ -23,7 +23,7 @@ export const audit: Command = {
         "trunkline audit search refused": "Calls that were not allowed.",
         "trunkline audit search review_claim --limit 5 --json": "Whole entries, as JSON.",
       },
-      load: async () => ({ run: (await import("./search.ts")).search }),
+      load: async () => ({ run: (await import("./audit.ts")).search }),
     },
     {
       name: "verify",
@@ -37,7 +37,7 @@ export const audit: Command = {
         json,
       },
       examples: { "trunkline audit verify": "Exits with 1 if something does not match." },
-      load: async () => ({ run: (await import("./verify.ts")).verify }),
+      load: async () => ({ run: (await import("./audit.ts")).verify }),
     },
   ],
 };

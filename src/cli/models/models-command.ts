@@ -44,7 +44,7 @@ export const models: Command = {
         "trunkline models add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY":
           "Add a provider whose key is in a variable.",
       },
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      load: async () => ({ run: (await import("./models.ts")).add }),
     },
     {
       name: "remove",
@@ -52,7 +52,7 @@ export const models: Command = {
       args: [arg("NAME", "Name of the provider")],
       options: { json },
       examples: { "trunkline models remove local": "Its key stays where it is." },
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      load: async () => ({ run: (await import("./models.ts")).remove }),
     },
     {
       name: "key",

@@ -72,7 +72,7 @@ export const plugin: Command = {
         "trunkline plugin add --mcp --id mcp.files --allow-everything -- npx -y SERVER .":
           "Add an MCP server as a plugin. It runs outside the sandbox.",
       },
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      load: async () => ({ run: (await import("./plugin.ts")).add }),
     },
     {
       name: "approve",
@@ -83,7 +83,7 @@ export const plugin: Command = {
       args: [arg("ID", "The plugin")],
       options: { approve, "allow-everything": allowEverything, project, json },
       examples: { "trunkline plugin approve tools.greet": "A running gateway starts it anew." },
-      load: async () => ({ run: (await import("./edit.ts")).approveAgain }),
+      load: async () => ({ run: (await import("./plugin.ts")).approveAgain }),
     },
     {
       name: "remove",
@@ -91,7 +91,7 @@ export const plugin: Command = {
       args: [arg("ID", "The plugin")],
       options: { project, json },
       examples: { "trunkline plugin remove tools.greet": "A running gateway ends it." },
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      load: async () => ({ run: (await import("./plugin.ts")).remove }),
     },
     {
       name: "dev",
@@ -113,7 +113,7 @@ export const plugin: Command = {
       args: [arg("PLUGIN", "File, folder or installed npm package"), argument],
       options: { id, "allow-everything": allowEverything },
       examples: { "trunkline plugin mcp ./greet.mjs": "What a client starts." },
-      load: async () => ({ run: (await import("./mcp.ts")).serve }),
+      load: async () => ({ run: (await import("./dev.ts")).serve }),
     },
     {
       name: "wrap",
@@ -134,7 +134,7 @@ export const plugin: Command = {
       examples: {
         "trunkline plugin wrap -- npx SERVER --manifest": "Print what the plugin offers, as JSON.",
       },
-      load: async () => ({ run: (await import("./mcp.ts")).wrap }),
+      load: async () => ({ run: (await import("./dev.ts")).wrap }),
     },
     {
       name: "test",

@@ -39,7 +39,7 @@ export const server: Command = {
         "pass show wiki | trunkline server add wiki https://mcp.example.com/wiki --header Authorization":
           "Read the value of a header from another program.",
       },
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      load: async () => ({ run: (await import("./server.ts")).add }),
     },
     {
       name: "remove",
@@ -47,14 +47,14 @@ export const server: Command = {
       args: [NAME],
       options: { project, json },
       examples: { "trunkline server remove files": "Its tools are gone at once." },
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      load: async () => ({ run: (await import("./server.ts")).remove }),
     },
     {
       name: "list",
       summary: "List the configured MCP servers, without starting them",
       options: { json },
       examples: { "trunkline server list": "Also shows how many tools wait for approval." },
-      load: async () => ({ run: (await import("./list.ts")).list }),
+      load: async () => ({ run: (await import("./server.ts")).list }),
     },
     {
       name: "test",
@@ -62,7 +62,7 @@ export const server: Command = {
       args: [NAME],
       options: { json },
       examples: { "trunkline server test files": "Exits with 1 if it does not work." },
-      load: async () => ({ run: (await import("./test.ts")).test }),
+      load: async () => ({ run: (await import("./server.ts")).test }),
     },
     {
       name: "login",
@@ -77,7 +77,7 @@ export const server: Command = {
         json,
       },
       examples: { "trunkline server login issues": "Log in with a browser." },
-      load: async () => ({ run: (await import("./login.ts")).login }),
+      load: async () => ({ run: (await import("./server.ts")).login }),
     },
     {
       name: "logout",
@@ -86,7 +86,7 @@ export const server: Command = {
       args: [NAME],
       options: { json },
       examples: { "trunkline server logout issues": "Its tools are gone." },
-      load: async () => ({ run: (await import("./login.ts")).logout }),
+      load: async () => ({ run: (await import("./server.ts")).logout }),
     },
   ],
 };

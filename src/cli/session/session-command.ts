@@ -116,7 +116,7 @@ export const session: Command = {
         "trunkline session import SESSION --agent claude":
           "Continue a conversation that began in a terminal.",
       },
-      load: async () => ({ run: (await import("./foreign.ts")).importSession }),
+      load: async () => ({ run: (await import("./session.ts")).importSession }),
     },
     {
       name: "land",

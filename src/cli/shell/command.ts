@@ -55,11 +55,24 @@ export interface OptionSpec {
 }
 
 export type OptionValue = string | boolean | readonly string[] | undefined;
-export type Values = Readonly<Record<string, OptionValue>>;
+export interface Values {
+  readonly [name: string]: OptionValue;
+  /** Every command that prints data has this option. */
+  readonly json?: boolean;
+}
+
+/** The values of options that have a text, of flags, and of options that may be repeated. */
+export type OptionValues<
+  Text extends string = never,
+  Flag extends string = never,
+  List extends string = never,
+> = Values & {
+  readonly [name in Text]?: string;
+} & { readonly [name in Flag]?: boolean } & { readonly [name in List]?: readonly string[] };
 
 /**
  * What a command is run with. A command may name its own options' types:
- * `run(invocation: Invocation<{ port: string; json?: boolean }>)`.
+ * `run(invocation: Invocation<OptionValues<"port", "verbose">>)`.
  */
 export interface Invocation<V extends Values = Values> {
   readonly values: V;

@@ -6,10 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { Output } from "./host.ts";
-import { PlainOutput } from "./process-host.ts";
+import { type Output, PlainOutput } from "./host.ts";
 
-const MODULE = import.meta.resolve("./process-host.ts");
+const MODULE = import.meta.resolve("./host.ts");
 
 /** A file to write to, and a stream that is opened on demand. */
 function sample() {
@@ -101,7 +100,7 @@ async function ended(
 
 describe("runProcess()", () => {
   it("keeps the process alive until its command has ended, whatever it waits for", async () => {
-    const host = JSON.stringify(new URL("process-host.ts", import.meta.url).href);
+    const host = JSON.stringify(new URL("host.ts", import.meta.url).href);
     const script = `import { setTimeout as sleep } from "node:timers/promises";
       import { runProcess } from ${host};
       await runProcess(() => sleep(50, 7, { ref: false }));`;

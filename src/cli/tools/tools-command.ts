@@ -61,7 +61,7 @@ export const tools: Command = {
       args: [arg("[NAME]", "Only this tool; SERVER/NAME if several servers have it")],
       options: { json },
       examples: { "trunkline tools diff": "Show every tool that waits for approval." },
-      load: async () => ({ run: (await import("./approve.ts")).diff }),
+      load: async () => ({ run: (await import("./tools.ts")).diff }),
     },
     {
       name: "approve",
@@ -80,7 +80,7 @@ export const tools: Command = {
         "trunkline tools approve --all": "Check all of them first.",
         "trunkline tools approve --server notes": "Approve the tools of one server.",
       },
-      load: async () => ({ run: (await import("./approve.ts")).approve }),
+      load: async () => ({ run: (await import("./tools.ts")).approve }),
     },
   ],
 };

@@ -5,16 +5,10 @@ import { TrunklineError } from "../../base/errors.ts";
 import { newUser } from "../../fleet/connection/new-user.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { FLEET_SCHEMAS } from "../../config/schema/fleet-schemas.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
-interface CredentialsValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly role: string;
-  readonly pool?: string;
-  readonly out: string;
-  readonly json?: boolean;
-}
+type CredentialsValues = OptionValues<"pool"> & { readonly role: string; readonly out: string };
 
 /** The form of `fleet.name`. */
 const NAME = new RegExp(FLEET_SCHEMAS.FleetSettings.properties.name.pattern);

@@ -1,6 +1,6 @@
 import { isVerbose } from "../../cli/shell/host.ts";
-import type { Invocation } from "../../cli/shell/command.ts";
-import { paint } from "../../cli/shell/style.ts";
+import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
+import { paint } from "../../cli/shell/layout.ts";
 import { type Examined, examine } from "./examine.ts";
 import { FIX_COMMAND, type Finding } from "./finding.ts";
 import { Checks } from "./run-checks.ts";
@@ -14,12 +14,7 @@ const TIDYING = 400;
 /** Milliseconds after the last line for a process that ends by itself. */
 const LEAVING = 100;
 
-type Values = {
-  readonly json?: boolean;
-  readonly fix?: boolean;
-  readonly yes?: boolean;
-  readonly deep?: boolean;
-};
+type Values = OptionValues<never, "fix" | "yes" | "deep">;
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation<Values>): Promise<number> {

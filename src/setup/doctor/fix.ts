@@ -1,6 +1,6 @@
 import { fileWords } from "../../base/errors.ts";
 import { confirm } from "../../cli/shell/ask.ts";
-import type { Invocation } from "../../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import type { Finding, Fix } from "./finding.ts";
 
 export interface Fixed {
@@ -14,7 +14,7 @@ export interface Fixed {
 /** Asks the person at the terminal; null where there is none. */
 type Question = (question: string) => Promise<boolean>;
 
-type Values = { readonly json?: boolean; readonly yes?: boolean };
+type Values = OptionValues<never, "yes">;
 
 /**
  * Applies the fixes of findings, one after the other. Those that put something aside are applied only

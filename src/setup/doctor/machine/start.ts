@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 
 import { selfCommand } from "../../../base/process/self-command.ts";
 import type { Invocation } from "../../../cli/shell/command.ts";
-import { globalOptions } from "../../../cli/shell/global-options.ts";
+import { globalOptions } from "../../../cli/shell/open-house.ts";
 import type { Finding } from "../finding.ts";
 
 const what = "trunkline mcp";

@@ -1,16 +1,19 @@
+import { resolve } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
-import type { Invocation } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import type { Invocation, OptionValues, Values } from "../shell/command.ts";
+import { counted, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
 /** `trunkline audit search [WORD…]` */
 export async function search(
-  invocation: Invocation<{ readonly limit: string; readonly json?: boolean }>,
+  invocation: Invocation<Values & { readonly limit: string }>,
 ): Promise<number> {
   const { values, positionals, out, err } = invocation;
   if (!/^[1-9]\d{0,6}$/.test(values.limit)) {
@@ -61,4 +64,35 @@ function chosen(outcome: unknown): unknown {
 function textOf(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** `trunkline audit verify` */
+export async function verify(invocation: Invocation<OptionValues<"anchor">>): Promise<number> {
+  const { values, cwd, out, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
+  const verdict = await verifyAudit(config.data, anchor);
+  const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;
+  if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
+  else {
+    const by = counted(writers, "process", "processes");
+    out(`${counted(sealed, "entry", "entries")} of ${by} match their seals.\n`);
+    if (unsealed > 0) {
+      out(`${unsealed} have no seal: their process was killed just after them.\n`);
+    }
+    if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
+    if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
+    for (const { time, lines, file, moved } of repairs) {
+      const what = `${lines === 1 ? "1 damaged line was" : `${lines} damaged lines were`} moved`;
+      out(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`) + "\n");
+    }
+    if (cut > 0) {
+      out(`${cut} of other machines cannot be checked: earlier ones are not here.\n`);
+    }
+    for (const { where, says } of problems) err(`${where}: ${says}.\n`);
+    if (anchor === undefined) {
+      err("Entries that were removed with their seals are found only with `audit.anchor`.\n");
+    }
+  }
+  return problems.length === 0 ? 0 : 1;
 }

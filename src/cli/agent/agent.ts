@@ -1,21 +1,30 @@
+import { ExternalAgent } from "../../agent/external-agent.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { ExternalAgent } from "../../agent/external-agent.ts";
 import { BUILT_IN } from "../../config/config.ts";
+import { setValue } from "../../config/edit/set-value.ts";
 import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
-import { fileOf } from "../config/edit-entry.ts";
-import { inputOf } from "../config/tell-edited.ts";
-import type { Invocation } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import {
+  addEntry,
+  type Editing,
+  type EntrySection,
+  fileOf,
+  inputOf,
+  kindOf,
+  noteMissingProgram,
+  programOf,
+  readPairs,
+  removeEntry,
+} from "../config/edit-entry.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { printJson, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
-type Printing = { readonly json?: boolean };
-
 /** `trunkline agent list` */
-export async function list(invocation: Invocation<Printing>): Promise<number> {
+export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
   const loaded = await loadConfig(inputOf(invocation));
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
@@ -39,7 +48,7 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline agent test NAME` */
-export async function test(invocation: Invocation<Printing>): Promise<number> {
+export async function test(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
   const [name = ""] = positionals;
   const { config, log } = await quietHouse(invocation);
@@ -55,10 +64,8 @@ export async function test(invocation: Invocation<Printing>): Promise<number> {
   const { agentInfo } = said as { readonly agentInfo?: { name?: string; version?: string } };
   const canLoad = capabilities.canLoad || capabilities.canResume;
   const needsLogin = (authMethods ?? []).length > 0;
-  if (values.json === true) {
-    out(`${JSON.stringify({ name, milliseconds, agentInfo, canLoad, needsLogin }, null, 2)}\n`);
-    return 0;
-  }
+  if (values.json === true)
+    return printJson(invocation, { name, milliseconds, agentInfo, canLoad, needsLogin });
   const { name: program, version } = agentInfo ?? {};
   const is = program === undefined ? "" : ` (${[program, version].filter(Boolean).join(" ")})`;
   out(`'${visibleLine(name)}' works: it answered after ${milliseconds} ms${visibleLine(is)}.\n`);
@@ -84,4 +91,40 @@ function inWords(name: string): (error: unknown) => never {
     const says = `Agent '${name}' does not work: ${(error as Error).message}.`;
     throw new TrunklineError("unavailable", says, { cause: error });
   };
+}
+
+const AGENTS: EntrySection = { what: "agent", path: ["agents"] };
+
+type AgentValues = Editing & OptionValues<"identity", "default" | "replace", "env">;
+
+/** `trunkline agent add NAME -- COMMAND…` */
+export async function add(invocation: Invocation<AgentValues>): Promise<number> {
+  const { values, positionals } = invocation;
+  const [name = "", ...command] = positionals;
+  if (name === BUILT_IN) {
+    const says = "the built-in agent has that name";
+    throw new TrunklineError("usage", `Cannot add agent '${name}': ${says}.`);
+  }
+  const { env, identity } = values;
+  const variables = await readPairs("--env", env);
+  const settings = {
+    ...programOf(invocation, command),
+    ...(env === undefined ? {} : { env: variables }),
+    ...(identity === undefined ? {} : { identity }),
+  };
+  const next = `Test it with \`trunkline agent test ${/\s/.test(name) ? `'${name}'` : name}\`.`;
+  const code = await addEntry(invocation, AGENTS, name, settings, next);
+  noteMissingProgram(invocation, command[0] ?? "");
+  if (values.default === true) {
+    // The name is written as JSON, so that one such as `1` stays a text.
+    const chosen = JSON.stringify(name);
+    const { notes } = await setValue(inputOf(invocation), kindOf(invocation), "agent", chosen);
+    for (const note of notes) invocation.err(`note: ${note}\n`);
+  }
+  return code;
+}
+
+/** `trunkline agent remove NAME` */
+export async function remove(invocation: Invocation<Editing>): Promise<number> {
+  return removeEntry(invocation, AGENTS, invocation.positionals[0] ?? "");
 }
