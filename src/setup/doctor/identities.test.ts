@@ -4,8 +4,8 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
-import { checkIdentities } from "./identities.ts";
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { checkIdentities } from "./settings-checks.ts";
 
 const WORK = { provider: "github", user: "ada", email: "ada@example.org", sshKey: "~/id_work" };
 

@@ -1,8 +1,8 @@
 import { describe, it } from "node:test";
 import assert from "node:assert/strict";
 
-import { checkModels } from "./models.ts";
-import { defaultConfig, type LoadedConfig } from "../../../config/config.ts";
+import { checkModels } from "./settings-checks.ts";
+import { defaultConfig, type LoadedConfig } from "../../config/config.ts";
 
 function loaded(models: object = {}): LoadedConfig {
   const config = defaultConfig("/nonexistent");

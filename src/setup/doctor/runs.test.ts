@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../../config/config.ts";
-import { checkRuns } from "./runs.ts";
+import { defaultConfig } from "../../config/config.ts";
+import { checkRuns } from "./machine-checks.ts";
 
 describe("checkRuns()", () => {
   it("says what is missing for a sandbox, and leaves nothing behind", async () => {

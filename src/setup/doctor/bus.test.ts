@@ -4,9 +4,9 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleHome } from "../../../../test/samples/sample-home.ts";
-import { openCertificates } from "../../../protocol/bus/certificates/certificates.ts";
-import { checkBus } from "./bus.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
+import { checkBus } from "./settings-checks.ts";
 
 describe("checkBus()", () => {
   it("checks nothing if no plugin is configured", async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { TestCa } from "../../../../test/support/quic-certificates.ts";
-import { defaultConfig } from "../../../config/config.ts";
-import { checkTls } from "./tls.ts";
+import { TestCa } from "../../../test/support/quic-certificates.ts";
+import { defaultConfig } from "../../config/config.ts";
+import { checkTls } from "./access-checks.ts";
 
 const ca = await TestCa.make();
 const names = ["gate.example.com"];

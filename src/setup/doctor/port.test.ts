@@ -4,9 +4,9 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
-import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
-import { defaultConfig } from "../../../config/config.ts";
-import { checkPort } from "./port.ts";
+import { SampleAllowance } from "../../../test/samples/sample-allowance.ts";
+import { defaultConfig } from "../../config/config.ts";
+import { checkPort } from "./machine-checks.ts";
 
 const { serve } = defaultConfig("/data");
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { DeliveryQueue } from "../../../store/notify/delivery-queue.ts";
-import { openNotifyDatabase } from "../../../store/notify/notify-database.ts";
-import { checkNotifications } from "./notifications.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { DeliveryQueue } from "../../store/notify/delivery-queue.ts";
+import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
+import { checkNotifications } from "./settings-checks.ts";
 
 const notifications = [{ name: "bell", command: ["true"] }];
 

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { HoldingProcess } from "../../../../test/support/holding-process.ts";
-import { announceGateway } from "../../../store/access/running-gateways.ts";
-import { HOLDERS } from "../../../store/holder.ts";
-import { SessionLog } from "../../../store/session/session-log.ts";
-import { checkLeftovers } from "./leftovers.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { HoldingProcess } from "../../../test/support/holding-process.ts";
+import { announceGateway } from "../../store/access/running-gateways.ts";
+import { HOLDERS } from "../../store/holder.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { checkLeftovers } from "./state-checks.ts";
 
 const LONG_AGO = new Date("2020-01-01");
 

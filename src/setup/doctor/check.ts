@@ -1,7 +1,44 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { Finding } from "./finding.ts";
+import type { Config } from "../../config/config.ts";
+import { House } from "../../config/house.ts";
+
+/** What a check found. */
+export interface Finding {
+  /** "warn": works, with a drawback. "fail": does not work. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly what: string;
+  readonly says: string;
+  /** What to do about it. */
+  readonly next?: string;
+  /** The command that mends it, as it is typed in a shell. */
+  readonly command?: string;
+  /** What `trunkline doctor --fix` does about it. */
+  readonly fix?: Fix;
+}
+
+export interface Fix {
+  /** What it does, in words that can follow "Fixed:" and precede a question mark. */
+  readonly does: string;
+  /** It puts something aside that a person may miss, so that person is asked first. */
+  readonly asks?: boolean;
+  /** Throws if it cannot be done. */
+  readonly apply: () => Promise<unknown>;
+}
+
+/** The command that applies all fixes. */
+export const FIX_COMMAND = "trunkline doctor --fix";
+
+/** A remedy that is one command. */
+export function byCommand(command: string): Pick<Finding, "next" | "command"> {
+  return { next: `Run: ${command}`, command };
+}
+
+/** A remedy that `trunkline doctor --fix` applies. */
+export function byFix(fix: Fix): Pick<Finding, "next" | "command" | "fix"> {
+  return { ...byCommand(FIX_COMMAND), fix };
+}
 
 export interface Check {
   readonly what: string;
@@ -19,7 +56,7 @@ export interface Allowance {
   readonly endsLater: (work: Promise<unknown>) => void;
 }
 
-export interface ChecksOptions {
+interface ChecksOptions {
   /** Milliseconds for each check. */
   readonly patience: number;
   /** What to do about a check that took longer. */
@@ -97,4 +134,9 @@ export class Checks {
 
 export function seconds(milliseconds: number): string {
   return String(Math.round(milliseconds / 100) / 10);
+}
+
+/** The house of a check. It logs errors only: what goes wrong is a finding. */
+export function silentHouse(config: Config): House {
+  return new House({ ...config, log: { level: "error", verbose: false } });
 }

@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
-import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { HoldingProcess } from "../../../../test/support/holding-process.ts";
-import { AccessTokens } from "../../../store/access/access-tokens.ts";
-import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
-import { AuditLog } from "../../../store/audit/audit-log.ts";
-import { Documents } from "../../../store/documents.ts";
-import { Reviews } from "../../../store/review/reviews.ts";
-import { SessionLog } from "../../../store/session/session-log.ts";
-import { TaskRecords } from "../../../store/task-records.ts";
-import { TrustStore } from "../../../config/trust/trust.ts";
-import { Journal } from "../../../identity/switch/journal.ts";
-import type { Finding } from "../finding.ts";
-import { checkFiles } from "./files.ts";
+import { SampleAllowance } from "../../../test/samples/sample-allowance.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { HoldingProcess } from "../../../test/support/holding-process.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import { Documents } from "../../store/documents.ts";
+import { Reviews } from "../../store/review/reviews.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { TaskRecords } from "../../store/task-records.ts";
+import { TrustStore } from "../../config/trust/trust.ts";
+import { Journal } from "../../identity/switch/journal.ts";
+import type { Finding } from "./check.ts";
+import { checkFiles } from "./state-checks.ts";
 
 async function check(data: string): Promise<readonly Finding[]> {
   await using allowance = new SampleAllowance();

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { DiskFaults } from "../../../../test/support/disk-faults.ts";
-import { Database } from "../../../store/database.ts";
-import { canBeUsed, checkDataFolder } from "./data-folder.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { Database } from "../../store/database.ts";
+import { canBeUsed, checkDataFolder } from "./state-checks.ts";
 
 describe("checkDataFolder()", () => {
   it("passes for a private folder, and leaves nothing in it", async () => {

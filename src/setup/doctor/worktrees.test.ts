@@ -3,11 +3,11 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
-import { loadConfig } from "../../../config/load.ts";
-import { SessionWorktrees } from "../../../session/open/session-worktrees.ts";
-import { SessionLog } from "../../../store/session/session-log.ts";
-import { checkWorktrees } from "./worktrees.ts";
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { loadConfig } from "../../config/load.ts";
+import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { checkWorktrees } from "./state-checks.ts";
 
 const ONE = "11111111-0000-4000-8000-000000000000";
 

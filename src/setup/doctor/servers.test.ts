@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
-import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
-import { SampleHome } from "../../../../test/samples/sample-home.ts";
-import type { Finding } from "../finding.ts";
-import { checkServers } from "./servers.ts";
+import { SampleAllowance } from "../../../test/samples/sample-allowance.ts";
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import type { Finding } from "./check.ts";
+import { checkServers } from "./settings-checks.ts";
 
-const SUPPORT = join(import.meta.dirname, "../../../../test/support");
+const SUPPORT = join(import.meta.dirname, "../../../test/support");
 
 /** The findings about servers that are configured so. */
 async function check(mcpServers: object, patience?: number): Promise<readonly Finding[]> {

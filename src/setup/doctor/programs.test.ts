@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import packageJson from "../../../../package.json" with { type: "json" };
-import { checkGit, checkNode } from "./programs.ts";
+import packageJson from "../../../package.json" with { type: "json" };
+import { checkGit, checkNode } from "./machine-checks.ts";
 
 describe("checkGit()", () => {
   it("reports the version of git", async () => {

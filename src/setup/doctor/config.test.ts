@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleHome } from "../../../../test/samples/sample-home.ts";
-import { checkConfig } from "./config.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { checkConfig } from "./settings-checks.ts";
 
 async function statesIn(home: SampleHome) {
   const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };

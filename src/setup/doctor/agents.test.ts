@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
-import { type Config, defaultConfig } from "../../../config/config.ts";
-import { checkAgents } from "./agents.ts";
+import { SampleAllowance } from "../../../test/samples/sample-allowance.ts";
+import { type Config, defaultConfig } from "../../config/config.ts";
+import { checkAgents } from "./settings-checks.ts";
 
-const AGENT = join(import.meta.dirname, "../../../../test/support/acp-agent.mjs");
+const AGENT = join(import.meta.dirname, "../../../test/support/acp-agent.mjs");
 
 async function check(
   name: string,
