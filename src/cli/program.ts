@@ -58,9 +58,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
     case "run": {
       const runner = await last(parsed.path).load?.();
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
-      const code = await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
-      if (runner.leavesNothing === true) host.leftNothing?.();
-      return code;
+      return await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
       const { renderHelp } = await import("./help/help.ts");

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
-import { Git } from "./git.ts";
-import { gitEnvironment } from "./git-environment.ts";
+import { Git, gitEnvironment } from "./git.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 function failsWith(code: string, says: RegExp): (error: unknown) => boolean {

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
-import { Git } from "./git.ts";
+import { Git, hardenedCall } from "./git.ts";
 import { gitCommand } from "./git-commands.ts";
-import { hardenedCall } from "./hardened-call.ts";
 import { HostileRepository } from "../../test/samples/sample-hostile-repository.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 

@@ -11,8 +11,7 @@ import { processOf } from "../base/process/process-table.ts";
 import { Stopper } from "../base/stop.ts";
 import { SeededRandom } from "../../test/support/seeded-random.ts";
 import { until } from "../../test/support/until.ts";
-import type { ProgramRun } from "./program.ts";
-import { runProgram } from "./run-program.ts";
+import { type ProgramRun, runProgram } from "./run-program.ts";
 
 const ENV = { PATH: process.env.PATH };
 

@@ -1,5 +1,5 @@
 import type { House } from "../../config/house.ts";
-import type { ConfigScope } from "../../git/config/config-list.ts";
+import type { ConfigScope } from "../../git/config/git-config.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 

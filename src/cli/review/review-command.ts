@@ -98,7 +98,7 @@ export const review: Command = {
         "trunkline review list": "One line per thread.",
         "trunkline review list --state proposed --json": "Show proposed changes that wait for you.",
       },
-      load: async () => ({ run: (await import("./list.ts")).list, leavesNothing: true }),
+      load: async () => ({ run: (await import("./list.ts")).list }),
     },
     {
       name: "show",

@@ -103,8 +103,6 @@ export interface Invocation<V extends Values = Values> {
 export interface Runner {
   /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
   run(invocation: Invocation): Promise<number>;
-  /** Nothing that it began goes on when it resolves: the process may end at once, which saves time. */
-  readonly leavesNothing?: boolean;
 }
 
 /** The commands from the program down to one command. */

@@ -1,4 +1,4 @@
-import type { parseArgs } from "node:util";
+import { parseArgs } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -57,12 +57,7 @@ function descend(path: Path, args: readonly string[]): Parsed {
 }
 
 function lex(args: readonly string[], options: Options): Token[] {
-  if (!args.some((arg) => arg.startsWith("-"))) {
-    return args.map((value, index) => ({ kind: "positional", index, value }));
-  }
-  // Loaded only if there are options: it adds up to 4 ms to a start.
-  const util = process.getBuiltinModule("node:util");
-  // Not strict: `misuse.ts` explains mistakes, with suggestions.
+  // Not strict: `misuseError` explains mistakes, with suggestions.
   const lexer: object = {
     args: [...args],
     options,
@@ -70,7 +65,7 @@ function lex(args: readonly string[], options: Options): Token[] {
     allowPositionals: true,
     tokens: true,
   };
-  return util.parseArgs(lexer).tokens ?? [];
+  return parseArgs(lexer).tokens ?? [];
 }
 
 function finish(path: Path, options: Options, tokens: Token[], args: readonly string[]): Parsed {
