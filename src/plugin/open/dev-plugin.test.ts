@@ -4,12 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 
+import { SDK } from "../../../test/support/plugin-sdk.ts";
 import { pluginSettings } from "../plugin/settings.ts";
 import { devPlugin } from "./dev-plugin.ts";
-
-const SDK = pathToFileURL(join(import.meta.dirname, "../sdk/trunkline-plugin.ts")).href;
 
 const PLUGIN = `
 import { definePlugin } from ${JSON.stringify(SDK)};
