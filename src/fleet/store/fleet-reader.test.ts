@@ -4,13 +4,14 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
+import { until } from "../../../test/support/until.ts";
 import type { FleetReader } from "./fleet-reader.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 
 /** What is read of a session, once its last event is known: it is told a little later. */
 async function lastOf(reader: FleetReader, id: string, last: number): Promise<void> {
-  while ((await reader.find(id))?.last !== last) await delay(10);
+  await until(async () => (await reader.find(id))?.last === last);
 }
 
 function numbers(events: readonly { readonly seq: number }[]): number[] {

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
+import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
@@ -155,7 +155,7 @@ describe("HolderSocket", { timeout: 600_000 }, () => {
           socket.on("data", (it) => process.stdout.write(it));
           socket.on("error", () => {}).on("close", () => server.close());
         }).listen(${JSON.stringify(theirs)}, () => require("fs").writeFileSync(${JSON.stringify(`${theirs}.up`)}, ""));`);
-      while (!existsSync(`${theirs}.up`)) await delay(5);
+      await until(() => existsSync(`${theirs}.up`));
       await assert.rejects(reachHolder(folder.path, other, OWNER), /belongs to user 65534/);
       assert.equal(await heard, "");
     },
