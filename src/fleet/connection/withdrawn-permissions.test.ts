@@ -26,6 +26,7 @@ describe(
       await using gateway = new GatewayNode(connection, "g", {});
       using streams = await SessionStreams.open({ connection: connection.nats, subjects });
       await using worker = new WorkerNode(await nats.connect("w"), "w", { slots: 1 });
+      await until(() => gateway.members.get(worker.self.id) !== undefined);
       assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);
       assert.equal(await streams.find("s"), undefined);
       fill(worker);
