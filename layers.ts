@@ -26,7 +26,15 @@ const PARTS = {
   worktree: ["base", "session", "git", "store"],
   fleet: ["base", "wire", "session", "store"],
   // The configuration, and the context with which a capability is opened.
-  config: ["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
+  config: [
+    ...["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
+    // What each capability says of itself.
+    ...["agent", "fleet", "identity", "plugin", "review", "run", "session", "upstream"].map(
+      (part) => `${part}/capability.ts`,
+    ),
+    ...["access", "notify", "telemetry"].map((part) => `server/${part}/capability.ts`),
+    ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
+  ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /**

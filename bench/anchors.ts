@@ -1,4 +1,4 @@
-import { linesOf } from "../src/review/anchor/file-lines.ts";
+import { linesOf } from "../src/review/anchor/file-text.ts";
 import { AnchorScore, type Fate } from "./harness/anchor-score.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { type FileVersion, fileVersions } from "./harness/file-versions.ts";

@@ -10,7 +10,7 @@ import { FleetConnection } from "../src/fleet/connection/connect.ts";
 import { reachNode } from "../src/fleet/connection/node-server.ts";
 import { Subjects } from "../src/fleet/subjects.ts";
 import type { Channel } from "../src/wire/channel.ts";
-import { greet } from "../src/wire/channel/principal-greeting.ts";
+import { greet } from "../src/wire/channel/greeting.ts";
 import { NatsServer, noNats } from "../test/support/nats-server.ts";
 import type { Bench, Sample, Variant } from "./harness/bench.ts";
 import { cpuTime } from "./harness/cpu-time.ts";
@@ -64,7 +64,7 @@ type Connect = (where: string) => Promise<{ channel: Channel<string> } & AsyncDi
 async function overSocket(where: string): ReturnType<Connect> {
   const socket = connect(where);
   await once(socket, "connect");
-  const channel = greet(socket, OWNER);
+  const { channel } = greet(socket, { principal: OWNER });
   return { channel, [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose]() };
 }
 

@@ -17,7 +17,6 @@ import { renderReport } from "./harness/table.ts";
 import { fleetConnection } from "./fleet-connection.ts";
 import { fleetEvents } from "./fleet/events.ts";
 import { fleetSessions } from "./fleet/sessions.ts";
-import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpGateways } from "./mcp-gateways.ts";
 import { mcpHttp } from "./mcp-http.ts";
@@ -30,7 +29,6 @@ import { runMessages } from "./remote-run/messages.ts";
 import { runPush } from "./remote-run/push.ts";
 import { runSetup, runSetupLarge, runStarts } from "./remote-run/setup.ts";
 import { reviewNotice } from "./review-notice.ts";
-import { reviewProgram } from "./review-program.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -51,7 +49,6 @@ const BENCHES = [
   coldRelay,
   reviewAdd,
   reviewList,
-  reviewProgram,
   reviewNotice,
   anchors,
   sessionLogBench,
@@ -70,7 +67,6 @@ const BENCHES = [
   fleetEvents,
   fleetSessions,
   identityBench,
-  guardBench,
   runSetup,
   runSetupLarge,
   runStarts,

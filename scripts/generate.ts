@@ -1,6 +1,5 @@
-// Generates files from other files: checks and types, the messages of the bus, WebAssembly, the schema of
-// the configuration, tables in the documents. With --check it writes nothing, and fails if a file is out
-// of date.
+// Generates files from other files: checks and types, the messages of the bus, the schema of the
+// configuration, tables in the documents. With --check it writes nothing, and fails if a file is out of date.
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -8,7 +7,6 @@ import { fillDocuments } from "./schema/doc-blocks.ts";
 import { findOutdated, type Outputs, writeOutputs } from "./schema/outputs.ts";
 import { compileProtos } from "./schema/proto-modules.ts";
 import { compileModules } from "./schema/schema-modules.ts";
-import { compileWasm } from "./schema/wasm-modules.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -16,15 +14,16 @@ const ROOT = join(import.meta.dirname, "..");
 async function* generate(): AsyncGenerator<Outputs> {
   yield await compileModules(ROOT);
   yield await compileProtos(ROOT);
-  yield await compileWasm(ROOT);
-  const { configJsonSchema } = await import("../src/config/schema/json-schema.ts");
+  const { configModule } = await import("./schema/config-module.ts");
+  yield configModule();
+  const { configJsonSchema } = await import("../src/config/schema/schema.ts");
   yield new Map([
     ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
   const { BLOCKS } = await import("./schema/doc-tables.ts");
   yield await fillDocuments(ROOT, BLOCKS);
   const [{ renderReference }, { PROGRAM }] = await Promise.all([
-    import("../src/cli/help/reference.ts"),
+    import("../src/cli/help/help.ts"),
     import("../src/cli/commands.ts"),
   ]);
   yield new Map([["docs/CLI.md", renderReference(PROGRAM)]]);

@@ -1,7 +1,5 @@
-import { findThrough } from "../../src/review/anchor/follow-versions.ts";
 import { FileText } from "../../src/review/anchor/file-text.ts";
-import { LineNumbers } from "../../src/review/anchor/line-numbers.ts";
-import { LineMatcher } from "../../src/review/anchor/line-position.ts";
+import { findThrough, LineMatcher } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
 /**
@@ -28,10 +26,9 @@ export class AnchorScore {
    */
   placeAll(texts: readonly (readonly string[])[], fates: readonly Fate[]): void {
     const [before = []] = texts;
-    const numbers = new LineNumbers();
     const [first = FileText.of([]), ...others] = texts.map((lines) => FileText.of(lines));
-    const direct = new LineMatcher(first, others.at(-1) ?? first, numbers);
-    const steps = others.map((text, at) => new LineMatcher(others[at - 1] ?? first, text, numbers));
+    const direct = new LineMatcher(first, others.at(-1) ?? first);
+    const steps = others.map((text, at) => new LineMatcher(others[at - 1] ?? first, text));
     for (const [at, text] of before.entries()) {
       const fate = fates[at];
       // Nobody comments on an empty line or a brace.
@@ -40,7 +37,7 @@ export class AnchorScore {
       if (fate.kind === "undecided") continue;
       const began = performance.now();
       const found = direct.find(at, at);
-      const position = direct.isSettled(at, at, found) ? found : findThrough(steps, at, at);
+      const position = found.confidence === "exact" ? found : findThrough(steps, at, at);
       this.#milliseconds += performance.now() - began;
       const isRight = position.line === ("line" in fate ? fate.line : undefined);
       if (isRight) this.#right[fate.kind]++;

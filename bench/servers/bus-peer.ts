@@ -23,8 +23,6 @@ const addresses: string[] = [];
 for (let made = 0; made < Number(count); made++) {
   const { address } = await listen(`${scheme}127.0.0.1:0`, {
     credentials,
-    // `tls://` is measured as it is between two machines.
-    local: scheme === "",
     stream: (stream, connection) => void serveExchange(stream, connection, service),
   });
   addresses.push(address);

@@ -20,7 +20,6 @@ const service: BusService = {
 };
 const { address } = await listen(`${scheme}127.0.0.1:0`, {
   credentials: await certificates.of("bench"),
-  local: scheme === "",
   stream: (stream, connection) => void serveExchange(stream, connection, service),
 });
 process.send?.({ addresses: [address] });

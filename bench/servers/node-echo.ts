@@ -6,7 +6,7 @@ import { NodeServer } from "../../src/fleet/connection/node-server.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { Log } from "../../src/base/log.ts";
 import type { Channel } from "../../src/wire/channel.ts";
-import { serveGreeted } from "../../src/wire/channel/principal-greeting.ts";
+import { serveGreeted } from "../../src/wire/channel/greeting.ts";
 
 const where = process.argv[2] ?? "";
 const log = new Log("error");
@@ -30,7 +30,7 @@ if (where.startsWith("nats:")) {
   await connection.nats.flush();
 } else {
   const server = createServer((socket) => {
-    void serveGreeted(socket, { limits: {}, log, serve });
+    void serveGreeted(socket, { limits: {}, log, welcome: () => ({}), serve });
   });
   await new Promise<void>((resolve) => server.listen(where, resolve));
 }

@@ -9,7 +9,6 @@ import { PassThrough, type Readable } from "node:stream";
 
 import { Log } from "../../src/base/log.ts";
 import { OWNER } from "../../src/base/principal.ts";
-import { ChunkLines } from "../../src/protocol/acp/chunk-lines.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { SessionUpdate, Turn } from "../../src/session/agent.ts";
@@ -185,11 +184,10 @@ interface Line {
 
 function hear(input: Readable, turns: ReadonlyMap<string, Turn>): Promise<void> {
   const ended = Promise.withResolvers<void>();
-  const lines = new ChunkLines();
   let heard = 0;
   streamChannel(input, new PassThrough()).receive({
     message: (text) => {
-      const params = lines.read(text) ?? (JSON.parse(text) as Line).params;
+      const { params } = JSON.parse(text) as Line;
       const stored = turns.get(params.sessionId)?.update(params.update);
       return ++heard % 1024 === 0 ? stored : undefined;
     },

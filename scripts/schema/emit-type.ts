@@ -18,7 +18,7 @@ export function emitType(name: string, schema: Schema): string {
   return `${doc}export type ${name} = ${typeText(schema, "")};\n`;
 }
 
-function typeText(schema: Schema, indent: string): string {
+export function typeText(schema: Schema, indent: string): string {
   const all: string[] = [];
   if (schema.$ref !== undefined) all.push(schema.$ref.slice(1));
   const listed = listedValues(schema);
@@ -100,7 +100,7 @@ function isBareObject(schema: Schema): boolean {
   return properties === undefined && required === undefined && additionalProperties === undefined;
 }
 
-function docComment(description: string | undefined, indent: string): string {
+export function docComment(description: string | undefined, indent: string): string {
   if (description === undefined) return "";
   const text = description.replaceAll("*/", "*\\/");
   const line = `${indent}/** ${text} */`;

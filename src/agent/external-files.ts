@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
-import { isGitOwned } from "../git/git-owned.ts";
+import { isGitOwned } from "../git/git-folder.ts";
 import { SessionError } from "../session/session-error.ts";
 import { FOR_GIT, followPath, isInside } from "./files/workspace.ts";
 import { LARGEST_FILE } from "./files/turn-files.ts";

@@ -15,7 +15,6 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { TextChunk } from "../session/client/text-chunk.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import type { AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
@@ -38,10 +37,8 @@ interface Memory {
   readonly sessionId?: string;
 }
 
-/** Characters of updates after which reading from the agent waits for the disk. */
-const WAIT_EVERY = 256 * 1024;
-/** What an update counts that is not only text. */
-const STRUCTURED = 1024;
+/** Updates after which reading from the agent waits for the disk. */
+const WAIT_EVERY = 256;
 
 /** One session of an agent that is another program. */
 export class ExternalSession implements AgentSession {
@@ -53,7 +50,7 @@ export class ExternalSession implements AgentSession {
   #remoteId = "";
   #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
-  /** Characters since reading last waited. */
+  /** Updates since reading last waited. */
   #heard = 0;
   /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
   #isLoading = false;
@@ -178,8 +175,7 @@ export class ExternalSession implements AgentSession {
     }
     const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for each update would need a commit for each.
-    this.#heard += TextChunk.is(update) ? update.json.length : STRUCTURED;
-    if (this.#heard < WAIT_EVERY) return undefined;
+    if (++this.#heard < WAIT_EVERY) return undefined;
     this.#heard = 0;
     return stored;
   }
@@ -300,8 +296,7 @@ export class ExternalSession implements AgentSession {
 }
 
 /** Marks what was said before the session became ours. */
-function asImported(said: SessionUpdate): SessionUpdate {
-  const update = TextChunk.is(said) ? (JSON.parse(said.json) as SessionUpdate) : said;
+function asImported(update: SessionUpdate): SessionUpdate {
   const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
   const trunkline = { ...(meta.trunkline as object | undefined), imported: true };
   return { ...update, _meta: { ...meta, trunkline } };

@@ -11,16 +11,11 @@ import {
   beforeSending,
   justSent,
   nextTurn,
-  now,
-  readTime,
   sendWithTurn,
 } from "./event-loop.ts";
 
 describe("atTurnEnd", () => {
   it("runs all work of a turn after it, in its order and before anything goes on, and once", async () => {
-    // After several messages in a turn it waits for the end of the next one, whatever was before.
-    atTurnEnd(() => aboutToSend(2));
-    await nextTurn();
     const done: string[] = [];
     const goOn = async (after: Promise<void>): Promise<void> => {
       await after;
@@ -42,65 +37,12 @@ describe("atTurnEnd", () => {
     await nextTurn();
     assert.deepEqual(done, ["first", "due", "last", "went on", "of the next turn"]);
   });
-});
-
-describe("atTurnEnd, for messages one by one", () => {
-  /** Sends messages at the end of a turn. Whether that was before what was to be done at its end. */
-  const sendsEarly = async (messages: number): Promise<boolean> => {
-    const done: string[] = [];
-    setImmediate(() => done.push("end"));
-    atTurnEnd(() => {
-      done.push("work");
-      aboutToSend(messages);
-    });
-    assert.deepEqual(done, []);
-    await nextTurn();
-    return done[0] === "work";
-  };
-  const sendEarly = async (times: number): Promise<number> => {
-    let early = 0;
-    for (let time = 0; time < times; time++) if (await sendsEarly(1)) early++;
-    return early;
-  };
-
-  it("waits for the end of a turn only now and then, and less often the longer they are alone", async () => {
-    await sendsEarly(2);
-    for (const times of [0, 1, 3, 7, 15, 31, 31]) {
-      assert.equal(await sendsEarly(1), false);
-      assert.equal(await sendEarly(times), times);
-    }
-    assert.equal(await sendsEarly(1), false);
-  });
-
-  it("waits again once several are sent, together or beside it", async () => {
-    await sendEarly(64);
-    assert.equal(await sendsEarly(2), true);
-    assert.equal(await sendsEarly(2), false);
-    assert.equal(await sendEarly(4), 1);
-    aboutToSend(1);
-    assert.equal(await sendsEarly(1), true);
-    assert.equal(await sendEarly(2), 0);
-  });
-
-  it("runs work that begins other such work no more than so often in a turn", async () => {
-    await sendEarly(64);
-    const begun = { times: 0 };
-    const again = (): void => {
-      if (begun.times++ < 1_000) atTurnEnd(again);
-    };
-    again();
-    await nextTurn();
-    assert.ok(begun.times > 2 && begun.times < 40, String(begun.times));
-    while (begun.times < 1_000) await nextTurn();
-    await nextTurn();
-  });
 
   it("waits for the answer of which something is owed, though another message could be sent", async () => {
-    await sendEarly(64);
     const done: string[] = [];
     const send = (text: string): void => {
       atTurnEnd(() => {
-        aboutToSend(1);
+        aboutToSend();
         done.push(text);
         justSent();
       });
@@ -119,7 +61,6 @@ describe("atTurnEnd, for messages one by one", () => {
   });
 
   it("lets promises go on first that wait for what was read", async () => {
-    await sendEarly(2);
     const done: string[] = [];
     const answer = async (text: string, read: Promise<unknown>): Promise<void> => {
       await read;
@@ -136,18 +77,16 @@ describe("atTurnEnd, for messages one by one", () => {
 });
 
 describe("sendWithTurn", () => {
-  it("sends at once where nothing is due, else when all of it is done", async () => {
+  it("sends when all that is due is done", async () => {
     const done: string[] = [];
-    sendWithTurn(() => done.push("first"));
-    assert.deepEqual(done, ["first"]);
     beforeSending(() => done.push("due"));
     sendWithTurn(() => done.push("second"));
     beforeSending(() => done.push("also due"));
     sendWithTurn(() => done.push("third"));
     afterSending(() => done.push("owed"));
-    assert.deepEqual(done, ["first"]);
+    assert.deepEqual(done, []);
     await nextTurn();
-    assert.deepEqual(done, ["first", "due", "also due", "second", "third", "owed"]);
+    assert.deepEqual(done, ["due", "also due", "second", "third", "owed"]);
   });
 
   it("sends the others when one throws, and reports that", async () => {
@@ -168,18 +107,6 @@ describe("sendWithTurn", () => {
   });
 });
 
-describe("readTime", () => {
-  it("is when a callback first asked for it, on the clock of now()", async () => {
-    const before = now();
-    const first = readTime();
-    const after = now();
-    assert.ok(before <= first && first <= after, `${before} ${first} ${after}`);
-    assert.equal(readTime(), first);
-    await nextTurn();
-    assert.ok(readTime() >= after);
-  });
-});
-
 describe("two copies of the module, as in a script that loads more code", () => {
   it("do what is due before, and what is owed after, whichever of them sends", async () => {
     const again = "./event-loop.ts?again";
@@ -191,7 +118,7 @@ describe("two copies of the module, as in a script that loads more code", () => 
     const done: string[] = [];
     copy.beforeSending(() => done.push("due"));
     copy.afterSending(() => done.push("owed"));
-    aboutToSend(1);
+    aboutToSend();
     done.push("sent");
     justSent();
     assert.deepEqual(done, ["due", "sent", "owed"]);

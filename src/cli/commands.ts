@@ -20,28 +20,25 @@ import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
 import { tools } from "./tools/tools-command.ts";
 import { worker } from "./worker/worker-command.ts";
-import type { Command } from "./shell/command.ts";
+import { type Command, flag, text } from "./shell/command.ts";
 
 /** The whole program. */
 export const PROGRAM: Command = {
   name: "trunkline",
   summary: "Connect editors and assistants to coding agents, tools and git",
   options: {
-    mode: {
-      type: "string",
-      value: "MODE",
-      describe: "Run this command; how clients of RemoteJuggler start it",
+    mode: text("MODE", "Run this command; how clients of RemoteJuggler start it", {
       choices: ["mcp", "acp"],
       namesCommand: true,
-    },
-    version: { type: "boolean", short: "V", describe: "Print the version" },
-    json: { type: "boolean", describe: "With --version: print JSON" },
+    }),
+    version: flag("Print the version", { short: "V" }),
+    json: flag("With --version: print JSON"),
   },
-  examples: [
-    { run: "trunkline serve", explains: "Run the gateway." },
-    { run: "trunkline help serve", explains: "Read about one command." },
-    { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
-  ],
+  examples: {
+    "trunkline serve": "Run the gateway.",
+    "trunkline help serve": "Read about one command.",
+    "trunkline --mode=mcp": "The same as `trunkline mcp`.",
+  },
   commands: [
     serve,
     open,

@@ -1,4 +1,4 @@
-import { runProcess } from "./shell/process-host.ts";
+import { runProcess } from "./shell/host.ts";
 import { run } from "./program.ts";
 
 await runProcess(run);

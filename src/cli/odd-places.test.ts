@@ -9,7 +9,7 @@ import { outputTo } from "../../test/support/run-in-process.ts";
 import { PROGRAM } from "./commands.ts";
 import { run } from "./program.ts";
 import type { Command } from "./shell/command.ts";
-import { processHost } from "./shell/process-host.ts";
+import { processHost } from "./shell/host.ts";
 
 /** Those that go on until they are stopped, or read what is typed. */
 const LASTING =

@@ -1,8 +1,7 @@
 import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, writer } from "./shell/host.ts";
-import { styleOf } from "./shell/style.ts";
-import { painted } from "./shell/style.ts";
+import { painted, styleOf } from "./shell/layout.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
 
 type Write = (text: string) => void;
@@ -59,9 +58,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
     case "run": {
       const runner = await last(parsed.path).load?.();
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
-      const code = await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
-      if (runner.leavesNothing === true) host.leftNothing?.();
-      return code;
+      return await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
       const { renderHelp } = await import("./help/help.ts");
@@ -81,7 +78,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return 0;
     }
     case "misuse": {
-      const { misuseError } = await import("./shell/misuse.ts");
+      const { misuseError } = await import("./shell/parse.ts");
       throw misuseError(parsed.misuse);
     }
   }

@@ -51,7 +51,7 @@ describe("House", () => {
 
   it("traces messages only if that is enabled", () => {
     assert.equal(houseWith({}).withLimits(DOOR).trace, undefined);
-    const verbose = houseWith({ log: { level: "error", verbose: true } });
+    const verbose = houseWith({ log: { level: "error", verbose: true, requests: false } });
     const { trace } = verbose.withLimits(DOOR);
     const lines = written(() => {
       trace?.received({ id: 1, method: "a", params: { sessionId: "s1" } });

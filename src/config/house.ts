@@ -1,6 +1,7 @@
 import { BUFFERS } from "../base/limit/byte-budget.ts";
 import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
+import type { IdentityCommands } from "../identity/identity-commands.ts";
 import type { Config } from "./config.ts";
 import type { Reloading } from "./follow-config.ts";
 import type { PeerOptions, Trace } from "../rpc/peer-options.ts";
@@ -27,6 +28,12 @@ export class House {
   /** Milliseconds that an MCP client has to say which roots it has, where that is configured. */
   get rootsTimeout(): number | undefined {
     return limitsFor("roots/list", this.config.limits.messages).timeout;
+  }
+
+  /** The identities as the configuration of a folder has them now. */
+  async identities(folder: string, env: NodeJS.ProcessEnv): Promise<IdentityCommands> {
+    const { currentIdentities } = await import("../identity/open/open-identities.ts");
+    return currentIdentities(this, folder, env);
   }
 
   /** A callback for parts that do not know the log. */

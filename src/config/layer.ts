@@ -1,5 +1,4 @@
 import type { Config, Origin, OriginKind } from "./config.ts";
-import { isPlainConfig } from "./schema/plain-config.ts";
 
 /** A value of the configuration: keys, and indexes of lists. */
 export type KeyPath = readonly (string | number)[];
@@ -119,7 +118,7 @@ export async function checkedValues(
   for (const layer of layers) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
-    if (layer.isRight || isPlainConfig(merged)) continue;
+    if (layer.isRight) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
     let problem = checkConfigFile(merged);
     while (problem !== undefined) {

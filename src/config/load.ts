@@ -12,7 +12,6 @@ import {
 import { environmentLayer } from "./environment.ts";
 import { readText, userLayer } from "./file/files.ts";
 import type { ParsedFile } from "./file/parse-file.ts";
-import { quickParse } from "./file/quick-parse.ts";
 import { flagsLayer } from "./flags.ts";
 import { checkedValues, type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
 import { defaultData, findProjectFile, userFile } from "./locations.ts";
@@ -73,10 +72,8 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   };
 }
 
-/** Throws with every mistake of the file. */
+/** Throws with every mistake of the file. Most people have none, so the parser is loaded here. */
 async function parsed(path: string, text: string): Promise<ParsedFile> {
-  const file = quickParse(text);
-  if (file !== undefined) return file;
   const { parseFile } = await import("./file/parse-file.ts");
   return parseFile(path, text);
 }

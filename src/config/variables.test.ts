@@ -27,12 +27,11 @@ describe("environment variables named after settings", () => {
 
   it("are derived from the schema", () => {
     const names = settings().map(({ path, variable }) => `${path.join(".")} ${variable}`);
-    assert.deepEqual(names.slice(0, 5), [
+    assert.deepEqual(names.slice(0, 4), [
+      "data TRUNKLINE_DATA",
       "server.host TRUNKLINE_SERVER_HOST",
       "server.port TRUNKLINE_SERVER_PORT",
-      "data TRUNKLINE_DATA",
-      "log.level TRUNKLINE_LOG_LEVEL",
-      "log.verbose TRUNKLINE_LOG_VERBOSE",
+      "serve.publicUrl TRUNKLINE_SERVE_PUBLIC_URL",
     ]);
   });
 

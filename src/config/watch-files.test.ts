@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, it } from "node:test";
 
+import { until } from "../../test/support/until.ts";
 import { watchFiles } from "./watch-files.ts";
 
 /** Watches until disposed of, and tells of each change. */
@@ -96,7 +97,7 @@ describe("watchFiles()", { timeout: 600_000 }, () => {
       const { count } = watcher;
       mkdirSync(inner);
       writeFileSync(file, "3");
-      while (watcher.count === count) await sleep(10);
+      await until(() => watcher.count !== count);
     }
   });
 

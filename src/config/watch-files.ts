@@ -1,4 +1,7 @@
-import { background } from "../base/background.ts";
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+
+import { watchFolder } from "../base/file/watch-folder.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 250;
@@ -11,15 +14,51 @@ const AFTER_START = 250;
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
   const began = Date.now();
   let stop: (() => void) | undefined;
-  let isStopped = false;
-  const begin = async (): Promise<void> => {
-    const { watchFolders } = await import("./watch-folders.ts");
-    if (!isStopped) stop = watchFolders(files, began, changed);
-  };
-  const start = setTimeout(() => background(begin(), "Watching files"), AFTER_START).unref();
+  const start = setTimeout(() => {
+    stop = watchFolders(files, began, changed);
+  }, AFTER_START).unref();
   return () => {
-    isStopped = true;
     clearTimeout(start);
     stop?.();
   };
+}
+
+/** Milliseconds without another change: editors write a file in several steps. */
+const SETTLE = 100;
+/** The same for all changes together: a file may never rest. */
+const LONGEST_SETTLE = 1_000;
+
+/** Watches the folders of files, and calls back after one has changed since a time. */
+function watchFolders(files: readonly string[], began: number, changed: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  /** When the first change came that was not reported yet. */
+  let since: number | undefined;
+  const report = (): void => {
+    since = undefined;
+    changed();
+  };
+  const settle = (): void => {
+    since ??= Date.now();
+    if (Date.now() - since > LONGEST_SETTLE) return;
+    clearTimeout(timer);
+    timer = setTimeout(report, SETTLE).unref();
+  };
+  const stops = [...Map.groupBy(files, dirname)].map(([folder, inside]) => {
+    const names = new Set(inside.map((file) => basename(file)));
+    return watchFolder(folder, (name) => {
+      if (name === undefined ? inside.some((file) => existsSync(file)) : names.has(name)) settle();
+    });
+  });
+  if (files.some((file) => changedSince(file, began))) settle();
+  return () => {
+    clearTimeout(timer);
+    for (const stop of stops) stop();
+  };
+}
+
+/** Milliseconds by which the clock of file time stamps may be behind. */
+const STAMP_LAG = 50;
+
+function changedSince(file: string, time: number): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > time - STAMP_LAG;
 }

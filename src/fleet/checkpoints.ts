@@ -12,9 +12,8 @@ import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { FleetConnection } from "./connection/connect.ts";
-import { ensureStream } from "./ensure-stream.ts";
-import { checkpointStream } from "./store/streams.ts";
-import { StreamReader } from "./stream-reader.ts";
+import { ensureStream, StreamReader } from "./stream-reader.ts";
+import { checkpointStream } from "./store/session-streams.ts";
 
 /** Bytes that are fetched ahead. */
 const AHEAD = 1024 * 1024;

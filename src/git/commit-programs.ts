@@ -3,11 +3,10 @@ import { access, constants, readdir, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
 
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
-import type { ConfigEntry } from "./config/config-list.ts";
-import { discover } from "./discover.ts";
+import type { ConfigEntry, GitConfig } from "./config/git-config.ts";
+import { discover, hooksFolder, hooksIn } from "./repository.ts";
 import type { Git } from "./git.ts";
-import type { GitConfig } from "./config/git-config.ts";
-import { hooksFolder, hooksIn, type Repository } from "./repository.ts";
+import type { Repository } from "./git-folder.ts";
 
 /** A program that git runs at a commit or a merge. */
 export interface CommitProgram {

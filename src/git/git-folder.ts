@@ -1,8 +1,19 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import type { Repository } from "./repository.ts";
+import { hasDotGit } from "../base/file/repository-path.ts";
+
+/** A repository as seen from a folder in it. All paths are absolute. */
+export interface Repository {
+  /** The top folder of the work tree, if there is one here. */
+  readonly worktree: string | undefined;
+  /** Of this work tree alone. */
+  readonly gitDir: string;
+  /** Shared by all work trees. */
+  readonly commonDir: string;
+  readonly isBare: boolean;
+}
 
 /** Bytes. The file holds only a path. */
 const LONGEST_POINTER = 64 * 1024;
@@ -73,4 +84,27 @@ export function topFolder(folder: string): string | undefined {
     if (existsSync(join(at, ".git"))) return at;
     if (at === dirname(at)) return undefined;
   }
+}
+
+/** A folder with these entries is a repository to git (setup.c). */
+const MARKS = ["HEAD", "objects", "refs"];
+
+/**
+ * Whether a path belongs to git itself: in `.git` under any name that a file system accepts for it,
+ * or in another folder that git takes for a repository. A hook or a setting written there would run
+ * with the next git command.
+ */
+export function isGitOwned(path: string): boolean {
+  return hasDotGit(path) || isInGitFolder(path);
+}
+
+/** The file that is about to be written counts as existing. */
+function isInGitFolder(path: string): boolean {
+  for (let below = path, at = dirname(path); at !== below; below = at, at = dirname(at)) {
+    const child = basename(below);
+    if (MARKS.every((mark) => mark === child || existsSync(join(at, mark)))) return true;
+    // A work tree may lie inside the folder of its repository.
+    if (existsSync(join(at, ".git"))) return false;
+  }
+  return false;
 }

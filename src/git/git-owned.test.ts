@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { isGitOwned } from "./git-owned.ts";
+import { isGitOwned } from "./git-folder.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 describe("isGitOwned()", () => {

@@ -1,17 +1,15 @@
-import { statSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Readable } from "node:stream";
-
 import { TrunklineError } from "../base/errors.ts";
-import { maskText } from "../base/text/mask.ts";
 import type { Stop } from "../base/stop.ts";
-import { isInBareRepository } from "./git-folder.ts";
-import { type GitMode, gitCommand } from "./git-commands.ts";
-import { gitEnvironment } from "./git-environment.ts";
-import { hardenedCall } from "./hardened-call.ts";
-import type { ProgramEnd } from "./program.ts";
-import { runProgram } from "./run-program.ts";
+import { maskText } from "../base/text/mask.ts";
+import { gitCommand, type GitMode, type GivenCommand } from "./git-commands.ts";
+import { isInBareRepository, topFolder, worktreeAt } from "./git-folder.ts";
+import { type ProgramEnd, runProgram } from "./run-program.ts";
 
-export interface GitOptions {
+interface GitOptions {
   /** The caller's environment; git gets the variables that it needs. */
   readonly env?: NodeJS.ProcessEnv;
   /** Milliseconds. */
@@ -159,4 +157,200 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
   const what = maskText(`git ${args.find((arg) => !arg.startsWith("-")) ?? ""}`.trim());
   const how = said === "" ? `it ended with ${end.code}` : said;
   return new TrunklineError("unavailable", `'${what}' failed in '${folder}': ${how}`);
+}
+
+/** Arguments and variables of one run of git. */
+interface HardenedCall {
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** The file system monitor is a hook. Git works without it. */
+const ALWAYS = ["core.fsmonitor=false"];
+/**
+ * For the summary, git would run in each submodule, with that submodule's configuration. Names in
+ * other scripts are not escaped: neither a person nor a model reads `"\303\274.js"` as `ü.js`.
+ */
+const READING = [
+  "core.hooksPath=/dev/null",
+  "status.submoduleSummary=false",
+  "core.quotePath=false",
+];
+/** A submodule has a configuration of its own, in which git would run. */
+const FILES = ["core.hooksPath=/dev/null", "submodule.recurse=false"];
+
+/** An empty variable for `--config-env`, which also accepts keys whose names contain `=`. */
+const EMPTY = "TRUNKLINE_EMPTY";
+
+/**
+ * Adds arguments and variables so that a repository cannot make git run a program. Git has no
+ * single option for that. What has a setting is turned off by it. Filters can have any name, so all
+ * configured filters are looked up and emptied, the user's own too, since a repository's attributes
+ * choose among them.
+ */
+export async function hardenedCall(
+  git: Git,
+  command: GivenCommand,
+  mode: GitMode,
+): Promise<HardenedCall> {
+  const isReading = mode === "read";
+  const env = {
+    // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
+    // configuration names.
+    GIT_NO_LAZY_FETCH: "1",
+    ...(isReading ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
+  };
+  const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
+  // Reading the configuration runs nothing, and settings added here would appear in the output.
+  if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
+  const isAsked = command.filters === true || mode === "files";
+  const filters = isAsked ? await filterSettings(git) : undefined;
+  if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
+  const added = { read: READING, files: FILES, write: [] }[mode];
+  const settings = [bare, ...ALWAYS, ...added];
+  const { keys = [], own = [], hooks = [] } = filters ?? {};
+  const off = command.filters === true ? { read: keys, files: own, write: [] }[mode] : [];
+  // An empty value is false. A reading git, which takes no locks, runs no hook.
+  const emptied = [...off, ...(mode === "files" ? hooks : [])];
+  const args = [
+    ...settings.flatMap((setting) => ["-c", setting]),
+    ...emptied.map((key) => `--config-env=${key}=${EMPTY}`),
+    ...command.args,
+  ];
+  return { args, env: emptied.length > 0 ? { ...env, [EMPTY]: "" } : env };
+}
+
+/** A repository could point core.worktree at somebody's home folder. */
+function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
+  const top = topFolder(git.folder);
+  const found = top === undefined ? undefined : worktreeAt(top);
+  // Linked work trees ignore the shared core.worktree (git's setup.c).
+  const isLinked = found !== undefined && found.gitDir !== found.commonDir;
+  const named = isLinked ? workTree.worktree : (workTree.worktree ?? workTree.local);
+  if (named === undefined) return;
+  try {
+    if (found !== undefined && realpathSync(resolve(found.gitDir, named)) === top) return;
+  } catch {
+    // The folder does not exist.
+  }
+  const says = `its core.worktree is '${named}', which is not the folder that it is in`;
+  throw new TrunklineError("untrusted", `Cannot use the repository in '${git.folder}': ${says}`);
+}
+
+/** The settings in a folder that decide how git reads files of the work tree. */
+interface FilterSettings {
+  /** The keys of all configured filters. With empty values, no filter runs. */
+  readonly keys: readonly string[];
+  /** Those that the repository configures itself, other than Git LFS. */
+  readonly own: readonly string[];
+  /** The keys that turn off hooks of the configuration, which git has since 2.54. */
+  readonly hooks: readonly string[];
+  /**
+   * `core.worktree`: the folder of the files, as the repository or one of its work trees configures
+   * it.
+   */
+  readonly workTree: { readonly local?: string; readonly worktree?: string };
+}
+
+const FILTER = /^filter\.(.*)\.(clean|smudge|process|required)$/s;
+const HOOK = /^(hook\..*)\.(?:command|event)$/s;
+/** What `git lfs install --local` writes. Its program is looked up in PATH, so it is the user's. */
+const LFS: ReadonlySet<string> = new Set([
+  ...["git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"],
+  ...["git-lfs filter-process", "git-lfs filter-process --skip", "true"],
+]);
+/** Each key is an argument of the call. No real repository has more. */
+const MOST_KEYS = 1_000;
+
+/** Asks git for its configuration, which runs nothing. */
+async function filterSettings(git: Git): Promise<FilterSettings> {
+  const { stdout } = await git.run(["config", "-z", "--show-scope", "--list"]);
+  // Latin-1, because a filter's name may be any bytes.
+  const parts = stdout.toString("latin1").split("\0");
+  const keys = new Set<string>();
+  const own = new Set<string>();
+  const hooks = new Set<string>();
+  const workTree: { local?: string; worktree?: string } = {};
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [scope = "", entry = ""] = parts.slice(at, at + 2);
+    const [key = ""] = entry.split("\n", 1);
+    if (FILTER.test(key)) keys.add(key);
+    const [, hook] = HOOK.exec(key) ?? [];
+    if (hook !== undefined) hooks.add(`${hook}.enabled`);
+    if (scope !== "local" && scope !== "worktree") continue;
+    if (FILTER.test(key) && !LFS.has(entry.slice(key.length + 1))) own.add(key);
+    if (key !== "core.worktree") continue;
+    workTree[scope] = decoded(entry.slice(key.length + 1));
+  }
+  if (keys.size + hooks.size > MOST_KEYS) {
+    const count = keys.size + hooks.size;
+    const says = `it has ${count} settings of filters and hooks, more than ${MOST_KEYS}`;
+    throw refusal(git, `${says}. Look at its .git/config`);
+  }
+  const foreign = [...keys, ...hooks].find((key) => !isUtf8(Buffer.from(key, "latin1")));
+  if (foreign !== undefined) {
+    // Arguments are UTF-8, so this could not be turned off.
+    throw refusal(git, `its setting '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
+  }
+  return {
+    keys: [...keys].map(decoded),
+    own: [...own].map(decoded),
+    hooks: [...hooks].map(decoded),
+    workTree,
+  };
+}
+
+function refusal({ folder }: Git, why: string): TrunklineError {
+  return new TrunklineError("untrusted", `Cannot use the repository in '${folder}': ${why}`);
+}
+
+function decoded(bytes: string): string {
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}
+
+/**
+ * Whether git applies a filter to a file of the work tree. Reading runs no filters, so git's answer
+ * about the content of such a file would be wrong.
+ */
+export async function isFiltered(git: Git, path: string): Promise<boolean> {
+  const { keys } = await filterSettings(git);
+  if (keys.length === 0) return false;
+  const { stdout } = await git.run(["check-attr", "-z", "filter", "--", path]);
+  // `path NUL attribute NUL value NUL`
+  const [, , filter = ""] = stdout.toString("utf8").split("\0");
+  return keys.some((key) => key.startsWith(`filter.${filter}.`));
+}
+
+/**
+ * The variables of our environment that git, ssh and gpg need to find the user's files and agents.
+ */
+const PASSED = [
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|DISPLAY)$/,
+  /^(?:LC_|XDG_)/,
+  /^(?:https?_proxy|no_proxy|all_proxy|SSL_CERT_(?:FILE|DIR))$/i,
+  /^(?:SSH_AUTH_SOCK|SSH_AGENT_PID|GNUPGHOME|GPG_TTY)$/,
+  // Not `GIT_DIR` and the like: they may come from a hook that started us, and name another
+  // repository.
+  /^GIT_CONFIG_(?:NOSYSTEM|SYSTEM|GLOBAL|PARAMETERS|COUNT|KEY_\d+|VALUE_\d+)$/,
+  /^GIT_(?:CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH|SSL_NO_VERIFY|SSL_CAINFO)$/,
+];
+
+/**
+ * The environment that git runs in: it asks nobody, opens neither pager nor editor, and speaks plain
+ * English.
+ */
+export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const passed = Object.entries(env).filter(([name]) => PASSED.some((each) => each.test(name)));
+  return {
+    ...Object.fromEntries(passed),
+    LC_ALL: "C",
+    LANGUAGE: "",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "",
+    SSH_ASKPASS: "",
+    GIT_PAGER: "cat",
+    PAGER: "cat",
+    GIT_EDITOR: ":",
+    GIT_SEQUENCE_EDITOR: ":",
+  };
 }

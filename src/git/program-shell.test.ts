@@ -4,15 +4,13 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 import { processOf } from "../base/process/process-table.ts";
 import { Stopper } from "../base/stop.ts";
 import { SeededRandom } from "../../test/support/seeded-random.ts";
 import { until } from "../../test/support/until.ts";
-import type { ProgramRun } from "./program.ts";
-import { runProgram } from "./run-program.ts";
+import { type ProgramRun, runProgram } from "./run-program.ts";
 
 const ENV = { PATH: process.env.PATH };
 
@@ -109,7 +107,7 @@ describe("A program that a shell starts", { timeout: 120_000 }, () => {
     const script = `trap 'rm "$1"; exit' TERM; echo > "$1"; while :; do sleep 0.01; done`;
     const file = `${tmpdir()}/lock`;
     const running = run("sh", ["-c", script, "sh", file], { stop: stopper });
-    while (!readdirSync(tmpdir()).includes("lock")) await sleep(5);
+    await until(() => readdirSync(tmpdir()).includes("lock"));
     stopper.stop(new Error("called off"));
     await assert.rejects(running, /called off/);
     assert.ok(!readdirSync(tmpdir()).includes("lock"));

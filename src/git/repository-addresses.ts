@@ -1,6 +1,5 @@
 import { parseRemoteUrl } from "../base/remote-url.ts";
-import type { ConfigScope } from "./config/config-list.ts";
-import { GitConfig } from "./config/git-config.ts";
+import { type ConfigScope, GitConfig } from "./config/git-config.ts";
 import { Git } from "./git.ts";
 import { remotesOf } from "./remotes.ts";
 

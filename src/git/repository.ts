@@ -2,20 +2,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
-import { parseConfigList } from "./config/config-list.ts";
-import type { GitConfig } from "./config/git-config.ts";
+import { GitConfig, parseConfigList } from "./config/git-config.ts";
+import type { Repository } from "./git-folder.ts";
 import { type Git, gitFailure } from "./git.ts";
-
-/** A repository as seen from a folder in it. All paths are absolute. */
-export interface Repository {
-  /** The top folder of the work tree, if there is one here. */
-  readonly worktree: string | undefined;
-  /** Of this work tree alone. */
-  readonly gitDir: string;
-  /** Shared by all work trees. */
-  readonly commonDir: string;
-  readonly isBare: boolean;
-}
 
 const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
 
@@ -115,4 +104,15 @@ export function hooksIn(
 ): string {
   const path = /^~(?=\/|$)/.test(named) ? join(homeOf(env), named.slice(1)) : named;
   return resolve(worktree ?? gitDir, path);
+}
+
+/** A folder's repository, and what git is configured to there. */
+interface Discovered {
+  readonly repository: Repository | undefined;
+  readonly config: GitConfig;
+}
+
+export async function discover(git: Git): Promise<Discovered> {
+  const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
+  return { repository, config };
 }

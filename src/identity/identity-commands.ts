@@ -240,11 +240,6 @@ export class IdentityCommands implements AsyncDisposable {
     if (hook !== "pre-push" && (await this.modes.get()) === "maximum_security") {
       const { forgetPassphrases } = await import("./signing/signing-readiness.ts");
       await forgetPassphrases(env);
-    } else if (hook !== "pre-push" && isRight && verdict.notes.length === 0) {
-      const { writeStamp } = await import("./guard/stamp.ts");
-      const files = [this.identities.file, this.modes.path, join(worktree, ".trunkline.jsonc")];
-      // Without it the next commit is only slower.
-      await writeStamp({ ...context, env, files }).catch(() => {});
     }
     const refusal = isRight || override !== undefined ? undefined : why;
     this.record(

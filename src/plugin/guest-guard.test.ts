@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../test/support/until.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { boundedReport, GuestGuard } from "./guest-guard.ts";
 
@@ -50,6 +51,6 @@ describe("GuestGuard", () => {
       guard.begin(guard.ledgerOf(connection("p")), () => void begun.push(count));
     }
     assert.ok(begun.length <= 32, `${begun.length} were begun at once`);
-    while (begun.length < 100) await new Promise(setImmediate);
+    await until(() => begun.length >= 100);
   });
 });

@@ -34,7 +34,6 @@ import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
 import { PluginFolders } from "./plugin/plugin-folders.ts";
 import { PluginTools } from "./plugin/plugin-tools.ts";
-import { BusLanes } from "./serve/bus-lanes.ts";
 import { type Bus, serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
@@ -286,7 +285,6 @@ export class Orchestrator implements AsyncDisposable {
     };
     return {
       handlers: serveControl(this, this.#guests, handlers),
-      pass: new BusLanes(bus).take,
       report: this.#report,
       guard: new GuestGuard((connection) => this.#guests.of(connection)),
     };

@@ -1,13 +1,7 @@
-import type { Stop } from "../base/stop.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
-import {
-  type Asked,
-  type AskOptions,
-  BusClient,
-  type PassOptions,
-} from "../protocol/bus/connect.ts";
+import { type Asked, type AskOptions, BusClient } from "../protocol/bus/connect.ts";
 import type { PluginResponse } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
@@ -108,19 +102,11 @@ export class RemoteBus implements AsyncDisposable {
 
   #tool(definition: ToolDefinition): Tool {
     const again = isIdempotent(definition);
-    const passing: PassOptions = {
-      again,
-      goOn: (passed, answer) => passed.becomes(this.#result(answer, () => passed.context.stop)),
-    };
     return {
       definition,
       checksItself: true,
       project: TOLD,
       call: (args, context) => this.#call(definition.name, args, context, again),
-      pass: (passed, args) => {
-        const request = (): Asked => callOf(definition.name, args, passed.seat);
-        return this.#client.pass(request, passed, passing);
-      },
     };
   }
 
@@ -132,14 +118,11 @@ export class RemoteBus implements AsyncDisposable {
   ): Promise<ToolResult> {
     const { stop } = context;
     const request = callOf(name, args, context);
-    return this.#result(this.#client.ask(request, { stop, again }), () => stop);
-  }
-
-  async #result(answer: Promise<PluginResponse>, stop: () => Stop): Promise<ToolResult> {
     try {
-      return fromToolResponse(answerOf(this.#name, await answer, "toolCall"));
+      const answer = await this.#client.ask(request, { stop, again });
+      return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
     } catch (error) {
-      if (stop().signal.aborted) throw error;
+      if (stop.signal.aborted) throw error;
       // That there was no answer is the protocol's to say, not the tool's.
       throw new ToolFault(STANDARD.internal.code, (error as Error).message);
     }

@@ -1,6 +1,5 @@
 import { lstatSync, type Stats } from "node:fs";
 
-import { readTime } from "../base/event-loop.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 
 /** Milliseconds in which a folder may be changed twice without a trace in its times. */
@@ -11,8 +10,6 @@ interface Known {
   readonly repository: FoundRepository;
   /** Its `.git` when it was looked at. */
   readonly stats: Stats;
-  /** When it was last looked whether it is still the same. */
-  lookedAt: number;
 }
 
 /**
@@ -26,12 +23,8 @@ export class KnownRepositories {
   /** `folder` is a real path. */
   readonly find = (folder: string): FoundRepository | undefined => {
     const known = this.#known.get(folder);
-    const now = readTime();
-    // Calls that are read at the same time are made in the same place.
-    if (known?.lookedAt === now) return known.repository;
     const stats = lstatSync(`${folder}/.git`, { throwIfNoEntry: false });
     if (known !== undefined && stats !== undefined && isSame(known.stats, stats)) {
-      known.lookedAt = now;
       return known.repository;
     }
     const repository = findRepository(folder);
@@ -42,7 +35,7 @@ export class KnownRepositories {
     const isLasting = isOwn && stats.isDirectory() && Date.now() - stats.ctimeMs > UNCERTAIN;
     if (!isLasting) return repository;
     if (this.#known.size === MOST) this.#known.clear();
-    this.#known.set(folder, { repository, stats, lookedAt: now });
+    this.#known.set(folder, { repository, stats });
     return repository;
   };
 }

@@ -6,8 +6,7 @@ import { Reviews, type Saying } from "../store/review/reviews.ts";
 import type { ThreadFilter } from "../store/review/reviews-threads.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
-import { Locator, type LocatorOptions } from "./anchor/locator.ts";
-import { PositionCache } from "./anchor/position-cache.ts";
+import { Locator } from "./anchor/locator.ts";
 import type { LocatedMessage } from "./message-text.ts";
 import { isGone, noteFirstCommit, recognised } from "./moved.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
@@ -73,16 +72,15 @@ export class ReviewCommands implements Disposable {
 
   /** `here` is the work tree to search, if it belongs to the thread's repository. */
   async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
-    const { locate, save } = this.locator(here);
-    const views = threads.map(async (thread) => viewOf(thread, await locate(thread)));
-    return Promise.all(views).finally(save);
+    const locate = this.#locator(here);
+    return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
   }
 
   /** One thread with its replies. */
   async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
-    return viewOf(thread, await this.locator(here).locate(thread), history);
+    return viewOf(thread, await this.#locator(here)(thread), history);
   }
 
   async reply(id: string, saying: Saying): Promise<ThreadView> {
@@ -104,7 +102,7 @@ export class ReviewCommands implements Disposable {
   /** The file with the thread's suggestion applied. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    const position = await this.locator(this.repository).locate(thread);
+    const position = await this.#locator(this.repository)(thread);
     return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
@@ -121,7 +119,7 @@ export class ReviewCommands implements Disposable {
     messages: readonly Message[],
     here = this.repository,
   ): Promise<LocatedMessage[]> {
-    const { locate } = this.locator(here);
+    const locate = this.#locator(here);
     return Promise.all(
       messages.map(async (message) => {
         const { path, line, confidence, isRepositoryGone } = await locate(message);
@@ -134,50 +132,19 @@ export class ReviewCommands implements Disposable {
     this.reviews[Symbol.dispose]();
   }
 
-  /** Finds the current lines of comments. `here` is as in `views`; what is `known` is of `here`. */
-  locator(
+  /** Finds the current lines of comments. `here` is as in `views`. */
+  #locator(
     here: FoundRepository | undefined,
-    known: Omit<LocatorOptions, "cache"> = {},
-  ): {
-    readonly locate: (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines>;
-    /** The same for all comments on one version of a file. */
-    readonly locateAll: (
-      repository: Repository,
-      ...of: Parameters<Locator["locateAll"]>
-    ) => Promise<ShownLines[]>;
-    /** Remembers the positions for the next time. */
-    readonly save: () => void;
-  } {
+  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
     const locators = new Map<string, Locator | undefined>();
-    const caches: PositionCache[] = [];
-    const open = (repository: Repository): Locator | undefined => {
+    const open = (repository: Repository): Locator | undefined =>
       // Git cannot run where nothing is.
-      if (isGone(repository)) return undefined;
-      const root = rootOf({ repository }, here);
-      const cache = new PositionCache(this.data, root);
-      caches.push(cache);
-      const { texts } = known;
-      return new Locator(root, this.reviews, {
-        cache,
-        texts,
-        index: root === here?.root ? known.index : undefined,
-      });
-    };
-    const locatorOf = (repository: Repository): Locator | undefined => {
+      isGone(repository) ? undefined : new Locator(rootOf({ repository }, here), this.reviews);
+    return async ({ repository, anchor }) => {
       const { gitDir } = repository;
       if (!locators.has(gitDir)) locators.set(gitDir, open(repository));
-      return locators.get(gitDir);
-    };
-    const unknown = (path: string): ShownLines => ({ ...GONE, path, isRepositoryGone: true });
-    return {
-      locate: async ({ repository, anchor }) =>
-        locatorOf(repository)?.locate(anchor) ?? unknown(anchor.path),
-      locateAll: async (repository, place, comments) =>
-        locatorOf(repository)?.locateAll(place, comments) ??
-        comments.map(() => unknown(place.path)),
-      save: () => {
-        for (const cache of caches) cache.save();
-      },
+      const { path } = anchor;
+      return locators.get(gitDir)?.locate(anchor) ?? { ...GONE, path, isRepositoryGone: true };
     };
   }
 }

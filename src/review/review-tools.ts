@@ -1,6 +1,6 @@
 import type { Thread, ThreadState } from "../store/review/review-thread.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
-import { commitId } from "./anchor/commit-file.ts";
+import { commitId } from "./anchor/anchor.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import { KnownRepositories } from "./known-repositories.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { realPath } from "../base/file/path.ts";
 import { lineName } from "../base/text/patch-names.ts";
-import { isGitOwned } from "../git/git-owned.ts";
+import { isGitOwned } from "../git/git-folder.ts";
 import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
 import { written } from "./anchor/anchor.ts";
 import type { LocatedLines } from "./anchor/locator.ts";

@@ -32,11 +32,6 @@ export class Call<S = unknown> extends Stopper {
     this.batch = batch;
   }
 
-  /** For the table of calls in flight. */
-  get call(): this {
-    return this;
-  }
-
   /** What the connection keeps for its handlers. */
   get state(): S {
     return this.peer.state;

@@ -1,26 +1,9 @@
 import type { HeldId } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
-/** A request in flight. Its call may be made when it is first asked for. */
-export interface Held<S> {
-  readonly id: HeldId;
-  readonly isSettled: boolean;
-  readonly call: Call<S>;
-  settle(): void;
-}
-
-/**
- * Requests in flight are in a new map whenever there were none, and after so many at the latest. V8
- * makes a new table for a map whenever about as many entries have come and gone as it holds, and each
- * table refers to the next. When one of them has got into the old heap, all later ones stay, with every
- * request that was in them, until the whole heap is collected. A new map is not referred to.
- */
-export const RENEW_AFTER = 4096;
-
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  #calls = new Map<HeldId, Held<S>>();
-  #added = 0;
+  readonly #calls = new Map<HeldId, Call<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -28,40 +11,32 @@ export class InFlight<S> {
   }
 
   get all(): Call<S>[] {
-    return Array.from(this.#calls.values(), ({ call }) => call);
+    return [...this.#calls.values()];
   }
 
   has(id: HeldId): boolean {
-    // Looking for a text takes its hash, which costs as much as the rest of a call's way, even in vain.
-    return this.#calls.size > 0 && this.#calls.has(id);
-  }
-
-  #find(id: HeldId): Call<S> | undefined {
-    return this.#calls.get(id)?.call;
+    return this.#calls.has(id);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
   named(id: string | number): Call<S> | undefined {
-    if (Number.isSafeInteger(id)) return this.#find(id);
-    const exact = this.#find(JSON.stringify(id));
+    if (Number.isSafeInteger(id)) return this.#calls.get(id);
+    const exact = this.#calls.get(JSON.stringify(id));
     if (exact !== undefined || typeof id === "string") return exact;
     const alike = this.all.filter((call) => Number(call.id) === id);
     return alike.length === 1 ? alike[0] : undefined;
   }
 
-  add(call: Held<S>): void {
-    if (++this.#added % RENEW_AFTER === 0) this.#calls = new Map(this.#calls);
+  add(call: Call<S>): void {
     this.#calls.set(call.id, call);
   }
 
   /** Marks a call as answered. False when it was: nothing answers twice. */
-  settle(call: Held<S>): boolean {
+  settle(call: Call<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.id);
     if (this.#calls.size === 0) {
-      this.#calls = new Map();
-      this.#added = 0;
       this.#idle?.resolve();
       this.#idle = undefined;
     }

@@ -27,9 +27,6 @@ export interface RequestObserver {
   begun(method: string, params: unknown, state: unknown): (end: RequestEnd) => void;
 }
 
-/** What `readUnparsed` returns for a message that it has handled itself. */
-export const TAKEN = Symbol.for("trunkline.taken");
-
 export interface PeerLimits extends ComplexityLimits {
   /** Requests of the other side that may wait for an answer at once. */
   readonly maxInFlight: number;
@@ -49,11 +46,6 @@ export interface PeerOptions<S> {
   /** The id of our first request, where ids below it are in use already; 1 when left out. */
   readonly firstId?: number;
   readonly trace?: Trace;
-  /**
-   * Reads messages that need not be parsed; undefined for those that have to be, `TAKEN` where it has
-   * done all that there is to do.
-   */
-  readonly readUnparsed?: (text: string) => unknown;
   readonly observer?: RequestObserver | undefined;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
@@ -66,7 +58,6 @@ export interface ResolvedPeerOptions<S> {
   readonly errorRate: Rate | undefined;
   readonly firstId: number;
   readonly trace: Trace | undefined;
-  readonly readUnparsed: ((text: string) => unknown) | undefined;
   readonly observer: RequestObserver | undefined;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -79,7 +70,6 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     errorRate: options.errorRate,
     firstId: options.firstId ?? 1,
     trace: options.trace,
-    readUnparsed: options.readUnparsed,
     observer: options.observer,
     report: options.report ?? (() => {}),
   };

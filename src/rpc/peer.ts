@@ -1,6 +1,5 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { unparsedText } from "../base/text/unparsed-json.ts";
 import {
   type Channel,
   type FrameFault,
@@ -18,14 +17,13 @@ import {
   type PeerOptions,
   type RequestObserver,
   resolvePeerOptions,
-  TAKEN,
   type Trace,
 } from "./peer-options.ts";
 import { ErrorPace } from "./error-pace.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
 import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
-import { type Held, InFlight } from "./in-flight.ts";
+import { InFlight } from "./in-flight.ts";
 import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
@@ -44,12 +42,9 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
-  #readUnparsed: ((text: string) => unknown) | undefined;
-  #isText = false;
   readonly #limits: PeerLimits;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
-  readonly #isObserved: boolean;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
@@ -64,12 +59,10 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#channel = channel;
     this.#routes = resolved.routes;
     this.#dialect = resolved.dialect;
-    this.#readUnparsed = resolved.readUnparsed;
     this.#limits = resolved.limits;
     this.#pace = new ErrorPace(resolved.errorRate);
     this.#trace = resolved.trace;
     this.#observer = resolved.observer;
-    this.#isObserved = Boolean(resolved.trace ?? resolved.observer);
     this.#report = resolved.report;
     const { method: name } = this.#dialect.cancel;
     const link: RequestLink = {
@@ -121,46 +114,9 @@ export class Peer<S = undefined> implements Sink<string> {
     return this.#inFlight.size === 0;
   }
 
-  /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
-  admits(id: HeldId): boolean {
-    if (this.#isObserved || this.#closing) return false;
-    return this.#inFlight.size < this.#limits.maxInFlight && !this.#inFlight.has(id);
-  }
-
-  /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
-  hold(call: Held<S>): void {
-    this.#inFlight.add(call);
-  }
-
-  /** Answers it with the JSON text of a result. */
-  answer(call: Held<S>, result: string): void {
-    if (this.#inFlight.settle(call)) this.reply(call.id, result);
-  }
-
-  /** The same of one that was never in flight. */
-  reply(id: HeldId, result: string, batch?: Batch): void {
-    const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
-    const topic: Topic = { request: String(id), isAnswer: true };
-    if (batch === undefined) this.send(answer, topic);
-    else batch.add(answer, topic);
-  }
-
   /** Called by the channel, with the parsed message too where it had to parse it. */
   message(text: string, parsed?: unknown): void | Room {
-    const read = this.#readUnparsed?.(text);
-    if (read === TAKEN) return this.#full === undefined ? undefined : this.#takeFull();
-    this.#isText = true;
-    return this.accept(read ?? parsed ?? parseMessage(text, this.#limits), text);
-  }
-
-  /** Whether messages come as text, so that some need not be looked at as a whole. */
-  get isText(): boolean {
-    return this.#isText;
-  }
-
-  /** Has messages read by another function from now on before they are parsed. */
-  readUnparsedBy(read: (text: string) => unknown): void {
-    this.#readUnparsed = read;
+    return this.accept(parsed ?? parseMessage(text, this.#limits), text);
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
@@ -358,13 +314,14 @@ export class Peer<S = undefined> implements Sink<string> {
   #answer(call: Call<S>, result: unknown): void {
     let text: string | undefined;
     try {
-      text = unparsedText(result) ?? JSON.stringify(result);
+      text = JSON.stringify(result);
     } catch (error) {
       this.#failCall(call, this.#toRpcError(error, call.method));
       return;
     }
     call.observed?.({ result });
-    this.reply(call.id, text ?? "null", call.batch);
+    const answer = `{"jsonrpc":"2.0","id":${call.id},"result":${text ?? "null"}}`;
+    this.#reply(answer, { request: call.idText, isAnswer: true }, call.batch);
   }
 
   #failCall(call: Call<S>, error: RpcError): void {
@@ -381,6 +338,10 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     const topic = { request: String(id), isAnswer: true, errorCode: error.code };
+    this.#reply(answer, topic, batch);
+  }
+
+  #reply(answer: string, topic: Topic, batch: Batch | undefined): void {
     if (batch === undefined) this.send(answer, topic);
     else batch.add(answer, topic);
   }

@@ -1,11 +1,9 @@
 import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { hasBrand, TrunklineError } from "../base/errors.ts";
-import { parsed } from "../base/text/unparsed-json.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
 import { TRUNKLINE } from "./codes.ts";
-import { RENEW_AFTER } from "./in-flight.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -24,25 +22,12 @@ export interface RequestOptions {
 
 /** Makes of an answer what whoever asked wants, at less cost than a promise after the promise. */
 export interface Settler {
-  /** Whether it takes a result that was not parsed (`UnparsedJson`). */
-  readonly takesUnparsed?: boolean;
   result(result: unknown): unknown;
   error(error: Error): unknown;
 }
 
 /** A request until its answer. */
-export interface Pending {
-  readonly method: Method<unknown, unknown>;
-  /** Whether the other side has to be told that it is given up. */
-  readonly isSent: boolean;
-  readonly takesUnparsed: boolean;
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-  /** It has its answer, or gets none. */
-  settled(deadlines: Deadlines): void;
-}
-
-class PendingRequest implements Pending, StopListener {
+class PendingRequest implements StopListener {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
   readonly stop: Stop | undefined;
@@ -68,10 +53,6 @@ class PendingRequest implements Pending, StopListener {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#giveUp = giveUp;
-  }
-
-  get takesUnparsed(): boolean {
-    return this.#settler?.takesUnparsed === true;
   }
 
   stopped(reason: Error): void {
@@ -115,7 +96,7 @@ export interface RequestLink {
 /** Our own requests that have no answer yet. */
 export class PendingRequests {
   readonly #link: RequestLink;
-  #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, PendingRequest>();
   /** Some peers hold ids in 32 bits, so they are small and counted up. */
   #nextId: number;
   #over: Error | undefined;
@@ -140,12 +121,12 @@ export class PendingRequests {
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const answer = Promise.withResolvers<unknown>();
-    const pending = new PendingRequest(id, method, stop, settler, answer, this.giveUp);
+    const pending = new PendingRequest(id, method, stop, settler, answer, this.#giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
         const error = `No answer to '${method.name}' within ${timeout} ms`;
-        this.giveUp(id, new TrunklineError("timeout", error));
+        this.#giveUp(id, new TrunklineError("timeout", error));
       });
     }
     stop?.add(pending);
@@ -157,35 +138,11 @@ export class PendingRequests {
     return answer.promise;
   }
 
-  /** Gives an id to a request that its sender writes. Undefined where nobody will answer it. */
-  register(request: Pending): number | undefined {
-    if (this.#over !== undefined) return undefined;
-    const id = this.#nextId++;
-    if (id % RENEW_AFTER === 0) this.#pending = new Map(this.#pending);
-    this.#pending.set(id, request);
-    return id;
-  }
-
-  get all(): Pending[] {
-    return [...this.#pending.values()];
-  }
-
-  find(id: number): Pending | undefined {
-    return this.#pending.get(id);
-  }
-
-  /** A request that was found has its answer. */
-  forget(id: number): void {
-    this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#pending = new Map();
-  }
-
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
   settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
-    const pending = this.take(id);
+    const pending = this.#take(id);
     if (pending === undefined) return false;
-    const { error } = message;
-    const result = pending.takesUnparsed ? message.result : parsed(message.result);
+    const { error, result } = message;
     if (error !== undefined && result !== undefined) {
       pending.reject(malformed(pending, "has both a result and an error"));
     } else if (error !== undefined) {
@@ -200,7 +157,7 @@ export class PendingRequests {
 
   /** The answer came but could not be read. */
   fail(id: unknown, error: Error): boolean {
-    const pending = this.take(id);
+    const pending = this.#take(id);
     pending?.reject(error);
     return pending !== undefined;
   }
@@ -211,12 +168,12 @@ export class PendingRequests {
     for (const id of [...this.#pending.keys()]) this.fail(id, error);
   }
 
-  readonly giveUp = (id: number, error: Error): void => {
+  readonly #giveUp = (id: number, error: Error): void => {
     const isSent = this.#pending.get(id)?.isSent === true;
     if (this.fail(id, error) && isSent) this.#link.cancel(id, error.message);
   };
 
-  take(id: unknown): Pending | undefined {
+  #take(id: unknown): PendingRequest | undefined {
     if (typeof id !== "number") return undefined;
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
@@ -235,7 +192,7 @@ function findProblem(method: Method<unknown, unknown>, result: unknown): Problem
   }
 }
 
-function malformed({ method }: Pending, what: string): RpcError {
+function malformed({ method }: PendingRequest, what: string): RpcError {
   return RpcError.of(TRUNKLINE.badAnswer, `the response to '${method.name}' is malformed: ${what}`);
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
-import type { Credentials } from "../git/server/credentials.ts";
+import type { Credentials } from "../git/server/pin-connection.ts";
 import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, scanIndex, type ScanProblem } from "./change/scan.ts";
 import { stageChanges } from "./change/stage.ts";

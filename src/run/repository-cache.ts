@@ -5,8 +5,7 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { Stopper } from "../base/stop.ts";
-import type { Credentials } from "../git/server/credentials.ts";
-import type { ResolveHost } from "../git/server/pin-connection.ts";
+import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { RemoteRef } from "./remote-ref.ts";

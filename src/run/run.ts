@@ -2,7 +2,7 @@ import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import { Stopper } from "../base/stop.ts";
-import { type Credentials } from "../git/server/credentials.ts";
+import { type Credentials } from "../git/server/pin-connection.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn } from "../session/agent.ts";
 import {

@@ -3,11 +3,12 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setImmediate, setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 
 import { RunAgentRig } from "../../test/samples/run-agent-rig.ts";
 import { git } from "../../test/samples/sample-runs.ts";
 import { covers } from "../../test/support/requirement.ts";
+import { until } from "../../test/support/until.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stopper } from "../base/stop.ts";
 import { patchOf } from "./patch.ts";
@@ -220,7 +221,7 @@ describe("a run", () => {
     const first = one.prompt(rig.turn("Work"));
     await begun.promise;
     const second = two.prompt(rig.turn("Wait"));
-    while (!/1 in the queue/.test(JSON.stringify(rig.updates))) await setImmediate();
+    await until(() => /1 in the queue/.test(JSON.stringify(rig.updates)));
     busy.resolve();
     await Promise.all([first, second]);
   });

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { Lazy } from "../base/lazy.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
@@ -45,13 +46,18 @@ export interface WrappedProgram extends Program {
 declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
 
 const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
-export const ENTER = isBundled ? "enter.mjs" : "enter.ts";
+export const ENTER = "enter.mjs";
 
 /** Copied into the sandbox, because the files of our package may be invisible there, or gone. */
 export async function enterCode(): Promise<string> {
-  if (isBundled) return __TRUNKLINE_SANDBOX_ENTER__;
-  return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
+  return isBundled ? __TRUNKLINE_SANDBOX_ENTER__ : await strippedCode.get();
 }
+
+/** In the sources. Types are stripped here, once: loading what strips them takes 100 ms of each start. */
+const strippedCode = new Lazy(async () => {
+  const code = await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
+  return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
+});
 
 /** Joins the control groups, and executes the remaining arguments. */
 const SCRIPT =

@@ -16,7 +16,7 @@ const STORES = [
 
 /** Settings of the system that programs do not work without. They tell no secret. */
 const SETTINGS = [
-  ...["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone"],
+  ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone"],
   ...["mime.types", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols"],
   ...["os-release", "debian_version", "locale.conf", "locale.alias", "inputrc", "terminfo"],
   ...["fonts", "perl", "php", "magic", "xml", "sgml", "texmf", "R", "maven"],
@@ -25,9 +25,10 @@ const SETTINGS = [
 /** The same, with versions in their names. */
 const VERSIONED = /^(?:java-[\w-]+|python\d[\d.]*|ImageMagick-\d+|java)$/;
 
-/** Certificates of authorities: too many to copy. Private keys are beside them. */
-const CERTIFICATES = [
+/** Certificates of authorities, with private keys beside them, and links to programs: too many to copy. */
+const SHOWN = [
   ...["/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/ca-trust", "/etc/pki/tls/certs"],
+  "/etc/alternatives",
 ];
 
 /** Who programs in a sandbox run as. */
@@ -52,15 +53,18 @@ export function systemArguments(): string[] {
 
 /** What a sandbox shows of the machine's files beside them, whoever uses it. */
 export function systemFiles(): string[] {
-  return [...STORES, ...CERTIFICATES].flatMap((path) => real(path) ?? []);
+  return [...STORES, ...SHOWN].flatMap((path) => real(path) ?? []);
 }
 
 /** Makes the /etc of a sandbox: settings of the system, and names of nobody else. */
 export async function makeEtc(folder: string, user: SandboxUser): Promise<void> {
   await mkdir(folder, { mode: 0o755 });
   const versioned = (await readdir("/etc")).filter((name) => VERSIONED.test(name));
-  for (const name of [...SETTINGS, ...versioned]) await copy(`/etc/${name}`, join(folder, name));
-  for (const path of CERTIFICATES.filter(isFolder)) {
+  for (const name of [...SETTINGS, ...versioned]) {
+    if (name.includes("/")) await mkdir(dirname(join(folder, name)), { recursive: true });
+    await copy(`/etc/${name}`, join(folder, name));
+  }
+  for (const path of SHOWN.filter(isFolder)) {
     await mkdir(join(folder, path.slice("/etc/".length)), { recursive: true });
   }
   const { name, uid, gid, home } = user;
@@ -76,7 +80,6 @@ export async function makeEtc(folder: string, user: SandboxUser): Promise<void> 
 async function copy(from: string, to: string): Promise<void> {
   const found = await stat(from).catch(() => undefined);
   if (found === undefined || (found.mode & 0o004) === 0) return;
-  await mkdir(dirname(to), { recursive: true, mode: 0o755 });
   const target = await readlink(from).catch(() => undefined);
   if (target !== undefined && isProgram(resolve(dirname(from), target))) return symlink(target, to);
   if (found.isFile()) return copyFile(from, to);

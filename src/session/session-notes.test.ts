@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as immediate } from "node:timers/promises";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
+import { until } from "../../test/support/until.ts";
 import { SessionLog } from "../store/session/session-log.ts";
 import { SessionNotes, titleOf } from "./session-notes.ts";
 
@@ -81,7 +82,7 @@ describe("SessionNotes", () => {
       const ended = notes.keep({ turn: undefined }, { title: "Ended" });
       await assert.rejects(ended, /disk I\/O error/);
     }
-    while ("turn" in ((await log.find("s1"))?.notes ?? {})) await delay(5);
+    await until(async () => !("turn" in ((await log.find("s1"))?.notes ?? {})));
     assert.equal((await log.find("s1"))?.title, "Ended");
   });
 });

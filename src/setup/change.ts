@@ -1,5 +1,5 @@
 import { visibleLine } from "../base/text/visible.ts";
-import type { Invocation } from "../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { diffText } from "./diff-text.ts";
 import { type Edit, edited } from "./format/edit.ts";
 import { type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
@@ -13,12 +13,7 @@ import {
 } from "./program-file.ts";
 
 /** The options that all targets have in common. */
-export type ChangeValues = {
-  readonly print?: boolean;
-  readonly "dry-run"?: boolean;
-  readonly remove?: boolean;
-  readonly json?: boolean;
-};
+export type ChangeValues = OptionValues<never, "print" | "dry-run" | "remove">;
 
 /** What to write into the file of a program, or to remove from it. */
 export interface Change {

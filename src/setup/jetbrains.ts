@@ -1,17 +1,14 @@
 import { TrunklineError } from "../base/errors.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { readSecret } from "../cli/shell/ask.ts";
-import type { Invocation } from "../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
 import { carryOut, type Change, type ChangeValues, openFile, presentIn } from "./change.ts";
 import { isMap, type KeyPath } from "./format/format.ts";
 import { placesOf } from "./places.ts";
 import type { Target } from "./targets.ts";
 
-export type JetbrainsValues = ChangeValues & {
-  readonly remote?: string;
-  readonly name?: string;
-};
+export type JetbrainsValues = ChangeValues & OptionValues<"remote" | "name">;
 
 /**
  * `trunkline setup jetbrains --remote URL`, and with --remove: a server among the agents. Without

@@ -3,15 +3,12 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { lazygitChange, lazygitText } from "../review/transfer/lazygit-setup.ts";
-import type { Invocation } from "../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import type { ChangeValues } from "./change.ts";
 import { diffText } from "./diff-text.ts";
 import { readProgramFile, writeProgramFile } from "./program-file.ts";
 
-export type LazygitValues = ChangeValues & {
-  readonly user?: boolean;
-  readonly repo?: string;
-};
+export type LazygitValues = ChangeValues & OptionValues<"repo", "user">;
 
 const DONE = {
   written: "Added the commands to",

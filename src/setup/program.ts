@@ -1,7 +1,7 @@
 import { selfCommand } from "../base/process/self-command.ts";
 import { expandPath } from "../config/locations.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { Invocation } from "../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { isSet } from "../cli/shell/host.ts";
 import { carryOut, type Change, type ChangeValues, openFile, presentIn } from "./change.ts";
 import { ClaudeCommand } from "./claude-command.ts";
@@ -11,11 +11,7 @@ import { placesOf } from "./places.ts";
 import { checkOurs, type ProgramFile, takeBackup } from "./program-file.ts";
 import type { StartCommand, Target } from "./targets.ts";
 
-export type ProgramValues = ChangeValues & {
-  readonly http?: boolean;
-  readonly config?: string;
-  readonly data?: string;
-};
+export type ProgramValues = ChangeValues & OptionValues<"config" | "data", "http">;
 
 /** `trunkline setup TARGET` for a program that has an entry for us. */
 export async function setUpProgram(

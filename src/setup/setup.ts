@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
-import { visibleLine } from "../base/text/visible.ts";
 import { askLine } from "../cli/shell/ask.ts";
-import type { Invocation } from "../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
+import { print, table } from "../cli/shell/layout.ts";
 import { findPrograms, type FoundProgram } from "./found.ts";
 import { checkJetbrains, type JetbrainsValues, setupJetbrains } from "./jetbrains.ts";
 import { type LazygitValues, setupLazygit } from "./lazygit.ts";
@@ -11,10 +11,8 @@ import { TARGETS } from "./targets.ts";
 
 export type SetupValues = ProgramValues &
   JetbrainsValues &
-  LazygitValues & {
-    readonly import?: boolean;
-    readonly yes?: boolean;
-  };
+  LazygitValues &
+  OptionValues<never, "import" | "yes">;
 
 /** Options that only some targets have. */
 const SPECIAL: Readonly<Record<string, string>> = {
@@ -75,12 +73,11 @@ async function setUp(invocation: Invocation<SetupValues>, name: string): Promise
 
 /** Shows what is here, and at a terminal asks what to set up. */
 async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, err } = invocation;
   const all = findPrograms(invocation);
   const found = all.filter(({ at }) => at !== undefined);
   const open = found.filter(({ state }) => state === "no" || state === "differs");
-  if (values.json === true) out(`${JSON.stringify({ programs: all }, null, 2)}\n`);
-  else out(found.length === 0 ? NONE : tableOf(found));
+  print(invocation, { programs: all }, found.length === 0 ? NONE : tableOf(found));
   if (values.json !== true) {
     for (const { problem } of found) if (problem !== undefined) err(`${problem}\n`);
   }
@@ -131,13 +128,7 @@ const STATES: Readonly<Record<FoundProgram["state"], string>> = {
 
 function tableOf(found: readonly FoundProgram[]): string {
   const rows = found.map(({ name, at = "", state }) => [name, STATES[state], at]);
-  const all = [["PROGRAM", "SET UP", "FOUND"], ...rows];
-  const width = (at: number): number => Math.max(...all.map((row) => row[at]?.length ?? 0));
-  const widths = [width(0), width(1)];
-  return all
-    .map((row) => row.map((cell, at) => visibleLine(cell).padEnd(widths[at] ?? 0)).join("  "))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join("");
+  return table([["PROGRAM", "SET UP", "FOUND"], ...rows]);
 }
 
 function usage(says: string): TrunklineError {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
+import { until } from "../../test/support/until.ts";
 import { processOf } from "../base/process/process-table.ts";
 import { Database } from "./database.ts";
 
@@ -27,14 +28,14 @@ it(
     const child = spawn(process.execPath, ["-e", script], { stdio: "inherit" });
     const { pid = 0 } = child;
     try {
-      while (processOf(pid)?.isStopped !== true) await new Promise(setImmediate);
+      await until(() => processOf(pid)?.isStopped === true);
       await database.change((it) => it.exec("INSERT INTO t VALUES (2)"));
       const rows = await database.read((it) => it.prepare("SELECT x FROM t ORDER BY x").all());
       assert.deepEqual(
         rows.map(({ x }) => x),
         [1, 2],
       );
-      while (processOf(pid)?.isStopped !== true) await new Promise(setImmediate);
+      await until(() => processOf(pid)?.isStopped === true);
     } finally {
       const exit = once(child, "exit");
       child.kill("SIGKILL");

@@ -26,8 +26,6 @@ export interface AuditEntry {
 /** The record of calls: append-only, in the order in which they ended. */
 export interface Audit {
   record(entry: AuditEntry): void;
-  /** The same of an entry that is JSON already, up to its last brace, in three pieces. */
-  recordText?(head: string, args: string, tail: string): void;
 }
 
 /** When the text was made, by `now()`. */

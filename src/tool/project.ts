@@ -1,6 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
 
-import { readTime } from "../base/event-loop.ts";
 import type { Principal } from "../base/principal.ts";
 import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
@@ -145,15 +144,7 @@ function distinct(roots: readonly string[]): string[] {
   return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
 }
 
-/**
- * The folder whose real path was looked up last, when that was, and the path. Calls that are read at the
- * same time are made in the same place.
- */
-let lookedUp: readonly [folder: string, at: number, real: string] = ["", NaN, ""];
-
 function only(folder: string, source: "argument" | "folder"): Project {
-  const at = readTime();
-  if (lookedUp[1] !== at || lookedUp[0] !== folder) lookedUp = [folder, at, realPath(folder)];
-  const real = lookedUp[2];
+  const real = realPath(folder);
   return { folder: real, folders: [real], source };
 }

@@ -1,4 +1,4 @@
-import type { Stop, StopListener } from "../base/stop.ts";
+import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
@@ -71,35 +71,11 @@ export interface Tool {
   /** Its arguments are checked where it runs, in the words of whoever runs it. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
-  /** Passes a call on, to be told only its answer. False where the tool has to be called. */
-  readonly pass?: (passed: PassedCall, args: Arguments) => boolean;
   /**
    * Waits for the result of a call that its server works on as a task, also if it was another process
    * that began the call. Only there where the server outlives us.
    */
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
-}
-
-/** A call that is passed on. What most calls never need is made when it is asked for. */
-export interface PassedCall {
-  /** Tells its client from others. */
-  readonly client: string;
-  /** What it has in common with the other calls of its lane. */
-  readonly seat: Pick<ToolContext, "caller" | "session" | "project">;
-  /** The arguments as text. */
-  readonly json: string;
-  readonly args: Arguments;
-  /** What came beside the arguments; undefined where nothing did. */
-  readonly meta: Readonly<Record<string, unknown>> | undefined;
-  readonly context: ToolContext;
-  /** Whom to tell, once, if the call is called off before it is answered. */
-  onStop(listener: StopListener): void;
-  /** Its result, as JSON of one text (`TextResult`). */
-  answered(result: string, isError: boolean): void;
-  /** Its result is this text. */
-  said(text: string): void;
-  /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */
-  becomes(result: Promise<ToolResult>): void;
 }
 
 export interface ToolLimits {
@@ -143,8 +119,6 @@ export interface ToolContext {
   knownRoots?(): readonly string[] | undefined;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
-  /** The result is only passed on: it may be one that was not parsed (`TextResult`). */
-  readonly takesUnparsed?: boolean;
   /** The span of the call or of its present part. The toolbox sets it where calls are traced. */
   span?: Span | undefined;
   /** The call is answered before the tool is done. */

@@ -36,7 +36,6 @@ import {
   type RepositoryOf,
   resolveProject,
 } from "./project.ts";
-import { isToolResult } from "./text-result.ts";
 import { toolRefusal } from "./tool-access.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
 import { awaitTool, type Waiting } from "./offer/tool-sources.ts";
@@ -348,7 +347,8 @@ export class Toolbox {
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
-    if (!isToolResult(result)) {
+    // Tools of plugins and other servers are not typed.
+    if (!Array.isArray((result as ToolResult | undefined)?.content)) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
     this.#record(passage, result.isError === true ? "error" : "ok", undefined, result);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type ToolResult } from "../tool/tool.ts";
+import { until } from "../../test/support/until.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import {
@@ -24,10 +25,8 @@ function textOf(result: ToolResult): string {
 }
 
 /** Waits until the first upstream is in a state. */
-async function until(house: HouseOfUpstreams, state: string): Promise<void> {
-  while (house.upstreams.status()[0]?.state !== state) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+async function untilFirstIs(house: HouseOfUpstreams, state: string): Promise<void> {
+  await until(() => house.upstreams.status()[0]?.state === state);
 }
 
 describe("Upstreams answer a call", () => {
@@ -53,7 +52,7 @@ describe("Upstreams answer a call", () => {
     const text = await callText(house, "echo");
     assert.match(text, /^ERROR MCP server 'a' ended before it had answered/);
     await scripts.start("a", 2);
-    await until(house, "up");
+    await untilFirstIs(house, "up");
     assert.equal(scripts.of("a")[1]?.asked("tools/call").length, 0);
     assert.equal(await callText(house, "echo"), "second time");
   });
@@ -79,7 +78,7 @@ describe("Upstreams answer a call", () => {
     });
     await house.configure({ a: { command: "a" }, b: { command: "b" } });
     scripts.of("a")[0]?.die();
-    await until(house, "waiting");
+    await untilFirstIs(house, "waiting");
     assert.match(
       await callText(house, "echo"),
       /^ERROR MCP server 'a' is down and will be started/,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../test/support/until.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, type Script, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
@@ -150,7 +151,7 @@ describe("a shared upstream that asks", { timeout: 600_000 }, () => {
     const open = Promise.withResolvers<void>();
     const one = client("one", open.promise);
     const first = call(house, "ask", one);
-    while (one.asked.length === 0) await new Promise(setImmediate);
+    await until(() => one.asked.length > 0);
     assert.equal(await call(house, "ask", client("two")), "two");
     assert.equal(scripts.of("a").length, 2);
     open.resolve();

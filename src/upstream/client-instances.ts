@@ -73,11 +73,6 @@ export class ClientInstances {
     return this.#refused;
   }
 
-  /** Whether a client, which has called before, is the only one: then it has the main instance. */
-  isAlone(client: string): boolean {
-    return this.#mode === "shared" && this.#clients.size === 1 && this.#clients.has(client);
-  }
-
   /** The instance for a caller. */
   for(context: ToolContext): Upstream {
     const { client } = context.caller;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type ToolResult } from "../tool/tool.ts";
+import { until } from "../../test/support/until.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
@@ -18,10 +19,8 @@ function textOf(result: ToolResult): string {
 }
 
 /** Waits until the first upstream is in a state. */
-async function until(house: HouseOfUpstreams, state: string): Promise<void> {
-  while (house.upstreams.status()[0]?.state !== state) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+async function untilFirstIs(house: HouseOfUpstreams, state: string): Promise<void> {
+  await until(() => house.upstreams.status()[0]?.state === state);
 }
 
 describe("Upstreams leave a server alone", () => {
@@ -35,11 +34,11 @@ describe("Upstreams leave a server alone", () => {
       limits: { ...QUICK, rest: 400 },
     });
     await house.configure({ a: { command: "a" } });
-    await until(house, "resting");
+    await untilFirstIs(house, "resting");
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 5);
     assert.ok(house.upstreams.status()[0]?.lastError);
     isWell = true;
-    await until(house, "up");
+    await untilFirstIs(house, "up");
     await house.upstreams.known();
     assert.equal(await callText(house, "echo", { text: "back" }), "back");
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
@@ -51,10 +50,10 @@ describe("Upstreams leave a server alone", () => {
     await house.configure({ a: { command: "a" } });
     for (let start = 1; start <= 8; start++) {
       const server = await scripts.start("a", start);
-      await until(house, "up");
+      await untilFirstIs(house, "up");
       assert.equal(await callText(house, "echo", { text: `${start}` }), `${start}`);
       server.die();
-      await until(house, "waiting");
+      await untilFirstIs(house, "waiting");
     }
   });
 
@@ -65,12 +64,12 @@ describe("Upstreams leave a server alone", () => {
     await house.configure({ a: { command: "a" } });
     for (let start = 1; start <= 6; start++) {
       const server = await scripts.start("a", start);
-      await until(house, "up");
+      await untilFirstIs(house, "up");
       await new Promise((resolve) => setTimeout(resolve, 2 * limits.longestWait));
       server.die();
     }
     await scripts.start("a", 7);
-    await until(house, "up");
+    await untilFirstIs(house, "up");
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 1);
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../test/support/until.ts";
 import type { Notice } from "../tool/notices.ts";
 import { MISSING_META } from "../tool/offer/tool-sources.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
@@ -119,7 +120,7 @@ describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => 
     await servers.configured;
     const context = new SampleContext();
     const calling = servers.house.offer.tools.call("slow", { text: "at last" }, context);
-    while (context.progressed.length === 0) await new Promise((done) => setTimeout(done, 10));
+    await until(() => context.progressed.length > 0);
     const [progress, , message] = context.progressed[0] ?? [];
     assert.ok(Number(progress) < 0.001);
     assert.match(String(message), /'slow' is still starting.*'slower' is still starting/);

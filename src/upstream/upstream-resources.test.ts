@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../test/support/until.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
@@ -63,9 +64,7 @@ describe("A hostile upstream", () => {
     });
     await using house = opened;
     const profile = new Profile("some", { resources: { deny: ["x://*/1*"] } });
-    while ((await house.offer.resources.list()).length < all.length) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until(async () => (await house.offer.resources.list()).length >= all.length);
     const before = process.cpuUsage();
     const shown = await house.offer.resources.list(undefined, profile);
     assert.equal(shown.length, 8_889);

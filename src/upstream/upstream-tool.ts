@@ -31,7 +31,6 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
           : client.callTool(original, args, context, around),
       harmless,
     );
-  const pass = task === "required" ? undefined : upstream.passer(original, harmless);
   const attributes = {
     "gen_ai.tool.name": original,
     "trunkline.server": upstream.name,
@@ -42,7 +41,6 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
-    ...(pass === undefined ? {} : { pass }),
     // A server that we start ends with us.
     ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
     call: (args, context) => {

@@ -3,11 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
-import { type AroundPassed, beforeArguments } from "../protocol/mcp/connect/passed-request.ts";
 import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
-import type { Tool, ToolContext, ToolResult } from "../tool/tool.ts";
+import type { ToolContext, ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { Attempts } from "./attempts.ts";
 import { ClientInstances, type InstanceMode } from "./client-instances.ts";
@@ -300,32 +299,6 @@ export class Upstream {
       const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
       throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
     });
-  }
-
-  /** How a tool's calls are passed on as text; undefined where they are not. */
-  passer(name: string, isHarmless: boolean): Tool["pass"] {
-    if (!("command" in this.settings)) return undefined;
-    const around: AroundPassed = {
-      name,
-      before: beforeArguments(name),
-      answered: () => this.#life.backoff.succeeded(),
-      guard: (work, { args, context }) => {
-        const again = (): Promise<ToolResult> =>
-          this.#instances.for(context).use((client) => client.callTool(name, args, context), true);
-        // Calls are passed on only while the instance is shared.
-        return this.#instances.guard(work, isHarmless ? again : undefined, 0);
-      },
-      around: ({ args, context }) => {
-        const call = (client: McpClient): Promise<ToolResult> =>
-          client.callTool(name, args, context);
-        return new Attempts(this.name, this.#life, call, isHarmless);
-      },
-    };
-    return (passed) => {
-      const { client } = this.#life;
-      if (client === undefined || this.#refresh.listing !== undefined) return false;
-      return this.#instances.isAlone(passed.client) && client.pass(passed.json, passed, around);
-    };
   }
 
   watch(uri: string): void {

@@ -103,11 +103,6 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     });
   }
 
-  /** Whether the catalogues of all upstreams are known. */
-  get areKnown(): boolean {
-    return this.#all.every(({ catalogue }) => catalogue !== undefined);
-  }
-
   /** Starts all, and waits until each is up or has failed. */
   async started(): Promise<void> {
     await Promise.all(this.#all.map((each) => each.arrival()));

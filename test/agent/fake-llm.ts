@@ -2,6 +2,7 @@ import type { Server, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Packages } from "../support/packages.ts";
+import { until } from "../support/until.ts";
 
 const packages = new Packages("test/agent");
 
@@ -128,7 +129,7 @@ export class FakeLlm implements AsyncDisposable {
 
   /** Waits until the model was asked something that contains those words. */
   async asked(words: string): Promise<void> {
-    while (!this.seen().includes(words)) await sleep(10);
+    await until(() => this.seen().includes(words));
   }
 
   /** The names of the tools that the model was last offered. */

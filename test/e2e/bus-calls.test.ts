@@ -8,6 +8,7 @@ import type { BusClient } from "../../src/protocol/bus/connect.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";
 import { keepEngine } from "../support/quic-pair.ts";
+import { until } from "../support/until.ts";
 
 /** So long that a test fails before it is over. */
 const FOR_EVER = 3_600_000;
@@ -90,7 +91,7 @@ describe("many calls of one plugin", { timeout: 600_000 }, () => {
     // Asked while they hang, whoever was asked before.
     const asked = (): number => home.recorded().filter((line) => line === "health").length;
     const before = asked();
-    while (asked() < before + 5) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => asked() >= before + 5);
     const { state, pid: same, restarts, health } = bus.status("watched");
     assert.deepEqual([state, same, restarts, health], ["up", pid, 0, "healthy: ok"]);
     stop.stop(new Error("enough"));

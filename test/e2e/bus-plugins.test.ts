@@ -9,6 +9,7 @@ import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import type { ToolResult } from "../../src/tool/tool.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";
+import { until } from "../support/until.ts";
 
 function isAlive(pid: number | undefined): boolean {
   try {
@@ -98,9 +99,7 @@ describe("a bus", { timeout: 600_000 }, () => {
     it("does not hold up a changed configuration in which it is no more", async () => {
       await add("hangs", "hang-boot", { handshake: 3_600_000 });
       const hanging = bus.orchestrator.plugin("hangs");
-      while (!hanging.said.includes("booting for ever")) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until(() => hanging.said.includes("booting for ever"));
       await bus.configure([home.testPlugin("well")]);
       assert.equal(hanging.state, "stopped");
       await assertOthersAreServed();
@@ -125,9 +124,7 @@ describe("a bus", { timeout: 600_000 }, () => {
       ["well", "gone", "changed"].map((id) => bus.until(id, isUp)),
     );
     const slow = bus.call("changed_note", { message: "drains", ms: 1_000 });
-    while (!home.recorded().includes("note drains")) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until(() => home.recorded().includes("note drains"));
     await bus.configure([home.testPlugin("well"), { ...changed, config: { greeting: "moin" } }]);
     assert.equal(wordsOf(await slow), `${before?.pid} drains`);
     assert.equal(isAlive(gone?.pid), false);
@@ -192,9 +189,7 @@ describe("a bus", { timeout: 600_000 }, () => {
     it("is reported to its callers when it dies, and restarted", async () => {
       const call = await addUp("mortal");
       const slow = call("note", { message: "slow", ms: 60_000 });
-      while (!home.recorded().includes("note slow")) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until(() => home.recorded().includes("note slow"));
       const died = await call("perish");
       for (const result of [died, await slow]) {
         assert.equal(result.isError, true);

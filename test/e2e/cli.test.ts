@@ -181,7 +181,7 @@ test("finding a command loads only the table, the parser and the output", async 
     "cli/shell/command.ts",
     "cli/shell/host.ts",
     "cli/shell/parse.ts",
-    "cli/shell/style.ts",
+    "cli/shell/layout.ts",
   ]);
 });
 

@@ -226,7 +226,7 @@ function mentioned(): string[] {
 
 /** What the help shows. Lines that begin with another program's name are that program's. */
 function examples(): string[] {
-  const all = [...allPaths([PROGRAM])].flatMap((path) => last(path).examples.map(({ run }) => run));
+  const all = [...allPaths([PROGRAM])].flatMap((path) => Object.keys(last(path).examples));
   return all.filter((line) => /^(?:[A-Z_]+=\S+ )*trunkline /.test(line));
 }
 

@@ -11,13 +11,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { AS_OTHER_USER, NOBODY, noOtherUser } from "../support/other-user.ts";
 import { processesWhere } from "../support/processes.ts";
 import { Program, type ProgramOptions } from "../support/program.ts";
 import { TestCa } from "../support/quic-certificates.ts";
 import { SharedProgram } from "../support/shared-program.ts";
+import { until } from "../support/until.ts";
 
 const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
 
@@ -126,7 +126,7 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     const left = problems(repaired).filter((each) => each.startsWith("fail"));
     assert.deepEqual(left, ["fail TLS", "fail Agent 'claude'"]);
     const pids = readFileSync(at("pids"), "utf8").trim().split("\n").map(Number);
-    while (pids.some(isRunning)) await sleep(20);
+    await until(() => !pids.some(isRunning));
   });
 
   it("does not crash on a data folder that it may not read", { skip: noOtherUser }, async () => {

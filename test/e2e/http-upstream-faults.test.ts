@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 
 import type { Json } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
 import { type Exchange, HttpServer, json, legacy } from "../upstream/http-server.ts";
 
 const HELLO = {
@@ -59,7 +60,7 @@ describe("trunkline mcp with servers over HTTP", { timeout: 600_000 }, () => {
     for (const name of Object.keys(tools)) send(name, "tools/call", { name, arguments: {} });
     assert.match((await answerTo("reset")).content[0].text, /could not be reached/);
     assert.match((await answerTo("endless")).content[0].text, /more than 33554432 bytes/);
-    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => held.length > 0);
     assert.equal(held[0]?.path, "/new");
     assert.equal(held[0]?.headers.authorization, "Bearer secret");
     for (const exchange of held) json(exchange, DONE);

@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
 import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+import { until } from "../support/until.ts";
 
 /** Processes by what they were started with: those that a program started, and they in turn. */
 function processes(isWanted: (command: string, parent: number) => boolean): number[] {
@@ -67,7 +68,7 @@ function load(bridge: Bridge, name: string): Load {
     replies,
     async more(count) {
       const wanted = replies.filter(isDone).length + count;
-      while (replies.filter(isDone).length < wanted) await wait(10);
+      await until(() => replies.filter(isDone).length >= wanted);
     },
     async stop() {
       over.abort();
@@ -83,7 +84,7 @@ describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
     await first.logged("plugin.up");
     await using bridge = home.bridge(first.addr);
     const slow = bridge.call("note", { message: "interrupted", ms: 60_000 });
-    while (!home.recorded().includes("note interrupted")) await wait(10);
+    await until(() => home.recorded().includes("note interrupted"));
     await first.kill();
 
     const { error } = await slow;
@@ -114,7 +115,7 @@ describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
     // Two plugins with an engine each, the orchestrator's own engine, and what watches them all.
     assert.ok(all.length >= 5, `${all.length} processes`);
     await orchestrator.kill();
-    while (processes(() => true).some((one) => all.includes(one))) await wait(50);
+    await until(() => !processes(() => true).some((one) => all.includes(one)));
   });
 });
 
@@ -140,7 +141,7 @@ describe("a QUIC engine that is killed", { timeout: 600_000 }, () => {
     // So long that both still run when the engine is killed, even on a busy machine.
     const note = bridge.call("note", { message: "once", ms: 3_000 });
     const look = bridge.call("look", { message: "twice", ms: 3_000 });
-    while (home.recorded().length < 2) await wait(10);
+    await until(() => home.recorded().length >= 2);
     process.kill(engine, "SIGKILL");
 
     const { error } = await note;

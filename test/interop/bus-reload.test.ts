@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import { Bridge, BusHome, OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";
 import { Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 /** A bus whose plugins are in a file that the test writes anew. */
 interface Followed extends AsyncDisposable {
@@ -97,7 +98,7 @@ for (const [what, start] of [
 
     it("lets a call finish before its plugin is ended", async () => {
       const slow = bridge.call("changed_note", { message: "slow", ms: 1_500 });
-      while (home.recorded().length === 0) await sleep(10);
+      await until(() => home.recorded().length > 0);
       bus.write(home.testPlugin("kept"), changed("servus"));
       assert.match((await slow).result?.content?.[0]?.text ?? "", / slow$/);
       // What is called meanwhile waits for the one that comes after it.

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
+import { until } from "../support/until.ts";
 import { instructionsFor } from "../../src/app/tool/instructions.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Profiles } from "../../src/tool/profile/profiles.ts";
@@ -49,7 +49,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           filesystem: referenceServer("filesystem", folder),
           memory: referenceServer("memory"),
         });
-        while (house.toolNames.length < 14 + 9 + 10) await sleep(20);
+        await until(() => house.toolNames.length >= 14 + 9 + 10);
       });
 
       after(async () => {

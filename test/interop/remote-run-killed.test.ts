@@ -11,6 +11,7 @@ import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const TOKEN = "token-of-alice-0123456789abcdef";
@@ -76,7 +77,7 @@ describe(
         const tree = join(rig.root, "data/run/work");
         const isWritten = (): boolean =>
           execFileSync("find", [tree, "-name", "two.txt"], { encoding: "utf8" }) !== "";
-        while (!isWritten()) await new Promise((resolve) => setTimeout(resolve, 20));
+        await until(isWritten);
         await first.kill("SIGKILL");
       }
       const second = await serve(rig);
@@ -84,15 +85,11 @@ describe(
       using ide = await second.connect();
       // The first run unmounts what the killed server left mounted.
       const other = await ide.ask("session/new", opening);
-      while (mounts().some((line) => !line.includes(workspaceOf(other)))) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until(() => !mounts().some((line) => !line.includes(workspaceOf(other))));
       // The files of the interrupted turn hibernate as a commit, and are restored.
       const work = join(rig.root, "data/run/work");
       const [killed = ""] = readdirSync(work).filter((name) => name !== workspaceOf(other));
-      while (existsSync(join(work, killed, "tree"))) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until(() => !existsSync(join(work, killed, "tree")));
       const listed = await rig.must("trunkline session list");
       assert.match(listed, new RegExp(`^${sessionId.slice(0, 8)} .* hibernated `, "m"));
       const loaded = await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });

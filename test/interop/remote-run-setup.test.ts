@@ -11,6 +11,7 @@ import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const TOKEN = "token-of-alice-0123456789abcdef";
@@ -224,9 +225,7 @@ describe(
       {
         using ide = await server.connect();
         ide.send("session/new", { cwd: "", mcpServers: [], _meta: { remote } });
-        while (globSync(join(server.runs, "work/setup*/tree/deps/begun")).length === 0) {
-          await new Promise((resolve) => setTimeout(resolve, 20));
-        }
+        await until(() => globSync(join(server.runs, "work/setup*/tree/deps/begun")).length > 0);
         await server.end("SIGKILL");
       }
       configure({ timeout: 1_000 });
@@ -236,13 +235,9 @@ describe(
       assert.match(output, /^README\.md$/m);
       assert.doesNotMatch(output, /^deps$/m);
       assert.match(text, /it was stopped after its timeout of 1 s/);
-      while (mounts().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-      while (globSync(join(server.runs, "work/setup*")).length > 0) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-      while (globSync(join(server.runs, "users/of-setup*")).length > 0) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until(() => mounts().length === 0);
+      await until(() => globSync(join(server.runs, "work/setup*")).length === 0);
+      await until(() => globSync(join(server.runs, "users/of-setup*")).length === 0);
       const left = globSync(join(server.runs, "layers/*/*.new"));
       assert.deepEqual(left, []);
       const sleeping = execFileSync("sh", ["-c", "ps -eo args | grep '[s]leep 4567' || true"]);

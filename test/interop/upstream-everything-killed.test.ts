@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { until } from "../support/until.ts";
 import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
@@ -38,7 +39,7 @@ describe("two everything servers", { skip, timeout }, () => {
         const pid = await nextPid(house, "shaky", last);
         // It has come up again, and is being called.
         const before = goodOnes();
-        while (goodOnes() === before) await sleep(10);
+        await until(() => goodOnes() !== before);
         process.kill(pid, "SIGKILL");
         last = pid;
       }

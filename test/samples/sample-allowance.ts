@@ -1,4 +1,4 @@
-import type { Allowance } from "../../src/setup/doctor/run-checks.ts";
+import type { Allowance } from "../../src/setup/doctor/check.ts";
 
 /** What `trunkline doctor` gives to a check, for a test of that check alone. */
 export class SampleAllowance implements Allowance, AsyncDisposable {

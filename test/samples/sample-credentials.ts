@@ -1,4 +1,4 @@
-import type { Credentials } from "../../src/git/server/credentials.ts";
+import type { Credentials } from "../../src/git/server/pin-connection.ts";
 
 /** For remotes that need none. */
 export const NO_CREDENTIALS: Credentials = { scope: "" };

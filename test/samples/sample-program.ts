@@ -1,4 +1,4 @@
-import type { Command, Example, Runner } from "../../src/cli/shell/command.ts";
+import type { Command, Runner } from "../../src/cli/shell/command.ts";
 
 /**
  * A small program for tests, with everything the table can say: groups in groups, every kind of
@@ -9,7 +9,7 @@ export function sampleProgram(runner: Runner = { run: async () => 0 }): Command 
   return {
     name: "trunkline",
     summary: "A sample",
-    examples: [example("trunkline serve")],
+    examples: example("trunkline serve"),
     options: {
       mode: {
         type: "string",
@@ -29,7 +29,7 @@ export function sampleProgram(runner: Runner = { run: async () => 0 }): Command 
           port: { type: "string", short: "p", value: "PORT", describe: "Where", default: "4180" },
           json: { type: "boolean", describe: "As JSON" },
         },
-        examples: [example("trunkline serve --port 0")],
+        examples: example("trunkline serve --port 0"),
         load,
       },
       {
@@ -44,30 +44,30 @@ export function sampleProgram(runner: Runner = { run: async () => 0 }): Command 
           tag: { type: "string", value: "TAG", describe: "Labels", multiple: true, default: ["x"] },
           config: { type: "string", value: "NAME", describe: "Not a file here" },
         },
-        examples: [example("trunkline draw circle a.svg b.svg --style plain")],
+        examples: example("trunkline draw circle a.svg b.svg --style plain"),
         load,
       },
       {
         name: "store",
         summary: "Keep things",
-        examples: [example("trunkline store item add")],
+        examples: example("trunkline store item add"),
         commands: [
           {
             name: "item",
             summary: "Single things",
-            examples: [example("trunkline store item add")],
+            examples: example("trunkline store item add"),
             commands: [
               {
                 name: "add",
                 summary: "Add one",
-                examples: [example("trunkline store item add")],
+                examples: example("trunkline store item add"),
                 load,
               },
               {
                 name: "remove",
                 summary: "Remove one",
                 args: [{ name: "DIR", describe: "Where it is" }],
-                examples: [example("trunkline store item remove .")],
+                examples: example("trunkline store item remove ."),
                 load,
               },
             ],
@@ -78,13 +78,13 @@ export function sampleProgram(runner: Runner = { run: async () => 0 }): Command 
         name: "help",
         summary: "Explain",
         args: [{ name: "COMMAND", describe: "Which", optional: true, variadic: true }],
-        examples: [example("trunkline help")],
+        examples: example("trunkline help"),
         load,
       },
     ],
   };
 }
 
-function example(run: string): Example {
-  return { run, explains: "Do it." };
+function example(run: string): Command["examples"] {
+  return { [run]: "Do it." };
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { until } from "../support/until.ts";
 import { git, GitSandbox, skip } from "../support/git-sandbox.ts";
 
 describe("a repository that a shadow cannot stand in for", { skip, timeout: 300_000 }, () => {
@@ -64,8 +65,7 @@ describe("a command while somebody else uses the repository", { skip, timeout: 3
     const running = at.run(
       "echo b > b.txt; git add b.txt; git commit -qm B; touch ready; while ! [ -e go ]; do sleep 0.02; done",
     );
-    while (!existsSync(join(at.repo, "ready")))
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => existsSync(join(at.repo, "ready")));
     writeFileSync(join(at.repo, "mine.txt"), "mine");
     at.git("add", "mine.txt");
     at.git("commit", "-qm", "Mine");

@@ -26,7 +26,7 @@ interface Step {
 }
 
 /** Each line is a command of its own. */
-const EVERYDAY: Readonly<Record<string, readonly (string | Step)[]>> = {
+const EVERYDAY = {
   "looks at it": ["git status", "git diff", "git log --stat", "git show HEAD", "git blame a.txt"],
   "stages and commits": [
     "echo new > new.txt; git add new.txt",
@@ -111,7 +111,7 @@ const EVERYDAY: Readonly<Record<string, readonly (string | Step)[]>> = {
     "git notes add -m Note",
     "git fsck",
   ],
-};
+} as const satisfies Readonly<Record<string, readonly (string | Step)[]>>;
 
 const KINDS: Readonly<Record<string, (repo: string) => { folder: string; top: string }>> = {
   "a plain repository": (repo) => ({ folder: repo, top: repo }),
@@ -144,8 +144,9 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
   describe(`git of commands in ${kind}`, { skip, timeout: 600_000 }, () => {
     const all = Object.entries(EVERYDAY);
     const isUsual = kind === "a plain repository";
-    const tried = all.filter(([what]) => isUsual || what === "rebases");
-    for (const [what, steps] of rounds({ few: 0, all: 1 }) === 1 ? all : tried) {
+    // Elsewhere than in a plain repository, as far as an operation that is left and continued.
+    const few = isUsual ? all : [["rebases", EVERYDAY.rebases.slice(0, 6)] as const];
+    for (const [what, steps] of rounds({ few: 0, all: 1 }) === 1 ? all : few) {
       it(what, async () => {
         let top = "";
         await using at = await GitSandbox.open((repo) => {
@@ -160,8 +161,8 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
             line,
             isUnfinished = false,
             says,
-          } = typeof step === "string" ? { line: step } : step;
-          const before = look();
+          }: Step = typeof step === "string" ? { line: step } : step;
+          const before = isUnfinished ? look() : "";
           const { output, notes } = await at.run(`${line}\necho ===\n${LOOK}\n${STATUS}`, top);
           const [said = "", ...inside] = output.split("===\n");
           const words = `${line}\n${said}\n${notes.join("\n")}`;

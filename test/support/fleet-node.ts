@@ -4,11 +4,10 @@ import { jetstreamManager } from "@nats-io/jetstream";
 
 import { Log } from "../../src/base/log.ts";
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
-import type { NodeAddress } from "../../src/fleet/connection/node-request.ts";
-import type { NodeState } from "../../src/fleet/members/beat.ts";
+import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
+import { type MemberChange, Members, type NodeState } from "../../src/fleet/members/members.ts";
 import { JobQueue } from "../../src/fleet/members/job-queue.ts";
 import { JobServer } from "../../src/fleet/members/job-server.ts";
-import { type MemberChange, Members } from "../../src/fleet/members/members.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
 import { WorkerSlots } from "../../src/fleet/members/worker-slots.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
 
+import { until } from "./until.ts";
 import { Program } from "./program.ts";
 import { ServedGateway } from "./served-gateway.ts";
 
@@ -49,7 +49,7 @@ export class WindowPlace implements Disposable {
 
   /** Resolves when the server has noted so many. */
   async untilNoted(start: string, count: number): Promise<void> {
-    while (this.noted(start) < count) await sleep(20);
+    await until(() => this.noted(start) >= count);
   }
 
   #lines(): string[] {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-import type { NodeAddress } from "../../src/fleet/connection/node-request.ts";
+import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
 
 const SOURCE = new URL("../../src/", import.meta.url).href;
 

@@ -31,12 +31,7 @@ async function makeCredentials(): Promise<Awaited<NonNullable<typeof made>>> {
   return { ca, server: await ca.issue("orchestrator"), client: await ca.issue("plugin-client") };
 }
 
-/** `local` is TLS, and then a local socket; `tls` is TLS alone. */
-export type Scheme = "quic" | "tls" | "local";
-/** What an address of it begins with. */
-export function prefixOf(scheme: Scheme): string {
-  return scheme === "quic" ? "quic://" : "tls://";
-}
+export type Scheme = "quic" | "tls";
 
 export type Handle = (stream: BidiStream, connection: Connection) => Promise<void>;
 
@@ -73,9 +68,8 @@ export class TestPair implements AsyncDisposable {
     const { server } = await testCredentials();
     const refused = Promise.withResolvers<ConnectionError>();
     const seen: Seen = { accepted: [], refusals: [], failures: [], refused };
-    const listener = await listen(`${prefixOf(scheme)}127.0.0.1:0`, {
+    const listener = await listen(`${scheme}://127.0.0.1:0`, {
       credentials: server,
-      local: scheme === "local",
       limits,
       stream: (stream, connection) => {
         handle(stream, connection).catch((error: Error) => seen.failures.push(error));

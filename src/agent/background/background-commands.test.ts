@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
+import { until } from "../../../test/support/until.ts";
 import { Stopper } from "../../base/stop.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
@@ -35,7 +35,7 @@ function isAlive(pid: number): boolean {
 /** What the command wrote to its file. */
 async function wordIn(rig: AgentRig): Promise<string> {
   const file = join(rig.cwd, "pid");
-  while (!existsSync(file) || !readFileSync(file, "utf8").endsWith("\n")) await sleep(5);
+  await until(() => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"));
   return readFileSync(file, "utf8").trim();
 }
 
@@ -146,7 +146,7 @@ describe("a command in the background", () => {
     await rig.turnOf(session, "go");
     const pid = await pidIn(rig);
     revoked.stop(new Error("revoked"));
-    while (isAlive(pid)) await sleep(5);
+    await until(() => !isAlive(pid));
     assert.ok(!isAlive(pid));
   });
 
@@ -172,7 +172,7 @@ describe("a command in the background", () => {
       { content: "Done." },
     ]);
     await at.turn();
-    while (!existsSync(join(at.rig.cwd, "done"))) await sleep(5);
+    await until(() => existsSync(join(at.rig.cwd, "done")));
     await at.turn();
     const answers = (at.llm.requests.at(-1)?.messages ?? []).filter(({ role }) => role === "tool");
     for (const { content } of answers) assert.ok(String(content).length < 70_000);

@@ -5,8 +5,7 @@ import {
   regularFile,
   UnfitFileError,
 } from "../../base/file/read-regular-file.ts";
-import { Git } from "../../git/git.ts";
-import { isFiltered } from "../../git/config/filter-settings.ts";
+import { Git, isFiltered } from "../../git/git.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
 /** Contents of the files that differ from HEAD; undefined for a deleted file. */

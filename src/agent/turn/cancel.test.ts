@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { Offer } from "../../tool/offer/offer.ts";
+import { until } from "../../../test/support/until.ts";
 import { AgentRig, QUICK } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { groupEnd } from "../../../test/agent/group-end.ts";
@@ -24,10 +24,6 @@ async function cancelled(
   const { stopReason } = await running;
   assert.equal(stopReason, "cancelled");
   return turn;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5);
 }
 
 describe("a cancelled turn ends soon", () => {

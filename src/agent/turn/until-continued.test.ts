@@ -4,15 +4,14 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { until } from "../../../test/support/until.ts";
 
 const RUNS = { toolCalls: [{ name: "run_command", arguments: { command: "echo hello" } }] };
 const ALLOWED = { outcome: { outcome: "selected", optionId: "allow" } };
 
 /** Resolves when the client was shown something. */
 async function shown(client: TestClient, what: RegExp): Promise<void> {
-  while (!what.test(JSON.stringify(client.updates))) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until(() => what.test(JSON.stringify(client.updates)));
 }
 
 /** A turn that was paused while its first tool call waited for permission, and has finished that call. */

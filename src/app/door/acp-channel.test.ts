@@ -52,7 +52,10 @@ describe("ownAcpChannel()", { timeout: 600_000 }, () => {
   it("speaks ACP with the sessions of this process", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
-    const house = new House({ ...config, log: { level: "error", verbose: false } });
+    const house = new House({
+      ...config,
+      log: { level: "error", verbose: false, requests: false },
+    });
     await using opened = new AsyncDisposableStack();
     const channel = ownAcpChannel(house, opened);
     const wanted = { sessionId: "none", cwd: home.project };
@@ -66,7 +69,10 @@ describe("ownAcpChannel()", { timeout: 600_000 }, () => {
   it("tells a person what failed, without the name of the code on the wire", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
-    const house = new House({ ...config, log: { level: "error", verbose: false } });
+    const house = new House({
+      ...config,
+      log: { level: "error", verbose: false, requests: false },
+    });
     await using opened = new AsyncDisposableStack();
     const handlers = { update: () => assert.fail(), permit: () => assert.fail() };
     const wanted = { cwd: home.project, agent: "none" };

@@ -1,8 +1,11 @@
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { HomeParams } from "../../protocol/acp/door.ts";
 import { ours } from "../../protocol/acp/methods.ts";
-import type { PlacementRequest } from "../../fleet/members/placement.ts";
-import { type Queued, TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
+import {
+  type PlacementRequest,
+  type Queued,
+  TAKE_OVER_WITHIN,
+} from "../../fleet/members/placer.ts";
 import { GatewayStore } from "../../fleet/store/gateway-store.ts";
 import { isLabels } from "../../session/session-setup.ts";
 import { SessionLog } from "../../store/session/session-log.ts";

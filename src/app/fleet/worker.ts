@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
-import { answerNodes } from "../../fleet/connection/node-request.ts";
+import { answerNodes } from "../../fleet/connection/node-server.ts";
 import { JobServer } from "../../fleet/members/job-server.ts";
 import { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";

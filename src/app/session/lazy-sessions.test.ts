@@ -30,7 +30,7 @@ function answerTo(messages: readonly string[], id: number): Answer | undefined {
 
 async function houseIn(home: SampleHome): Promise<House> {
   const { config } = await home.load();
-  return new House({ ...config, log: { level: "error", verbose: false } });
+  return new House({ ...config, log: { level: "error", verbose: false, requests: false } });
 }
 
 describe("LazySessions", { timeout: 60_000 }, () => {

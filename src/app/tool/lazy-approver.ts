@@ -9,7 +9,6 @@ export class LazyApprover implements Approver, AsyncDisposable {
   readonly #load: () => Promise<Approvals>;
   readonly #listeners = new Set<() => void>();
   #approvals: Approvals | undefined;
-  #isTrusting = false;
 
   constructor(load: () => Promise<Approvals>) {
     this.#load = load;
@@ -22,30 +21,21 @@ export class LazyApprover implements Approver, AsyncDisposable {
   async open(): Promise<void> {
     if (this.#approvals !== undefined) return;
     this.#approvals = await this.#load();
-    const announce = (): void => {
+    this.#approvals.onChange(() => {
       for (const listener of this.#listeners) listener();
-    };
-    this.#approvals.onChange(announce);
-    if (this.#isTrusting) announce();
-  }
-
-  /** Until `open`, counts every tool as approved: what is remembered was approved as it is. */
-  trust(): void {
-    this.#isTrusting = true;
+    });
   }
 
   judge(server: string, definition: ToolDefinition): "approved" | "held" {
-    const untold = this.#isTrusting ? "approved" : "held";
-    return this.#approvals?.judge(server, definition) ?? untold;
+    return this.#approvals?.judge(server, definition) ?? "held";
   }
 
   why(server: string, name: string): "new" | "changed" {
     return this.#approvals?.why(server, name) ?? "new";
   }
 
-  /** Until `open`, what is remembered was approved as it is. */
   vouches(server: string, definition: ToolDefinition): boolean {
-    return this.#approvals?.vouches(server, definition) ?? this.#isTrusting;
+    return this.#approvals?.vouches(server, definition) ?? false;
   }
 
   ready(): Promise<void> {

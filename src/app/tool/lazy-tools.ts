@@ -14,7 +14,7 @@ export class LazyTools implements AsyncDisposable {
   constructor(house: House) {
     this.#tools = new Lazy(async () => {
       const { openTools } = await import("./open-tools.ts");
-      return openTools(house, { isLasting: true, mayRemember: true });
+      return openTools(house, { isLasting: true });
     });
   }
 

@@ -1,12 +1,12 @@
 import { toolPolicy } from "../../config/tool-policy.ts";
+import type { Capability } from "../../base/capability.ts";
+import { CAPABILITIES } from "../../config/capabilities.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
 import type { House } from "../../config/house.ts";
-import { offerIdentities } from "../../identity/open/identities-offer.ts";
 import { LazyApprover } from "./lazy-approver.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit, repositoryOf } from "./toolbox-parts.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
-import { ReviewsOffer } from "../../review/open/reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "../../upstream/open/upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -15,8 +15,6 @@ import { Policy } from "../../tool/policy.ts";
 export interface OpenToolsOptions {
   /** Follows changes of the configuration for as long as it is open. */
   readonly isLasting?: boolean;
-  /** Offers what servers offered at the last start, for as long as nothing has changed. */
-  readonly mayRemember?: boolean;
   /** Leaves the plugins to a bus that others can reach, too. */
   readonly hasOwnBus?: boolean;
   /** Serves programs of any project, and not only of the one that it runs in. */
@@ -42,7 +40,7 @@ export async function openTools(
 ): Promise<OpenedTools> {
   const { config, report } = house;
   const { data, policy } = config;
-  const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
+  const { isLasting = false, needsApprovals = false } = options;
   const { hasOwnBus = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
   await using opening = new AsyncDisposableStack();
@@ -71,13 +69,12 @@ export async function openTools(
   }
   // Our tools come first: a tool of another server with the same name is renamed.
   const folder = options.isShared === true ? undefined : process.cwd();
-  opening.use(new ReviewsOffer(house, offer, { folder }));
-  offerIdentities(house, offer);
+  const capabilities: readonly Capability<House, Offer>[] = CAPABILITIES;
+  for (const capability of capabilities) opening.use(capability.offer?.(house, offer, { folder }));
   const opened = opening.use(
     await openOffer(house, {
       offer,
       beforeUpstreams: () => approver.open(),
-      ...(mayRemember ? { beforeRemembered: () => approver.trust() } : {}),
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );

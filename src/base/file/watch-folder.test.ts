@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 test(
@@ -20,7 +21,7 @@ test(
     for (let round = 0; round < 3; round++) {
       calls.length = 0;
       mkdirSync(path, { recursive: true });
-      while (calls.length === 0) await delay(1);
+      await until(() => calls.length > 0);
       rmSync(folder.path, { recursive: true });
       await delay(20);
     }
@@ -51,10 +52,10 @@ test(
     });
     const begun = mock.callCount();
     for (const name of ["one", "two"]) writeFileSync(join(folder.path, name), "x");
-    while (!seen.includes("two")) await delay(1);
+    await until(() => seen.includes("two"));
     await delay(1);
     assert.deepEqual([mock.callCount(), calls], [begun, []]);
     mkdirSync(path, { recursive: true });
-    while (calls.length === 0) await delay(1);
+    await until(() => calls.length > 0);
   },
 );

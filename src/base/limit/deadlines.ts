@@ -1,8 +1,7 @@
-import { Chain, type Link } from "../chain.ts";
 import { now } from "../event-loop.ts";
 
 /** One running limit of time. */
-export interface Deadline extends Link<Deadline> {
+export interface Deadline {
   at: number;
   readonly expire: () => void;
 }
@@ -11,17 +10,16 @@ export interface Deadline extends Link<Deadline> {
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Many deadlines on one timer. Starting and stopping one changes two links; a timer for each
- * request would cost more than most requests do.
+ * Many deadlines on one timer, which may be further away than a timer can be set, and do not keep
+ * the process alive.
  */
 export class Deadlines {
-  readonly #running = new Chain<Deadline>();
+  readonly #running = new Set<Deadline>();
   #timer: NodeJS.Timeout | undefined;
   #wakeAt = Infinity;
 
   start(milliseconds: number, expire: () => void): Deadline {
-    const at = now() + milliseconds;
-    const deadline: Deadline = { at, expire, before: undefined, after: undefined };
+    const deadline: Deadline = { at: now() + milliseconds, expire };
     this.#running.add(deadline);
     this.#wakeBy(deadline.at);
     return deadline;
@@ -60,7 +58,7 @@ export class Deadlines {
     const time = now();
     let next = Infinity;
     const expired: Deadline[] = [];
-    for (const deadline of this.#running.all()) {
+    for (const deadline of this.#running) {
       // A timer may fire a fraction of a millisecond early.
       if (deadline.at <= time + 1) expired.push(deadline);
       else if (deadline.at < next) next = deadline.at;

@@ -2,7 +2,7 @@ import { background } from "../background.ts";
 
 export interface HeartbeatOptions {
   /** Milliseconds between two beats. */
-  readonly interval?: number;
+  readonly interval?: number | undefined;
   /** Whether anybody waits for the other side. Otherwise it may be silent. */
   readonly isWaiting: () => boolean;
   /** Asks the other side for a sign of life. */

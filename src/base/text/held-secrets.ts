@@ -32,10 +32,6 @@ class HeldSecrets {
     return this.#longest;
   }
 
-  isIn(text: string): boolean {
-    return this.#find(text, 0) !== undefined;
-  }
-
   mask(text: string): string {
     let shown = "";
     let from = 0;

@@ -24,51 +24,6 @@ export function mask(value: unknown): unknown {
   return copy(value, { path: [], left: MAX_ITEMS });
 }
 
-/**
- * Whether a masked copy would say the same as JSON. Said only of what is plain: texts, numbers and the
- * like, and objects and lists of them that are neither deep nor large.
- */
-export function isUnmasked(value: unknown, depth = MAX_UNMASKED): boolean {
-  switch (typeof value) {
-    case "string":
-      return maskText(value) === value;
-    case "number":
-    case "boolean":
-      return true;
-    case "object":
-      if (value === null) return true;
-      if (depth === 0) return false;
-      return Array.isArray(value) ? hasUnmaskedItems(value, depth) : hasUnmasked(value, depth);
-    case "bigint":
-    case "symbol":
-    case "function":
-    case "undefined":
-    default:
-      return false;
-  }
-}
-
-/** Containers in each other, and values in one of them: together they are fewer than a copy may have. */
-const MAX_UNMASKED = 3;
-const MAX_MEMBERS = 16;
-
-function hasUnmaskedItems(items: readonly unknown[], depth: number): boolean {
-  if (items.length > MAX_MEMBERS) return false;
-  for (const item of items) if (!isUnmasked(item, depth - 1)) return false;
-  return true;
-}
-
-function hasUnmasked(object: object, depth: number): boolean {
-  if (Object.getPrototypeOf(object) !== Object.prototype || isSecretPair(object)) return false;
-  const keys = Object.keys(object);
-  if (keys.length > MAX_MEMBERS) return false;
-  for (const key of keys) {
-    const value: unknown = (object as Record<string, unknown>)[key];
-    if (soundsSecret(key) || maskText(key) !== key || !isUnmasked(value, depth - 1)) return false;
-  }
-  return true;
-}
-
 /** Masks secrets inside a text: those that we hold, and what looks like one. The end of a long one is cut. */
 export function maskText(text: string): string {
   // Most texts are short, and no secret is: this spares them the search.

@@ -139,9 +139,10 @@ export const SECRET_TEXT = new RegExp(
 );
 
 /** What the name of a field has in it, or is, whose value is a secret. */
-const FIELDS = `${NAMES}|cookie|authorization(?!\\w)`;
-const WHOLE_FIELDS = ["pin", "bearer", "auth"] as const;
-export const SECRET_FIELD = new RegExp(`${FIELDS}|^(?:${WHOLE_FIELDS.join("|")})$`, "i");
+export const SECRET_FIELD = new RegExp(
+  `${NAMES}|cookie|authorization(?!\\w)|^(?:pin|bearer|auth)$`,
+  "i",
+);
 
 /**
  * Each text in which the search above finds something has one of these in it. To look for them costs far
@@ -154,8 +155,3 @@ const MARKS = [
   ...["-u[ =]?\\S", "--user"],
 ];
 export const SECRET_MARK = new RegExp(MARKS.join("|"), "i");
-/** The same for the JSON of a value whose fields may be secrets; an escape may hide one. */
-export const SECRET_JSON_MARK = new RegExp(
-  [...MARKS, "\\\\", FIELDS, ...WHOLE_FIELDS.map((name) => `"${name}"`)].join("|"),
-  "i",
-);

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, json, text } from "../shell/command.ts";
 
 export const audit: Command = {
   name: "audit",
@@ -6,39 +6,24 @@ export const audit: Command = {
   description:
     "Every call is a line of `audit/audit.ndjson` in the data folder. Each process that writes there seals its " +
     "lines within a second, by a hash of all that it has written so far.",
-  examples: [
-    { run: "trunkline audit search git push", explains: "Show calls that contain these words." },
-    { run: "trunkline audit verify", explains: "Compare all entries with their seals." },
-  ],
+  examples: {
+    "trunkline audit search git push": "Show calls that contain these words.",
+    "trunkline audit verify": "Compare all entries with their seals.",
+  },
   commands: [
     {
       name: "search",
       summary: "Show entries that contain all words, the newest first",
-      args: [
-        {
-          name: "WORD",
-          describe: "Word of the entry, in any case; without one, all are shown",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [arg("[WORD...]", "Word of the entry, in any case; without one, all are shown")],
       options: {
-        limit: {
-          type: "string",
-          value: "N",
-          describe: "How many entries to show",
-          default: "20",
-        },
+        limit: text("N", "How many entries to show", { default: "20" }),
         json,
       },
-      examples: [
-        { run: "trunkline audit search refused", explains: "Calls that were not allowed." },
-        {
-          run: "trunkline audit search review_claim --limit 5 --json",
-          explains: "Whole entries, as JSON.",
-        },
-      ],
-      load: async () => ({ run: (await import("./search.ts")).search }),
+      examples: {
+        "trunkline audit search refused": "Calls that were not allowed.",
+        "trunkline audit search review_claim --limit 5 --json": "Whole entries, as JSON.",
+      },
+      load: async () => ({ run: (await import("./audit.ts")).search }),
     },
     {
       name: "verify",
@@ -48,17 +33,11 @@ export const audit: Command = {
         "runs. Whoever can write to the file can also remove a writer's entries together with its seals; " +
         "`audit.anchor` in the configuration keeps the seals elsewhere, and finds that.",
       options: {
-        anchor: {
-          type: "string",
-          value: "FILE",
-          describe: "File with seals; default: `audit.anchor` of the configuration",
-        },
+        anchor: text("FILE", "File with seals; default: `audit.anchor` of the configuration"),
         json,
       },
-      examples: [
-        { run: "trunkline audit verify", explains: "Exits with 1 if something does not match." },
-      ],
-      load: async () => ({ run: (await import("./verify.ts")).verify }),
+      examples: { "trunkline audit verify": "Exits with 1 if something does not match." },
+      load: async () => ({ run: (await import("./audit.ts")).verify }),
     },
   ],
 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { painted } from "../shell/style.ts";
+import { painted } from "../shell/layout.ts";
 import { ChatText } from "./chat-text.ts";
 
 const said = (text: string) => ({

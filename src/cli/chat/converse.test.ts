@@ -4,9 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import { Questions } from "../session/questions.ts";
-import { Conversation } from "./converse.ts";
-import { Keyboard } from "./keyboard.ts";
-import { Screen } from "./screen.ts";
+import { Conversation, Keyboard, Screen } from "./chat.ts";
 
 /** A conversation with real key presses and a session that ends its turns when the test says so. */
 class Rig implements Disposable {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { painted } from "../shell/style.ts";
-import { MarkdownText } from "./markdown-text.ts";
+import { painted } from "../shell/layout.ts";
+import { MarkdownText } from "./chat-text.ts";
 
 /** What a terminal gets, with styles as `<1>` and so on. */
 function shown(...pieces: string[]): string {

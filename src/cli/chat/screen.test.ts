@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { painted } from "../shell/style.ts";
-import { Screen } from "./screen.ts";
+import { painted } from "../shell/layout.ts";
+import { Screen } from "./chat.ts";
 
 const ERASED = "\x1b[1G\x1b[2K";
 

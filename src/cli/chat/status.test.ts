@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Status } from "./status.ts";
+import { Status } from "./chat.ts";
 
 describe("Status", () => {
   it("tells agent, model, context and time as far as they are known", () => {

@@ -1,28 +1,26 @@
-import { type Command, json, project } from "../shell/command.ts";
+import { arg, type Command, flag, json, project } from "../shell/command.ts";
 
 export const config: Command = {
   name: "config",
   summary: "Show, check and change the configuration",
-  examples: [
-    { run: "trunkline config show --origin", explains: "Every value and where it was set." },
-    { run: "trunkline config check", explains: "Find mistakes before you start a server." },
-    { run: "trunkline config set log.level debug", explains: "Change a value in your file." },
-  ],
+  examples: {
+    "trunkline config show --origin": "Every value and where it was set.",
+    "trunkline config check": "Find mistakes before you start a server.",
+    "trunkline config set log.level debug": "Change a value in your file.",
+  },
   commands: [
     {
       name: "show",
       summary: "Print the configuration that is in effect, with secrets masked",
       options: {
-        origin: { type: "boolean", describe: "Also print where each value was set" },
+        origin: flag("Also print where each value was set"),
         json,
       },
-      examples: [
-        { run: "trunkline config show", explains: "What a server started here would use." },
-        {
-          run: "trunkline config show --origin --set log.level=debug",
-          explains: "See what a value on the command line replaces.",
-        },
-      ],
+      examples: {
+        "trunkline config show": "What a server started here would use.",
+        "trunkline config show --origin --set log.level=debug":
+          "See what a value on the command line replaces.",
+      },
       load: async () => ({ run: (await import("./config.ts")).show }),
     },
     {
@@ -32,29 +30,24 @@ export const config: Command = {
         "Comments and layout of the file stay as they are, and its earlier text is kept in the data " +
         "folder. A value that the configuration does not allow is refused, and nothing is written.",
       args: [
-        { name: "KEY", describe: "Key with dots, such as server.port; brackets as for --set" },
-        { name: "VALUE", describe: "Value as JSON, or as plain text", mayBeEmpty: true },
+        arg("KEY", "Key with dots, such as server.port; brackets as for --set"),
+        arg("VALUE", "Value as JSON, or as plain text", { mayBeEmpty: true }),
       ],
       options: { project, json },
-      examples: [
-        { run: "trunkline config set log.level debug", explains: "Set a text." },
-        {
-          run: `trunkline config set agent.egress.allowHosts '["packages.example.com"]'`,
-          explains: "Set a list.",
-        },
-        {
-          run: "trunkline config set --project log.level warn",
-          explains: "Set it for everybody who works on this project.",
-        },
-      ],
+      examples: {
+        "trunkline config set log.level debug": "Set a text.",
+        [`trunkline config set agent.egress.allowHosts '["packages.example.com"]'`]: "Set a list.",
+        "trunkline config set --project log.level warn":
+          "Set it for everybody who works on this project.",
+      },
       load: async () => ({ run: (await import("./edit.ts")).set }),
     },
     {
       name: "unset",
       summary: "Remove a value from your configuration file",
-      args: [{ name: "KEY", describe: "Key with dots, such as server.port" }],
+      args: [arg("KEY", "Key with dots, such as server.port")],
       options: { project, json },
-      examples: [{ run: "trunkline config unset log.level", explains: "Use the default again." }],
+      examples: { "trunkline config unset log.level": "Use the default again." },
       load: async () => ({ run: (await import("./edit.ts")).unset }),
     },
     {
@@ -64,42 +57,29 @@ export const config: Command = {
         "Standard output gets only the path of your own file. Other files that are read, and files " +
         "that are missing, are listed on standard error.",
       options: { json },
-      examples: [{ run: 'cat "$(trunkline config path)"', explains: "Show the file." }],
+      examples: { 'cat "$(trunkline config path)"': "Show the file." },
       load: async () => ({ run: (await import("./config.ts")).path }),
     },
     {
       name: "check",
       summary: "Check the configuration, and print each mistake with its position",
-      args: [
-        {
-          name: "FILE",
-          describe: "Check only this file, instead of the configuration in effect",
-          optional: true,
-        },
-      ],
+      args: [arg("[FILE]", "Check only this file, instead of the configuration in effect")],
       options: { json },
-      examples: [
-        {
-          run: "trunkline config check",
-          explains: "Check every file that a server started here would read.",
-        },
-        {
-          run: "trunkline config check team.jsonc",
-          explains: "Check a file before you use it; exits with 1 if it has a mistake.",
-        },
-      ],
+      examples: {
+        "trunkline config check": "Check every file that a server started here would read.",
+        "trunkline config check team.jsonc":
+          "Check a file before you use it; exits with 1 if it has a mistake.",
+      },
       load: async () => ({ run: (await import("./config.ts")).check }),
     },
     {
       name: "schema",
       summary: "Print the JSON Schema of the configuration",
-      options: { json: { type: "boolean", describe: "Accepted; the output is always JSON" } },
-      examples: [
-        {
-          run: "trunkline config schema > trunkline.schema.json",
-          explains: "Give it to your editor for completion and checks.",
-        },
-      ],
+      options: { json: flag("Accepted; the output is always JSON") },
+      examples: {
+        "trunkline config schema > trunkline.schema.json":
+          "Give it to your editor for completion and checks.",
+      },
       load: async () => ({ run: (await import("./config.ts")).schema }),
     },
     {
@@ -108,34 +88,17 @@ export const config: Command = {
       description:
         "Anyone may have written a project's file, so an untrusted file can set only what is " +
         "harmless. When a trusted file changes, you have to trust it again.",
-      args: [
-        {
-          name: "DIR",
-          describe: "A folder of the project, instead of the current one",
-          optional: true,
-        },
-      ],
+      args: [arg("[DIR]", "A folder of the project, instead of the current one")],
       options: { json },
-      examples: [{ run: "trunkline config trust", explains: "Read the file first." }],
+      examples: { "trunkline config trust": "Read the file first." },
       load: async () => ({ run: (await import("./config.ts")).trust }),
     },
     {
       name: "untrust",
       summary: "Stop trusting this project's .trunkline.jsonc",
-      args: [
-        {
-          name: "DIR",
-          describe: "A folder of the project, instead of the current one",
-          optional: true,
-        },
-      ],
+      args: [arg("[DIR]", "A folder of the project, instead of the current one")],
       options: { json },
-      examples: [
-        {
-          run: "trunkline config untrust",
-          explains: "From now on it can set only what is harmless.",
-        },
-      ],
+      examples: { "trunkline config untrust": "From now on it can set only what is harmless." },
       load: async () => ({ run: (await import("./config.ts")).untrust }),
     },
   ],

@@ -8,25 +8,22 @@ import type { ConfigInput, ConfigSource, LoadedConfig } from "../../config/confi
 import { keyText, leaves } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { expandPath, userFile } from "../../config/locations.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { print, printJson } from "../shell/layout.ts";
 
-type GlobalValues = {
-  readonly config?: string;
-  readonly data?: string;
-  readonly set?: readonly string[];
-};
-type Printing = GlobalValues & { readonly json?: boolean };
+type GlobalValues = OptionValues<"config" | "data", never, "set">;
+type Printing = GlobalValues;
 
 /** `trunkline config show` */
 export async function show(
-  invocation: Invocation<Printing & { readonly origin?: boolean }>,
+  invocation: Invocation<Printing & OptionValues<never, "origin">>,
 ): Promise<number> {
   const { values, out } = invocation;
   const loaded = await loadConfig(inputOf(invocation));
   const config = mask(loaded.config) as object;
   if (values.json) {
     const origins = Object.fromEntries(loaded.origins);
-    out(toJson(values.origin ? { config, origins, warnings: loaded.warnings } : config));
+    printJson(invocation, values.origin ? { config, origins, warnings: loaded.warnings } : config);
     return 0;
   }
   const rows = [...leaves(config)].map(([path, value]) => {
@@ -45,10 +42,7 @@ export async function show(
 export async function path(invocation: Invocation<Printing>): Promise<number> {
   const input = inputOf(invocation);
   const found = await locate(input);
-  if (invocation.values.json) {
-    invocation.out(toJson(found));
-    return 0;
-  }
+  if (invocation.values.json === true) return printJson(invocation, found);
   for (const problem of found.problems ?? []) invocation.err(`${problem}\n`);
   for (const file of found.files) {
     if (file.kind === "user") invocation.data(`${file.path}\n`);
@@ -67,16 +61,17 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
     if (file === undefined) {
       const loaded = await checkAll(inputOf(invocation));
       const { files, warnings } = loaded;
-      if (values.json) out(toJson({ ok: true, files, warnings }));
+      if (values.json) printJson(invocation, { ok: true, files, warnings });
       else warn(invocation, loaded);
     } else {
       const checked = resolve(cwd, file);
       await checkFile(checked, env);
-      if (values.json) out(toJson({ ok: true, files: [{ path: checked }], warnings: [] }));
+      if (values.json)
+        printJson(invocation, { ok: true, files: [{ path: checked }], warnings: [] });
     }
   } catch (error) {
     if (!values.json || !(error instanceof TrunklineError) || error.code !== "config") throw error;
-    out(toJson({ ok: false, problems: error.message.split("\n") }));
+    printJson(invocation, { ok: false, problems: error.message.split("\n") });
     return 1;
   }
   if (!values.json) out("The configuration is valid.\n");
@@ -84,10 +79,9 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline config schema` */
-export async function schema({ out }: Invocation<GlobalValues>): Promise<number> {
-  const { configJsonSchema } = await import("../../config/schema/json-schema.ts");
-  out(toJson(configJsonSchema()));
-  return 0;
+export async function schema(invocation: Invocation<GlobalValues>): Promise<number> {
+  const { configJsonSchema } = await import("../../config/schema/schema.ts");
+  return printJson(invocation, configJsonSchema());
 }
 
 /** `trunkline config trust [DIR]` */
@@ -96,8 +90,7 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
   const set = keys.map(visibleLine).join(", ") || "nothing";
   const says = `Trusted ${visibleLine(file)} with its current content. It sets: ${set}.\n`;
-  invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
-  return 0;
+  return print(invocation, { file, keys }, says);
 }
 
 /** `trunkline config untrust [DIR]` */
@@ -106,8 +99,7 @@ export async function untrust(invocation: Invocation<Printing>): Promise<number>
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
   const is = wasTrusted ? "is no longer trusted" : "was not trusted";
   const says = `${visibleLine(file)} ${is}.\n`;
-  invocation.out(invocation.values.json ? toJson({ file, wasTrusted }) : says);
-  return 0;
+  return print(invocation, { file, wasTrusted }, says);
 }
 
 function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInput {
@@ -168,8 +160,4 @@ function noteOn(file: ConfigSource): string {
   if (!file.isFound) return "no such file";
   if (file.kind === "user") return "";
   return file.isTrusted ? "trusted project file" : "untrusted project file";
-}
-
-function toJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -1,14 +1,48 @@
 import { dirname, relative, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import { editConfig } from "../../config/edit/edit-config.ts";
-import { isValues, valueAt, type Values } from "../../config/layer.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { ConfigInput } from "../../config/config.ts";
+import { editConfig, type EditedConfig, type EditedKind } from "../../config/edit/edit-config.ts";
+import { isValues, valueAt, type Values as ConfigValues } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
-import type { Invocation } from "../shell/command.ts";
-import { type Editing, inputOf, kindOf, tellEdited } from "./tell-edited.ts";
+import { askSecret } from "../shell/ask.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { configFlags } from "../shell/open-house.ts";
+
+/** Options of commands that change the configuration. */
+export type Editing = OptionValues<never, "project">;
+
+export function inputOf({ cwd, env, values }: Invocation<Editing>): ConfigInput {
+  return { cwd, env, flags: configFlags(values) };
+}
+
+export function kindOf({ values }: Invocation<Editing>): EditedKind {
+  return values.project === true ? "project" : "user";
+}
+
+/** Says which file was changed, and what stands in the way. `did` ends before the file's name. */
+export function tellEdited(
+  { values, out, err }: Invocation<Editing>,
+  edited: EditedConfig,
+  did: string,
+  next?: string,
+): number {
+  if (values.json === true) {
+    out(`${JSON.stringify(edited, null, 2)}\n`);
+    return 0;
+  }
+  const { file, isChanged, isCreated, notes } = edited;
+  const says = isChanged ? did : "Nothing had to be changed in";
+  out(`${visibleLine(says)} ${visibleLine(file)}${isCreated ? " (new file)" : ""}.\n`);
+  if (next !== undefined) out(`${next}\n`);
+  for (const note of notes) err(`note: ${note}\n`);
+  return 0;
+}
 
 /** A part of the configuration that has entries by name, such as `mcpServers`. */
 export interface EntrySection {
@@ -17,14 +51,14 @@ export interface EntrySection {
   readonly path: readonly string[];
 }
 
-export type Adding = Editing & { readonly replace?: boolean };
+type Adding = Editing & OptionValues<never, "replace">;
 
 /** Adds an entry to the configuration file, and says what to do next. */
 export async function addEntry(
   invocation: Invocation<Adding>,
   { what, path }: EntrySection,
   name: string,
-  value: Values,
+  value: ConfigValues,
   next?: string,
 ): Promise<number> {
   if (name === "") throw new TrunklineError("usage", `Cannot add the ${what}: it has no name.`);
@@ -77,7 +111,7 @@ function nearest(name: string, names: readonly string[]): string {
 }
 
 /** The program of an entry, as it is written into a file. */
-export interface ProgramEntry {
+interface ProgramEntry {
   readonly command: string;
   readonly args?: readonly string[];
 }
@@ -117,4 +151,47 @@ export function pathFor(invocation: Invocation<Editing>, path: string): string {
 export function fileOf(invocation: Invocation<Editing>, where: string): string {
   const file = where.replace(/:\d+:\d+$/, "");
   return file === userFile(inputOf(invocation)).path ? "your file" : file;
+}
+
+/** How the values are read that are not on the command line. */
+type ReadSecrets = (names: readonly string[]) => Promise<readonly string[]>;
+
+/**
+ * Reads `NAME=VALUE` of options; a header may also be `NAME: VALUE`. The value of a name alone is a
+ * secret: it is asked for at a terminal, or is a line of standard input.
+ */
+export async function readPairs(
+  option: "--env" | "--header",
+  given: readonly string[] = [],
+  secrets: ReadSecrets = readSecrets,
+): Promise<Record<string, string>> {
+  const separator = option === "--env" ? /=/ : /=|:\s*/;
+  const pairs = given.map((each): [string, string | undefined] => {
+    const at = each.search(separator);
+    if (at < 0) return [each, undefined];
+    return [each.slice(0, at).trim(), each.slice(at).replace(separator, "")];
+  });
+  for (const [name] of pairs) {
+    if (/^[\w.-]+$/.test(name)) continue;
+    throw new TrunklineError("usage", `Cannot read '${option} ${name}': write it as NAME=VALUE.`);
+  }
+  const unknown = pairs.filter(([, value]) => value === undefined).map(([name]) => name);
+  const answers = unknown.length === 0 ? [] : await secrets(unknown);
+  const entries = pairs.map(([name, value]) => [
+    name,
+    value ?? answers[unknown.indexOf(name)] ?? "",
+  ]);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+async function readSecrets(names: readonly string[]): Promise<readonly string[]> {
+  if (process.stdin.isTTY) {
+    const answers: string[] = [];
+    for (const name of names) answers.push(await askSecret(`${name}: `));
+    return answers;
+  }
+  const lines = (await text(process.stdin)).split(/\r?\n/).filter((line) => line !== "");
+  if (lines.length === names.length) return lines;
+  const says = `standard input has ${lines.length} lines, but ${names.length} are needed: one for each of ${names.join(", ")}`;
+  throw new TrunklineError("usage", `Cannot read the values: ${says}.`);
 }

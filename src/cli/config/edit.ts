@@ -1,6 +1,6 @@
 import { setValue, unsetValue } from "../../config/edit/set-value.ts";
 import type { Invocation } from "../shell/command.ts";
-import { type Editing, kindOf, inputOf, tellEdited } from "./tell-edited.ts";
+import { type Editing, kindOf, inputOf, tellEdited } from "./edit-entry.ts";
 
 /** `trunkline config set KEY VALUE` */
 export async function set(invocation: Invocation<Editing>): Promise<number> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { readPairs } from "./read-pairs.ts";
+import { readPairs } from "./edit-entry.ts";
 
 describe("readPairs()", () => {
   it("reads NAME=VALUE, and NAME: VALUE of headers", async () => {

@@ -1,4 +1,4 @@
-import { type Command } from "../shell/command.ts";
+import { type Command, flag } from "../shell/command.ts";
 
 export const demo: Command = {
   name: "demo",
@@ -11,12 +11,12 @@ export const demo: Command = {
     "no network. It reads and writes nothing outside of a temporary folder, which it removes at the " +
     "end. Exits with 0 if everything worked.",
   options: {
-    keep: { type: "boolean", describe: "Leave the temporary folder, to look around in it" },
-    json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
+    keep: flag("Leave the temporary folder, to look around in it"),
+    json: flag("Print one JSON object at the end, and nothing else"),
   },
-  examples: [
-    { run: "trunkline demo", explains: "Watch it all." },
-    { run: "trunkline demo --json", explains: "Let a program check that this machine can do it." },
-  ],
+  examples: {
+    "trunkline demo": "Watch it all.",
+    "trunkline demo --json": "Let a program check that this machine can do it.",
+  },
   load: () => import("./demo.ts"),
 };

@@ -11,7 +11,7 @@ import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../shell/layout.ts";
 
-export interface StageOptions {
+interface StageOptions {
   /** Takes a line that a person sees. */
   readonly show: (line: string) => void;
   /** Columns of a line. */
@@ -20,7 +20,7 @@ export interface StageOptions {
 }
 
 /** A program that goes on while others run. */
-export interface Background {
+interface Background {
   /** The next line that it prints. */
   line(): Promise<string>;
   send(text: string): void;
@@ -135,5 +135,48 @@ export class Stage implements AsyncDisposable {
     });
     this.#children.add(child);
     return child;
+  }
+}
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: string;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
+
+/** A client of a protocol on standard streams, whose messages are shown as they are. */
+export class Transcript {
+  readonly #stage: Stage;
+  readonly #program: Background;
+  #last = 0;
+
+  constructor(stage: Stage, program: Background) {
+    this.#stage = stage;
+    this.#program = program;
+  }
+
+  /** Sends a request, shows all that comes until its answer, and gives the answer. */
+  async ask(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+    const id = ++this.#last;
+    this.#send({ jsonrpc: "2.0", id, method, params });
+    for (;;) {
+      const text = await this.#program.line();
+      this.#stage.say(`  ← ${text}`);
+      const message = JSON.parse(text) as Message;
+      if (message.id !== id || message.method !== undefined) continue;
+      if (message.error !== undefined) throw new Error(`${method}: ${message.error.message}`);
+      return message.result as Readonly<Record<string, unknown>>;
+    }
+  }
+
+  notify(method: string): void {
+    this.#send({ jsonrpc: "2.0", method });
+  }
+
+  #send(message: object): void {
+    const text = JSON.stringify(message);
+    this.#stage.say(`  → ${text}`);
+    this.#program.send(text);
   }
 }

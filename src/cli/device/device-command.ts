@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, json } from "../shell/command.ts";
 
 export const device: Command = {
   name: "device",
@@ -6,16 +6,16 @@ export const device: Command = {
   description:
     "`trunkline open` logs in a browser of this machine for 12 hours. `trunkline open --qr` pairs a phone, " +
     "which stays logged in until it was not used for 30 days. All can do what you can.",
-  examples: [
-    { run: "trunkline device list", explains: "Show who is logged in." },
-    { run: "trunkline open --qr", explains: "Pair a phone." },
-  ],
+  examples: {
+    "trunkline device list": "Show who is logged in.",
+    "trunkline open --qr": "Pair a phone.",
+  },
   commands: [
     {
       name: "list",
       summary: "List the browsers that are logged in",
       options: { json },
-      examples: [{ run: "trunkline device list", explains: "Shows when each was last seen." }],
+      examples: { "trunkline device list": "Shows when each was last seen." },
       load: async () => ({ run: (await import("./device.ts")).list }),
     },
     {
@@ -24,9 +24,9 @@ export const device: Command = {
       description:
         "Running servers close its connections within a second, and it gets no more push notifications. " +
         "`trunkline token rotate` logs out all of them.",
-      args: [{ name: "DEVICE", describe: "Id of the device, or its name if only one has it" }],
+      args: [arg("DEVICE", "Id of the device, or its name if only one has it")],
       options: { json },
-      examples: [{ run: "trunkline device revoke DEVICE", explains: "Log out a lost phone." }],
+      examples: { "trunkline device revoke DEVICE": "Log out a lost phone." },
       load: async () => ({ run: (await import("./device.ts")).revoke }),
     },
   ],

@@ -1,16 +1,12 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { type Device, Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
-import type { Invocation, Values } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import type { Invocation } from "../shell/command.ts";
+import { print, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
-interface DeviceValues extends Values {
-  readonly json?: boolean;
-}
-
 /** `trunkline device list` */
-export async function list(invocation: Invocation<DeviceValues>): Promise<number> {
+export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
   const { data } = (await quietHouse(invocation)).config;
   const { mark } = new OwnerToken(data);
@@ -24,13 +20,15 @@ export async function list(invocation: Invocation<DeviceValues>): Promise<number
 }
 
 /** `trunkline device revoke DEVICE` */
-export async function revoke(invocation: Invocation<DeviceValues>): Promise<number> {
-  const { values, positionals, out } = invocation;
+export async function revoke(invocation: Invocation): Promise<number> {
+  const { positionals } = invocation;
   const { data } = (await quietHouse(invocation)).config;
   const device = await new Devices(data).remove(positionals[0] ?? "");
-  if (values.json === true) out(`${JSON.stringify({ revoked: shownOf(device) }, null, 2)}\n`);
-  else out(`Logged out '${visibleLine(device.name)}' (${device.id}).\n`);
-  return 0;
+  return print(
+    invocation,
+    { revoked: shownOf(device) },
+    `Logged out '${visibleLine(device.name)}' (${device.id}).\n`,
+  );
 }
 
 const HEADINGS = ["ID", "NAME", "LOGGED IN", "LAST SEEN", "KIND"];

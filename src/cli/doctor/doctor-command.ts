@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, flag, json } from "../shell/command.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -14,18 +14,15 @@ export const doctor: Command = {
     "yours: a damaged file is renamed, and damaged lines of the audit are moved to a file beside it, only if " +
     "you agree. Afterwards it checks again.",
   options: {
-    fix: { type: "boolean", describe: "Fix what can be fixed safely, then check again" },
-    yes: { type: "boolean", describe: "With --fix: rename damaged files without asking" },
-    deep: {
-      type: "boolean",
-      describe: "Wait up to a minute for slow servers and large files, and start each agent",
-    },
+    fix: flag("Fix what can be fixed safely, then check again"),
+    yes: flag("With --fix: rename damaged files without asking"),
+    deep: flag("Wait up to a minute for slow servers and large files, and start each agent"),
     json,
   },
-  examples: [
-    { run: "trunkline doctor", explains: "Check the setup for the current folder." },
-    { run: "trunkline doctor --fix", explains: "Fix what can be fixed, and say what is left." },
-    { run: "trunkline doctor --json", explains: "Print the findings for a script." },
-  ],
+  examples: {
+    "trunkline doctor": "Check the setup for the current folder.",
+    "trunkline doctor --fix": "Fix what can be fixed, and say what is left.",
+    "trunkline doctor --json": "Print the findings for a script.",
+  },
   load: () => import("../../setup/doctor/doctor.ts"),
 };

@@ -6,10 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
-import { bashScript } from "./bash.ts";
-import { fishScript } from "./fish.ts";
-import { completionStates, type State } from "./completion.ts";
-import { zshScript } from "./zsh.ts";
+import { bashScript, completionStates, fishScript, type State, zshScript } from "./completion.ts";
 import { allPaths, callOf, last } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { renderHelp } from "./help.ts";
-import { painted } from "../shell/style.ts";
+import { painted } from "../shell/layout.ts";
 import { allPaths, callOf, type Path } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { renderReference } from "./reference.ts";
+import { renderReference } from "./help.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const REFERENCE = renderReference(sampleProgram());

@@ -1,27 +1,29 @@
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import type { IdentitySettings, MatchRule } from "../../identity/identity.ts";
-import type { Invocation, Values } from "../shell/command.ts";
-import { openIdentities } from "./open-identities.ts";
-import { toJson } from "./identity.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { openIdentities } from "./identity.ts";
+import { print, printJson } from "../shell/layout.ts";
 
-export interface FactValues extends Values {
+type FactValues = OptionValues<
+  | "user"
+  | "email"
+  | "display-name"
+  | "host"
+  | "ssh-host"
+  | "ssh-key"
+  | "signing-key"
+  | "token-source",
+  never,
+  "organization" | "match"
+> & {
   readonly provider?: IdentitySettings["provider"];
-  readonly user?: string;
-  readonly email?: string;
-  readonly "display-name"?: string;
-  readonly host?: string;
-  readonly "ssh-host"?: string;
-  readonly "ssh-key"?: string;
   readonly signing?: "openpgp" | "ssh" | "none";
-  readonly "signing-key"?: string;
-  readonly organization?: readonly string[];
-  readonly "token-source"?: string;
-  readonly match?: readonly string[];
-  readonly json?: boolean;
-}
+};
 
 /** `trunkline identity add NAME` */
 export async function add(invocation: Invocation<FactValues>): Promise<number> {
@@ -36,7 +38,11 @@ export async function add(invocation: Invocation<FactValues>): Promise<number> {
   }
   const settings = withFacts({ provider }, values, invocation);
   await identities.save(name, settings, true);
-  return tell(invocation, name, settings, `Added identity '${name}' to ${identities.file}.`);
+  return print(
+    invocation,
+    { name, ...settings },
+    `Added identity '${name}' to ${identities.file}.\n`,
+  );
 }
 
 /** `trunkline identity edit NAME` */
@@ -50,28 +56,19 @@ export async function edit(invocation: Invocation<FactValues>): Promise<number> 
     throw new TrunklineError("usage", `Cannot edit identity '${name}': ${says}`);
   }
   await identities.save(name, settings, false);
-  return tell(invocation, name, settings, `Changed identity '${name}'.`);
+  return print(invocation, { name, ...settings }, `Changed identity '${name}'.\n`);
 }
 
 /** `trunkline identity remove NAME` */
-export async function remove(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
+export async function remove(invocation: Invocation): Promise<number> {
   const [name = ""] = invocation.positionals;
   const identities = await openIdentities(invocation);
   await identities.remove(name);
-  if (invocation.values.json) invocation.out(toJson({ removed: name }));
-  else invocation.out(`Removed identity '${name}' from ${identities.file}.\n`);
-  return 0;
-}
-
-function tell(
-  { values, out }: Invocation<FactValues>,
-  name: string,
-  settings: IdentitySettings,
-  said: string,
-): number {
-  if (values.json) out(toJson({ name, ...settings }));
-  else out(`${said}\n`);
-  return 0;
+  return print(
+    invocation,
+    { removed: name },
+    `Removed identity '${name}' from ${identities.file}.\n`,
+  );
 }
 
 /** The settings with the given options applied; an empty option removes its setting. */
@@ -203,4 +200,49 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
     if (answer !== "") answers[key] = answer;
   }
   return { ...values, ...answers };
+}
+
+/** `trunkline identity import FILE` */
+export async function importFile(
+  invocation: Invocation<OptionValues<never, "force" | "dry-run">>,
+): Promise<number> {
+  const { values, positionals, cwd, out, err } = invocation;
+  const file = resolve(cwd, positionals[0] ?? "");
+  const identities = await openIdentities(invocation);
+  const read = identities.readJuggler(readText(file), file);
+  const names = Object.keys(read.identities);
+  const known = names.filter((name) => identities.list.some((each) => each.name === name));
+  if (known.length > 0 && values.force !== true) {
+    const says = `these identities exist already: ${known.join(", ")}`;
+    throw new TrunklineError(
+      "usage",
+      `Cannot import '${file}': ${says}. Replace them with --force`,
+    );
+  }
+  if (values["dry-run"] !== true) await identities.importAll(read);
+  if (values.json) {
+    const { secrets } = read;
+    printJson(invocation, { imported: names, secrets, dryRun: values["dry-run"] === true });
+    return 0;
+  }
+  const done = values["dry-run"] ? "Would import" : "Imported";
+  out(`${done} ${names.length === 0 ? "no identities" : names.join(", ")}.\n`);
+  for (const secret of read.secrets) {
+    err(`Did not import '${secret}': a configuration file must not contain secrets.\n`);
+  }
+  return 0;
+}
+
+/** `trunkline identity export` */
+export async function exportFile(invocation: Invocation): Promise<number> {
+  return printJson(invocation, (await openIdentities(invocation)).exportJuggler());
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("not-found", says, { cause: error });
+  }
 }

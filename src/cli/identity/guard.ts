@@ -3,12 +3,12 @@ import { text as readAll } from "node:stream/consumers";
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
 import type { GuardHook } from "../../identity/guard/verdict.ts";
 import type { GuardOutcome } from "../../identity/identity-commands.ts";
-import type { Invocation } from "../shell/command.ts";
-import { openCommands } from "./open-identities.ts";
-import { toJson } from "./identity.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { openCommands } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { print, printJson } from "../shell/layout.ts";
 
-type InRepository = { readonly json?: boolean; readonly repo?: string };
+type InRepository = OptionValues<"repo">;
 
 /** `trunkline identity guard install` */
 export async function install(invocation: Invocation<InRepository>): Promise<number> {
@@ -18,12 +18,14 @@ export async function install(invocation: Invocation<InRepository>): Promise<num
 
 /** `trunkline identity guard remove` */
 export async function remove(invocation: Invocation<InRepository>): Promise<number> {
-  const { values, out } = invocation;
+  const { values } = invocation;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.removeGuard(values.repo ?? ".");
-  if (values.json) out(toJson({ removed: wasThere }));
-  else out(wasThere ? "Removed the guard.\n" : "The guard was not installed.\n");
-  return 0;
+  return print(
+    invocation,
+    { removed: wasThere },
+    wasThere ? "Removed the guard.\n" : "The guard was not installed.\n",
+  );
 }
 
 /** `trunkline identity guard status` */
@@ -36,12 +38,12 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
 
 /** `trunkline identity guard allow` */
 export async function allow(
-  invocation: Invocation<InRepository & { readonly reason?: string; readonly once?: boolean }>,
+  invocation: Invocation<InRepository & OptionValues<"reason", "once">>,
 ): Promise<number> {
   const { values, out } = invocation;
   await using commands = await openCommands(invocation);
   const pass = await commands.givePass(values.repo ?? ".", values.reason);
-  if (values.json) out(toJson(pass));
+  if (values.json) printJson(invocation, pass);
   else {
     const where = visibleLine(pass.worktree);
     out(`The next commit or push in ${where} is allowed until ${pass.until}. This is recorded.\n`);
@@ -51,7 +53,7 @@ export async function allow(
 
 /** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
 export async function check(invocation: Invocation<InRepository>): Promise<number> {
-  const { positionals, values, out, err } = invocation;
+  const { positionals, values, err } = invocation;
   const [hook = "", name, url] = positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
@@ -60,7 +62,7 @@ export async function check(invocation: Invocation<InRepository>): Promise<numbe
     ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
     ...(refs === undefined ? {} : { refs }),
   });
-  if (values.json) out(toJson(outcome));
+  if (values.json) printJson(invocation, outcome);
   else err(verdictText(hook, outcome));
   return outcome.isAllowed ? 0 : 1;
 }
@@ -81,8 +83,9 @@ function verdictText(hook: string, outcome: GuardOutcome): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function show({ values, out }: Invocation<InRepository>, found: GuardStatus): number {
-  if (values.json) out(toJson(found));
+function show(invocation: Invocation<InRepository>, found: GuardStatus): number {
+  const { values, out } = invocation;
+  if (values.json) printJson(invocation, found);
   else {
     out(`${found.says}\n`);
     for (const hook of found.chained)

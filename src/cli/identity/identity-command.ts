@@ -1,25 +1,348 @@
-import { type Command, json } from "../shell/command.ts";
-import { edits } from "./edit-command.ts";
-import { guard } from "./guard-command.ts";
-import { name, repo } from "./identity-options.ts";
-import { switches } from "./switch-command.ts";
-import { credential, token } from "./token-command.ts";
-import { gpg, validate } from "./validate-command.ts";
+import { arg, type Command, flag, json, type Options, text } from "../shell/command.ts";
+
+/** Options and arguments that several commands about identities share. */
+const repo = text("DIR", "The repository, instead of the one in the current folder");
+const name = arg("NAME", "The identity");
+const dryRun = flag("Print the changes without making them");
+
+/** The settings of an identity, as options. */
+const facts: Options = {
+  provider: text("PROVIDER", "Kind of forge", {
+    choices: ["github", "gitlab", "bitbucket", "other"],
+  }),
+  user: text("USER", "Account name on the forge"),
+  email: text("EMAIL", "Email address for commits"),
+  "display-name": text("NAME", "Author name for commits"),
+  host: text("HOST", "Host of the forge, if it is not the provider's own"),
+  "ssh-host": text("ALIAS", "Host alias in ~/.ssh/config"),
+  "ssh-key": text("FILE", "Private SSH key to log in with"),
+  signing: text("FORMAT", "How to sign commits", { choices: ["openpgp", "ssh", "none"] }),
+  "signing-key": text("KEY", "Key to sign with: a key id, or for ssh a file"),
+  organization: text("OWNER...", "Owner whose repositories use this identity; may be repeated"),
+  "token-source": text(
+    "SOURCE",
+    "Where its token comes from: keychain (or an encrypted file), env:VARIABLE, cli (the token " +
+      "of gh or glab) or none",
+  ),
+  match: text(
+    "RULE...",
+    "Repositories that use this identity: path=DIR, host=HOST, owner=OWNER or remote=URL; join " +
+      "conditions that must all hold with commas; may be repeated",
+  ),
+};
+
+/** An empty value removes a setting. */
+const changes: Options = Object.fromEntries(
+  Object.entries(facts).map(([name, spec]) => [name, { ...spec, mayBeEmpty: true }]),
+);
+
+/** The commands that change which identities there are: their code is in `edit.ts` and `import.ts`. */
+const edits: readonly Command[] = [
+  {
+    name: "add",
+    summary: "Add an identity",
+    description:
+      "Writes it to your configuration file and changes nothing else there. At a terminal, asks for " +
+      "required values that are missing.",
+    args: [arg("NAME", "Name of the new identity")],
+    options: { ...facts, json },
+    examples: {
+      "trunkline identity add work --provider github --user ada --email ada@example.com --ssh-key ~/.ssh/id_work --organization acme":
+        "For the repositories of acme.",
+      "trunkline identity add oss --provider gitlab --user ada --email ada@example.org --signing ssh --signing-key ~/.ssh/id_oss.pub":
+        "Signs commits with an SSH key.",
+    },
+    load: async () => ({ run: (await import("./edit.ts")).add }),
+  },
+  {
+    name: "edit",
+    summary: "Change an identity",
+    description:
+      "Changes only the settings that you name. An empty value, as in --host=, removes one.",
+    args: [name],
+    options: { ...changes, json },
+    examples: {
+      "trunkline identity edit work --email ada@acme.example": "Change the email address.",
+    },
+    load: async () => ({ run: (await import("./edit.ts")).edit }),
+  },
+  {
+    name: "remove",
+    summary: "Remove an identity from the configuration",
+    description: "Repositories that were switched to it are not changed.",
+    args: [name],
+    options: { json },
+    examples: { "trunkline identity remove old": "Remove it." },
+    load: async () => ({ run: (await import("./edit.ts")).remove }),
+  },
+  {
+    name: "import",
+    summary: "Import identities from RemoteJuggler",
+    description:
+      "Settings that Trunkline does not use are kept under `x-juggler`. Secrets are not imported; " +
+      "the command lists them.",
+    args: [arg("FILE", "RemoteJuggler's config.json")],
+    options: {
+      force: flag("Replace identities that have the same name"),
+      "dry-run": dryRun,
+      json,
+    },
+    examples: {
+      "trunkline identity import ~/.config/remote-juggler/config.json":
+        "Import RemoteJuggler's own configuration.",
+    },
+    load: async () => ({ run: (await import("./edit.ts")).importFile }),
+  },
+  {
+    name: "export",
+    summary: "Print the identities as RemoteJuggler's config.json",
+    options: { json: flag("Accepted; the output is always JSON") },
+    examples: { "trunkline identity export > config.json": "Take them to another machine." },
+    load: async () => ({ run: (await import("./edit.ts")).exportFile }),
+  },
+];
+
+const guard: Command = {
+  name: "guard",
+  summary: "Make git refuse commits and pushes by the wrong identity",
+  description:
+    "Git hooks check the author, the signature and the account that pushes. They refuse what they " +
+    "cannot check. Your own hooks still run, after these.",
+  examples: {
+    "trunkline identity guard install": "For this repository and all its work trees.",
+    "trunkline identity guard status":
+      "Show whether it is installed. `TRUNKLINE_GUARD=skip git push` skips it once, and is recorded.",
+  },
+  commands: [
+    {
+      name: "install",
+      summary: "Install the hooks in a repository",
+      options: { repo, json },
+      examples: { "trunkline identity guard install": "Running it twice does no harm." },
+      load: async () => ({ run: (await import("./guard.ts")).install }),
+    },
+    {
+      name: "remove",
+      summary: "Remove the hooks, and restore those that were there before",
+      options: { repo, json },
+      examples: { "trunkline identity guard remove": "Remove them." },
+      load: async () => ({ run: (await import("./guard.ts")).remove }),
+    },
+    {
+      name: "status",
+      summary: "Show whether the guard is installed",
+      description: "Exits with 1 if it is missing or incomplete.",
+      options: { repo, json },
+      examples: { "trunkline identity guard status": "For this repository." },
+      load: async () => ({ run: (await import("./guard.ts")).status }),
+    },
+    {
+      name: "allow",
+      summary: "Allow the next commit or push that would be refused",
+      options: {
+        once: flag("Accepted; a pass is always for one commit or push"),
+        reason: text("TEXT", "Reason, for the audit record"),
+        repo,
+        json,
+      },
+      examples: {
+        'trunkline identity guard allow --once --reason "old history"':
+          "Valid for ten minutes, in this work tree.",
+      },
+      load: async () => ({ run: (await import("./guard.ts")).allow }),
+    },
+    {
+      name: "check",
+      summary: "Check a commit or a push; the hooks run this",
+      args: [
+        arg("HOOK", "The hook that runs it", {
+          choices: ["pre-commit", "pre-merge-commit", "pre-push"],
+        }),
+        arg("[REMOTE]", "For a push: the name of the remote"),
+        arg("[URL]", "For a push: the URL of the remote"),
+      ],
+      options: { json },
+      examples: {
+        "trunkline identity guard check pre-commit":
+          "Check whether a commit would be allowed here now.",
+      },
+      load: async () => ({ run: (await import("./guard.ts")).check }),
+    },
+  ],
+};
+
+/** The commands that change files of git and ssh: their code is in `switch.ts`. */
+const switches: readonly Command[] = [
+  {
+    name: "switch",
+    summary: "Use an identity in a repository",
+    description:
+      "Sets author, SSH key and signing in the git configuration of the repository, or of the work " +
+      "tree if there are several. Remote URLs do not change.",
+    args: [name],
+    options: {
+      "dry-run": dryRun,
+      global: flag("Use it in all your repositories: change ~/.gitconfig"),
+      "rewrite-remotes": flag("Change remote URLs to the identity's SSH host alias"),
+      "recurse-submodules": flag("Also switch submodules, except those that fit another identity"),
+      repo,
+      json,
+    },
+    examples: {
+      "trunkline identity switch work --dry-run": "Show what would change.",
+      "trunkline identity switch work": "Switch.",
+    },
+    load: async () => ({ run: (await import("./switch.ts")).switchTo }),
+  },
+  {
+    name: "sync",
+    summary: "Write the identities to ~/.ssh/config and ~/.gitconfig",
+    description:
+      "Adds a block to ~/.ssh/config with the SSH host aliases of identities, and one to " +
+      "~/.gitconfig with the folders of their match rules. Nothing else in these files changes.",
+    options: {
+      "dry-run": dryRun,
+      remove: flag("Remove the blocks"),
+      json,
+    },
+    examples: {
+      "trunkline identity sync --dry-run": "Show the lines.",
+      "trunkline identity sync --remove": "Remove them again.",
+    },
+    load: async () => ({ run: (await import("./switch.ts")).sync }),
+  },
+  {
+    name: "undo",
+    summary: "Undo the last switch",
+    description:
+      "Takes back the settings of the switch. What git or you have written to the files since stays.",
+    options: {
+      "dry-run": dryRun,
+      global: flag("Undo the last `switch --global` or `sync`"),
+      id: text("ID", "Undo the change with this id"),
+      force: flag("Restore also settings that were changed since"),
+      repo,
+      json,
+    },
+    examples: { "trunkline identity undo": "Undo the last switch in this repository." },
+    load: async () => ({ run: (await import("./switch.ts")).undo }),
+  },
+];
+
+const token: Command = {
+  name: "token",
+  summary: "Store the tokens that identities log in to forges with",
+  description:
+    "Tokens are stored in the system's keychain or, if there is none, in an encrypted file; `set` " +
+    "prints which. Git gets them from `trunkline identity credential`, and only for repositories of " +
+    "that identity.",
+  examples: { "trunkline identity token set work": "Store a token." },
+  commands: [
+    {
+      name: "set",
+      summary: "Store the token of an identity",
+      description:
+        "Reads it from standard input, or asks for it at a terminal: other users can see command " +
+        "lines. Then asks the forge whose token it is and when it expires.",
+      args: [name],
+      options: {
+        "from-env": text("VARIABLE", "Read it from an environment variable"),
+        "from-cli": flag("Use the token of gh or glab"),
+        expires: text("DATE", "When it expires, such as 2027-01-31"),
+        "no-verify": flag("Do not check it with the forge"),
+        json,
+      },
+      examples: {
+        "trunkline identity token set work": "Type or paste it.",
+        "cat token.txt | trunkline identity token set work": "Read it from a file.",
+      },
+      load: async () => ({ run: (await import("./token.ts")).set }),
+    },
+    {
+      name: "get",
+      summary: "Show the stored token, masked, and where it is stored",
+      args: [name],
+      options: { json },
+      examples: { "trunkline identity token get work": "Its first and last characters." },
+      load: async () => ({ run: (await import("./token.ts")).get }),
+    },
+    {
+      name: "clear",
+      summary: "Delete the stored token of an identity",
+      args: [name],
+      options: { json },
+      examples: { "trunkline identity token clear work": "The token stays valid at the forge." },
+      load: async () => ({ run: (await import("./token.ts")).clear }),
+    },
+    {
+      name: "verify",
+      summary: "Check tokens with the forges: whose they are and when they expire",
+      args: [arg("[NAME...]", "Identities to check; all if none is given")],
+      options: { json },
+      examples: { "trunkline identity token verify": "Check all of them." },
+      load: async () => ({ run: (await import("./token.ts")).verify }),
+    },
+  ],
+};
+
+const credential: Command = {
+  name: "credential",
+  summary: "Act as a git credential helper",
+  description:
+    "Git calls it in repositories that were switched to an identity. It gives out the token for " +
+    "repositories of that identity, and tells git to stop asking for all others.",
+  args: [arg("OPERATION", "Operation of git: get, store or erase")],
+  options: { json: flag("Has no effect: the format is git's") },
+  examples: {
+    'printf "protocol=https\\nhost=github.com\\npath=acme/app.git\\n\\n" | trunkline identity credential get':
+      "Ask what git would ask.",
+  },
+  load: async () => ({ run: (await import("./token.ts")).credential }),
+};
+
+const validate: Command = {
+  name: "validate",
+  summary: "Check that identities work, by logging in",
+  description:
+    "Logs in over SSH with the identity's key, and asks the forge whose token it is. Checks all " +
+    "identities at the same time. Exits with 1 if a check fails.",
+  args: [arg("[NAME...]", "Identities to check; all if none is given")],
+  options: {
+    offline: flag("Check only what needs no network"),
+    signing: flag("Also check that it can sign"),
+    timeout: text("SECONDS", "Time to wait for each answer", { default: "10" }),
+    json,
+  },
+  examples: {
+    "trunkline identity validate work": "Check one.",
+    "trunkline identity validate --signing --json": "Check all, for a script.",
+  },
+  load: async () => ({ run: (await import("./identity.ts")).validate }),
+};
+
+const gpg: Command = {
+  name: "gpg",
+  summary: "Check whether an identity can sign a commit without asking you",
+  description:
+    "Never asks for a passphrase: reports a key that is locked, or on a device that needs a touch. " +
+    "Exits with 1 unless it can sign by itself.",
+  args: [arg("[NAME]", "The identity; the current one if none is given")],
+  options: { json },
+  examples: { "trunkline identity gpg work": "Checks GPG or SSH signing, as configured." },
+  load: async () => ({ run: (await import("./identity.ts")).gpg }),
+};
 
 const list: Command = {
   name: "list",
   summary: "List the identities",
   options: {
-    provider: {
-      type: "string",
-      value: "PROVIDER",
-      describe: "Only identities for this kind of forge",
+    provider: text("PROVIDER", "Only identities for this kind of forge", {
       choices: ["github", "gitlab", "bitbucket", "other", "all"],
       default: "all",
-    },
+    }),
     json,
   },
-  examples: [{ run: "trunkline identity list", explains: "One line per identity." }],
+  examples: { "trunkline identity list": "One line per identity." },
   load: async () => ({ run: (await import("./identity.ts")).list }),
 };
 
@@ -28,10 +351,10 @@ const detect: Command = {
   summary: "Find the identity that fits a repository",
   description: "Exits with 1 if none fits, or if several fit equally well.",
   options: { repo, json },
-  examples: [
-    { run: "trunkline identity detect", explains: "For the current folder, with the reason." },
-    { run: "trunkline identity detect --repo ~/src/app --json", explains: "For a script." },
-  ],
+  examples: {
+    "trunkline identity detect": "For the current folder, with the reason.",
+    "trunkline identity detect --repo ~/src/app --json": "For a script.",
+  },
   load: async () => ({ run: (await import("./identity.ts")).detect }),
 };
 
@@ -42,7 +365,7 @@ const status: Command = {
     "Also shows whether there is a token, an SSH key, a signing key and the guard, and the command for " +
     "each that is missing. Asks neither the forge nor a keychain; `validate` does.",
   options: { repo, json },
-  examples: [{ run: "trunkline identity status", explains: "For the current folder." }],
+  examples: { "trunkline identity status": "For the current folder." },
   load: async () => ({ run: (await import("./identity.ts")).status }),
 };
 
@@ -51,12 +374,7 @@ const env: Command = {
   summary: "Print environment variables that make a shell use an identity",
   args: [name],
   options: { json },
-  examples: [
-    {
-      run: 'eval "$(trunkline identity env work)"',
-      explains: "For this shell only; no file is changed.",
-    },
-  ],
+  examples: { 'eval "$(trunkline identity env work)"': "For this shell only; no file is changed." },
   load: async () => ({ run: (await import("./identity.ts")).env }),
 };
 
@@ -67,25 +385,13 @@ const exec: Command = {
     "Git uses the identity, and `gh`, `glab` and `tea` find its token in their variables: in this " +
     "command and what it starts, and nowhere else. Variables of another account are removed.\n\n" +
     "Exits with the exit code of the command, or with 128 and the number of the signal that ended it.",
-  args: [
-    name,
-    {
-      name: "COMMAND",
-      describe: "The command and its arguments, after `--`",
-      variadic: true,
-    },
-  ],
-  examples: [
-    {
-      run: "trunkline identity exec work -- gh pr create --fill",
-      explains: "Open a pull request with the identity's token.",
-    },
-    {
-      run: "trunkline identity exec oss -- git push",
-      explains: "Push as another identity, without a switch.",
-    },
-  ],
-  load: async () => ({ run: (await import("./exec.ts")).exec }),
+  args: [name, arg("COMMAND...", "The command and its arguments, after `--`")],
+  examples: {
+    "trunkline identity exec work -- gh pr create --fill":
+      "Open a pull request with the identity's token.",
+    "trunkline identity exec oss -- git push": "Push as another identity, without a switch.",
+  },
+  load: async () => ({ run: (await import("./identity.ts")).exec }),
 };
 
 export const identity: Command = {
@@ -95,17 +401,12 @@ export const identity: Command = {
     "An identity is an author, an SSH key, a way to sign and a token for one account. `switch` sets " +
     "it for a repository or a single work tree, and `undo` takes that back. Agents " +
     "get theirs in their environment.",
-  examples: [
-    {
-      run: "trunkline identity add oss --provider github --user ada --email ada@example.org",
-      explains: "Add an identity.",
-    },
-    { run: "trunkline identity switch work", explains: "Use it in this repository." },
-    {
-      run: "trunkline identity status",
-      explains: "Show which identity is used here, and which one fits.",
-    },
-  ],
+  examples: {
+    "trunkline identity add oss --provider github --user ada --email ada@example.org":
+      "Add an identity.",
+    "trunkline identity switch work": "Use it in this repository.",
+    "trunkline identity status": "Show which identity is used here, and which one fits.",
+  },
   commands: [
     list,
     ...edits,

@@ -1,28 +1,73 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { identitiesOptions } from "../../identity/open/open-identities.ts";
 import type { IdentityStatus } from "../../identity/detect/status.ts";
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
-import type { Identity } from "../../identity/identity.ts";
+import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
+import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
 import type { MissingPart } from "../../identity/validate/readiness.ts";
-import type { Invocation } from "../shell/command.ts";
-import { openCommands, openIdentities } from "./open-identities.ts";
-import { columns, table } from "../shell/layout.ts";
-import { visibleLine } from "../../base/text/visible.ts";
+import { validationSummary } from "../../identity/validate/validate.ts";
+import { askSecret } from "../shell/ask.ts";
+import type { Invocation, OptionValues, Values } from "../shell/command.ts";
+import { columns, print, printJson, table } from "../shell/layout.ts";
+import { configFlags, openHouse } from "../shell/open-house.ts";
+
+/** The configuration, environment and folder that a command line gives to the identities. */
+async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
+  const { config } = await openHouse(invocation);
+  const { env, cwd, values } = invocation;
+  return identitiesOptions(config, { env, cwd, flags: configFlags(values) });
+}
+
+/** Finishes or undoes a change that a crash interrupted, and says so. */
+async function repair(invocation: Invocation, identities: Identities): Promise<void> {
+  const recovery = await identities.recover();
+  if (recovery !== undefined) invocation.err(`trunkline: ${recovery.says}\n`);
+}
+
+/** The identities alone. */
+export async function openIdentities(invocation: Invocation): Promise<Identities> {
+  const identities = new Identities(await identityOptions(invocation));
+  await repair(invocation, identities);
+  return identities;
+}
+
+/**
+ * The identities with their tokens and their guard, which the caller disposes of. Loaded only here:
+ * commands that read identities start faster without it. `asks`: a person may be asked for a passphrase.
+ */
+export async function openCommands(
+  invocation: Invocation,
+  { asks = true }: { readonly asks?: boolean } = {},
+): Promise<IdentityCommands> {
+  const [options, { IdentityCommands }] = await Promise.all([
+    identityOptions(invocation),
+    import("../../identity/identity-commands.ts"),
+  ]);
+  const canAsk = asks && process.stdin.isTTY && process.stderr.isTTY;
+  const commands = new IdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
+  await repair(invocation, commands.identities);
+  return commands;
+}
 
 /** Said where a list of them is empty. */
 export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.\n";
 
-type Printing = { readonly json?: boolean };
-type InRepository = Printing & { readonly repo?: string };
+type InRepository = OptionValues<"repo">;
 
 /** `trunkline identity list` */
 export async function list(
-  invocation: Invocation<Printing & { readonly provider: string }>,
+  invocation: Invocation<Values & { readonly provider: string }>,
 ): Promise<number> {
   const { values, out, err } = invocation;
   const all = (await openIdentities(invocation)).list;
   const shown = all.filter(({ provider }) => [provider, "all"].includes(values.provider));
-  if (values.json) out(toJson({ identities: shown.map(factsOf) }));
+  if (values.json) printJson(invocation, { identities: shown.map(factsOf) });
   else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
   else err(NO_IDENTITIES);
@@ -34,7 +79,7 @@ export async function detect(invocation: Invocation<InRepository>): Promise<numb
   const { values, out, err } = invocation;
   const identities = await openIdentities(invocation);
   const detection = await identities.detect(values.repo ?? ".");
-  if (values.json) out(toJson(detection));
+  if (values.json) printJson(invocation, detection);
   else {
     const { identity, confidence, explanation, notes } = detection;
     if (identity !== undefined) out(`${visibleLine(identity)}\n`);
@@ -47,14 +92,12 @@ export async function detect(invocation: Invocation<InRepository>): Promise<numb
 
 /** `trunkline identity status` */
 export async function status(invocation: Invocation<InRepository>): Promise<number> {
-  const { values, out } = invocation;
+  const { values } = invocation;
   await using commands = await openCommands(invocation, { asks: false });
   const folder = values.repo ?? ".";
   const found = await commands.identities.status(folder);
   const has = await partsOf(commands, found, folder);
-  if (values.json) out(toJson({ ...found, ...has }));
-  else out(statusLines(found, has, invocation.width));
-  return 0;
+  return print(invocation, { ...found, ...has }, statusLines(found, has, invocation.width));
 }
 
 /** What the identity of a repository has on this machine, besides what git is configured to use. */
@@ -85,14 +128,11 @@ async function partsOf(
 }
 
 /** `trunkline identity env NAME` */
-export async function env(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out, data } = invocation;
+export async function env(invocation: Invocation): Promise<number> {
+  const { values, positionals, data } = invocation;
   await using commands = await openCommands(invocation);
   const { set, unset } = await commands.environmentPlan(positionals[0] ?? "", invocation.env);
-  if (values.json) {
-    out(toJson({ set, unset }));
-    return 0;
-  }
+  if (values.json === true) return printJson(invocation, { set, unset });
   for (const variable of unset) data(`unset ${variable}\n`);
   for (const [variable, value] of Object.entries(set)) {
     data(`export ${variable}='${value.replaceAll("'", String.raw`'\''`)}'\n`);
@@ -162,6 +202,107 @@ function detectedText({ detected, isRight, current }: IdentityStatus): string {
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 
-export function toJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+type Validating = OptionValues<"timeout", "offline" | "signing">;
+
+const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as const;
+
+/** `trunkline identity validate [NAME…]` */
+export async function validate(invocation: Invocation<Validating>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const timeout = Number(values.timeout);
+  if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
+    const says = `Cannot wait '${values.timeout}' seconds: give a number above 0, up to 600`;
+    throw new TrunklineError("usage", says);
+  }
+  await using commands = await openCommands(invocation);
+  const names =
+    positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
+  if (names.length === 0) err(NO_IDENTITIES);
+  const found = await commands.validate(names, {
+    testAuth: values.offline !== true,
+    checkGPG: values.signing === true,
+    timeout: Math.ceil(timeout * 1000),
+  });
+  if (values.json) printJson(invocation, { identities: found });
+  else {
+    for (const each of found) {
+      out(`${visibleLine(each.identity)}\n`);
+      for (const { outcome, says } of each.findings) out(`  ${LABELS[outcome]} ${says}\n`);
+      out(`  ${validationSummary(each)}\n`);
+    }
+  }
+  return found.every(({ isOk }) => isOk) ? 0 : 1;
+}
+
+/** `trunkline identity gpg [NAME]` */
+export async function gpg(invocation: Invocation): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using commands = await openCommands(invocation);
+  const ready = await commands.signing(positionals[0]);
+  if (values.json) printJson(invocation, ready);
+  else {
+    const rows: (readonly [string, string])[] = [
+      ["Identity", ready.identity],
+      ["Signing", ready.format ?? "no commit signing"],
+      ["Key", ready.key ?? "none"],
+      ["Hardware key", ready.hardware ? (ready.needsTouch ? "yes, needs a touch" : "yes") : "no"],
+      ["Can sign now", ready.canSign ? "yes" : "no"],
+      ["", ready.says],
+      ["Next step", ready.guidance],
+    ];
+    for (const line of columns(rows, invocation.width)) out(`${line}\n`);
+  }
+  return ready.canSign ? 0 : 1;
+}
+
+/** Signals that others send to us and mean for the command. */
+const PASSED_ON = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
+/** A terminal sends these to the command too, which would otherwise get them twice. */
+const BY_TERMINAL = ["SIGINT", "SIGQUIT"] as const;
+
+/** `trunkline identity exec NAME -- COMMAND` */
+export async function exec(invocation: Invocation): Promise<number> {
+  const [name = "", command = "", ...args] = invocation.positionals;
+  let env: NodeJS.ProcessEnv;
+  {
+    await using commands = await openCommands(invocation);
+    env = await commands.processEnvironment(name, invocation.env);
+  }
+  return await runCommand(command, args, { cwd: invocation.cwd, env });
+}
+
+/** Runs a command in our place. Returns its exit code; 128 and the signal's number if one ended it. */
+async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+): Promise<number> {
+  let child: ChildProcess | undefined;
+  const pass = (signal: NodeJS.Signals): void => {
+    child?.kill(signal);
+  };
+  const wait = process.stdin.isTTY ? (): void => {} : pass;
+  // Before the command runs: a signal that is sent to us once it does must not end us alone.
+  for (const signal of PASSED_ON) process.on(signal, pass);
+  for (const signal of BY_TERMINAL) process.on(signal, wait);
+  try {
+    child = spawn(command, args, { ...options, stdio: "inherit" });
+    return await ended(command, child);
+  } finally {
+    for (const signal of PASSED_ON) process.off(signal, pass);
+    for (const signal of BY_TERMINAL) process.off(signal, wait);
+  }
+}
+
+function ended(command: string, child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      const isMissing = error.code === "ENOENT";
+      const why = isMissing ? "there is no such program" : error.message;
+      reject(new TrunklineError("not-found", `Cannot run '${command}': ${why}`));
+    });
+    child.on("exit", (code, signal) => {
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  });
 }

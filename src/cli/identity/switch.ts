@@ -1,29 +1,17 @@
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Applied, Plan } from "../../identity/switch/apply.ts";
-import type { Invocation, Values } from "../shell/command.ts";
-import { openCommands, openIdentities } from "./open-identities.ts";
-import { toJson } from "./identity.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { openCommands, openIdentities } from "./identity.ts";
+import { printJson } from "../shell/layout.ts";
 
 const NO_CHANGE = "Nothing to change.";
 
-interface Printing extends Values {
-  readonly json?: boolean;
-  readonly "dry-run"?: boolean;
-}
+type Printing = OptionValues<never, "dry-run">;
 
-interface SwitchValues extends Printing {
-  readonly global?: boolean;
-  readonly "rewrite-remotes"?: boolean;
-  readonly "recurse-submodules"?: boolean;
-  readonly repo?: string;
-}
+type SwitchValues = Printing &
+  OptionValues<"repo", "global" | "rewrite-remotes" | "recurse-submodules">;
 
-interface UndoValues extends Printing {
-  readonly global?: boolean;
-  readonly id?: string;
-  readonly force?: boolean;
-  readonly repo?: string;
-}
+type UndoValues = Printing & OptionValues<"id" | "repo", "global" | "force">;
 
 /** `trunkline identity switch NAME` */
 export async function switchTo(invocation: Invocation<SwitchValues>): Promise<number> {
@@ -74,7 +62,7 @@ export async function undo(invocation: Invocation<UndoValues>): Promise<number> 
 
 /** `trunkline identity sync` */
 export async function sync(
-  invocation: Invocation<Printing & { readonly remove?: boolean }>,
+  invocation: Invocation<Printing & OptionValues<never, "remove">>,
 ): Promise<number> {
   const { values } = invocation;
   const identities = await openIdentities(invocation);
@@ -85,25 +73,19 @@ export async function sync(
   return tell(invocation, applied, done, NO_CHANGE);
 }
 
-type Printed = Pick<Invocation, "out" | "err"> & { readonly values: Printing };
-
-function show({ values, out, err }: Printed, plan: Plan): number {
-  if (values.json) {
-    out(toJson({ dryRun: true, ...planFacts(plan) }));
-    return 0;
-  }
+function show(invocation: Invocation, plan: Plan): number {
+  const { values, out, err } = invocation;
+  if (values.json === true) return printJson(invocation, { dryRun: true, ...planFacts(plan) });
   out(planLines(plan));
   if (plan.files.length === 0) err(`${NO_CHANGE}\n`);
   for (const note of plan.notes) err(`Note: ${note}\n`);
   return 0;
 }
 
-function tell({ values, out, err }: Printed, applied: Applied, done: string, idle: string): number {
+function tell(invocation: Invocation, applied: Applied, done: string, idle: string): number {
+  const { values, out, err } = invocation;
   const { id, plan } = applied;
-  if (values.json) {
-    out(toJson({ id: id ?? null, ...planFacts(plan) }));
-    return 0;
-  }
+  if (values.json === true) return printJson(invocation, { id: id ?? null, ...planFacts(plan) });
   out(`${id === undefined ? idle : done}\n`);
   out(planLines(plan));
   for (const note of plan.notes) err(`Note: ${note}\n`);

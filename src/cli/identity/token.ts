@@ -2,18 +2,12 @@ import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { readSecret } from "../shell/ask.ts";
-import type { Invocation } from "../shell/command.ts";
-import { openCommands } from "./open-identities.ts";
-import { NO_IDENTITIES, toJson } from "./identity.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { NO_IDENTITIES, openCommands } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { print, printJson } from "../shell/layout.ts";
 
-type Printing = { readonly json?: boolean };
-type Setting = Printing & {
-  readonly "from-env"?: string;
-  readonly "from-cli"?: boolean;
-  readonly expires?: string;
-  readonly "no-verify"?: boolean;
-};
+type Setting = OptionValues<"from-env" | "expires", "from-cli" | "no-verify">;
 
 /** `trunkline identity token set NAME` */
 export async function set(invocation: Invocation<Setting>): Promise<number> {
@@ -26,7 +20,7 @@ export async function set(invocation: Invocation<Setting>): Promise<number> {
     verify: values["no-verify"] !== true,
     ...(values.expires === undefined ? {} : { expires: timeOf(values.expires) }),
   });
-  if (values.json) out(toJson(kept));
+  if (values.json) printJson(invocation, kept);
   else {
     out(`Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.\n`);
     for (const note of kept.notes) out(`${note}\n`);
@@ -59,12 +53,12 @@ function timeOf(text: string): string {
 }
 
 /** `trunkline identity token get NAME` */
-export async function get(invocation: Invocation<Printing>): Promise<number> {
+export async function get(invocation: Invocation): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const [name = ""] = positionals;
   await using commands = await openCommands(invocation);
   const found = await commands.tokenCommands.show(commands.identities.find(name));
-  if (values.json) out(toJson(found));
+  if (values.json) printJson(invocation, found);
   else if (found.token === undefined) err(`No token is stored for '${visibleLine(name)}'.\n`);
   else out(`${found.token}\n`);
   if (!values.json && found.where !== undefined)
@@ -73,18 +67,20 @@ export async function get(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline identity token clear NAME` */
-export async function clear(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+export async function clear(invocation: Invocation): Promise<number> {
+  const { positionals } = invocation;
   const [name = ""] = positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
-  if (values.json) out(toJson({ identity: name, cleared: wasThere }));
-  else out(wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n");
-  return 0;
+  return print(
+    invocation,
+    { identity: name, cleared: wasThere },
+    wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n",
+  );
 }
 
 /** `trunkline identity token verify [NAME]` */
-export async function verify(invocation: Invocation<Printing>): Promise<number> {
+export async function verify(invocation: Invocation): Promise<number> {
   const { values, positionals, out, err } = invocation;
   await using commands = await openCommands(invocation);
   const names =
@@ -93,7 +89,8 @@ export async function verify(invocation: Invocation<Printing>): Promise<number> 
   const found = await Promise.all(
     names.map((name) => commands.tokenCommands.verify(commands.identities.find(name))),
   );
-  if (values.json) out(toJson({ tokens: found, store: await commands.tokens.describeStore() }));
+  if (values.json)
+    printJson(invocation, { tokens: found, store: await commands.tokens.describeStore() });
   else {
     for (const { identity, says, isOk } of found) {
       out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);

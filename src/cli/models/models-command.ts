@@ -1,20 +1,17 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
-const VARIABLE = {
-  name: "VARIABLE",
-  describe: "Environment variable of the key, such as ANTHROPIC_API_KEY",
-};
+const VARIABLE = arg("VARIABLE", "Environment variable of the key, such as ANTHROPIC_API_KEY");
 
 export const models: Command = {
   name: "models",
   summary: "List and add language models for the built-in agent, and store their API keys",
-  examples: [{ run: "trunkline models list", explains: "Ask every provider for its models." }],
+  examples: { "trunkline models list": "Ask every provider for its models." },
   commands: [
     {
       name: "list",
       summary: "List the models; `*` marks the one that new sessions use",
       options: { json },
-      examples: [{ run: "trunkline models list", explains: "Ask every provider." }],
+      examples: { "trunkline models list": "Ask every provider." },
       load: async () => ({ run: (await import("./models.ts")).list }),
     },
     {
@@ -23,58 +20,39 @@ export const models: Command = {
       description:
         "Its key never is an argument, nor in the file: it is in an environment variable, or in the " +
         "system's keychain under the name of that variable.",
-      args: [
-        { name: "NAME", describe: "Name of the provider, the first part of its models' names" },
-      ],
+      args: [arg("NAME", "Name of the provider, the first part of its models' names")],
       options: {
-        type: {
-          type: "string",
-          value: "TYPE",
-          describe: "API of the provider",
+        type: text("TYPE", "API of the provider", {
           choices: ["openai-compatible", "anthropic", "openai", "google"],
-        },
-        "base-url": {
-          type: "string",
-          value: "URL",
-          describe: "Address of the provider, such as http://127.0.0.1:8000/v1",
-        },
-        "key-variable": {
-          type: "string",
-          value: "VARIABLE",
-          describe: "Environment variable of the key; with --key, NAME_API_KEY when left out",
-        },
-        key: {
-          type: "boolean",
-          describe: "Ask for the key, or read it from standard input, and store it in the keychain",
-        },
-        model: {
-          type: "string",
-          value: "MODEL",
-          multiple: true,
-          describe: "Model to offer even if the provider does not list it; may be repeated",
-        },
-        replace: { type: "boolean", describe: "Replace a provider with the same name" },
+        }),
+        "base-url": text("URL", "Address of the provider, such as http://127.0.0.1:8000/v1"),
+        "key-variable": text(
+          "VARIABLE",
+          "Environment variable of the key; with --key, NAME_API_KEY when left out",
+        ),
+        key: flag("Ask for the key, or read it from standard input, and store it in the keychain"),
+        model: text(
+          "MODEL...",
+          "Model to offer even if the provider does not list it; may be repeated",
+        ),
+        replace: flag("Replace a provider with the same name"),
         json,
       },
-      examples: [
-        {
-          run: "trunkline models add local --base-url http://127.0.0.1:8000/v1",
-          explains: "Add a server on this machine.",
-        },
-        {
-          run: "trunkline models add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY",
-          explains: "Add a provider whose key is in a variable.",
-        },
-      ],
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      examples: {
+        "trunkline models add local --base-url http://127.0.0.1:8000/v1":
+          "Add a server on this machine.",
+        "trunkline models add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY":
+          "Add a provider whose key is in a variable.",
+      },
+      load: async () => ({ run: (await import("./models.ts")).add }),
     },
     {
       name: "remove",
       summary: "Remove a provider from your configuration file",
-      args: [{ name: "NAME", describe: "Name of the provider" }],
+      args: [arg("NAME", "Name of the provider")],
       options: { json },
-      examples: [{ run: "trunkline models remove local", explains: "Its key stays where it is." }],
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      examples: { "trunkline models remove local": "Its key stays where it is." },
+      load: async () => ({ run: (await import("./models.ts")).remove }),
     },
     {
       name: "key",
@@ -84,24 +62,18 @@ export const models: Command = {
         "as `${keychain:NAME}`, and those that `remote.setup` names for remote runs, are stored in the " +
         "same way. Where there is no keychain, an encrypted file in the data folder holds them; `set` " +
         "prints which.",
-      examples: [
-        {
-          run: "trunkline models key set OPENAI_API_KEY",
-          explains: "Asks for the key without showing it.",
-        },
-      ],
+      examples: {
+        "trunkline models key set OPENAI_API_KEY": "Asks for the key without showing it.",
+      },
       commands: [
         {
           name: "set",
           summary: "Store a key, read from standard input or asked for at a terminal",
           args: [VARIABLE],
           options: { json },
-          examples: [
-            {
-              run: "trunkline models key set ANTHROPIC_API_KEY",
-              explains: "Asks for the key without showing it.",
-            },
-          ],
+          examples: {
+            "trunkline models key set ANTHROPIC_API_KEY": "Asks for the key without showing it.",
+          },
           load: async () => ({ run: (await import("./models.ts")).setKey }),
         },
         {
@@ -109,12 +81,9 @@ export const models: Command = {
           summary: "Delete a stored key",
           args: [VARIABLE],
           options: { json },
-          examples: [
-            {
-              run: "trunkline models key clear ANTHROPIC_API_KEY",
-              explains: "Delete it from the keychain.",
-            },
-          ],
+          examples: {
+            "trunkline models key clear ANTHROPIC_API_KEY": "Delete it from the keychain.",
+          },
           load: async () => ({ run: (await import("./models.ts")).clearKey }),
         },
       ],

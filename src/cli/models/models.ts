@@ -1,21 +1,27 @@
 import { ModelCommands } from "../../agent/models/model-commands.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Log } from "../../base/log.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { loadConfig } from "../../config/load.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { secretNames } from "../../upstream/references.ts";
+import {
+  addEntry,
+  type Editing,
+  type EntrySection,
+  inputOf,
+  removeEntry,
+} from "../config/edit-entry.ts";
 import { readSecret } from "../shell/ask.ts";
-import type { Invocation } from "../shell/command.ts";
-import { visibleLine } from "../../base/text/visible.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
-
-type Printing = { readonly json?: boolean };
+import { print, printJson } from "../shell/layout.ts";
 
 /** `trunkline models list` */
-export async function list(invocation: Invocation<Printing>): Promise<number> {
+export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
   const listed = await (await openModels(invocation)).list();
-  if (values.json) {
-    out(`${JSON.stringify(listed, null, 2)}\n`);
-    return 0;
-  }
+  if (values.json === true) return printJson(invocation, listed);
   const { models, unanswered } = listed;
   const widest = Math.max(...models.map(({ id }) => visibleLine(id).length));
   for (const { id, name, isDefault } of models) {
@@ -35,25 +41,29 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline models key set VARIABLE` */
-export async function setKey(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+export async function setKey(invocation: Invocation): Promise<number> {
+  const { positionals } = invocation;
   const [variable = ""] = positionals;
   const commands = await openModels(invocation);
   const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
-  if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
-  else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
-  return 0;
+  return print(
+    invocation,
+    { variable, where },
+    `Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`,
+  );
 }
 
 /** `trunkline models key clear VARIABLE` */
-export async function clearKey(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+export async function clearKey(invocation: Invocation): Promise<number> {
+  const { positionals } = invocation;
   const [variable = ""] = positionals;
   const wasThere = await (await openModels(invocation)).clearKey(variable);
-  if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
-  else out(wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n");
-  return 0;
+  return print(
+    invocation,
+    { variable, wasThere },
+    wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n",
+  );
 }
 
 async function openModels(invocation: Invocation): Promise<ModelCommands> {
@@ -66,4 +76,50 @@ async function openModels(invocation: Invocation): Promise<ModelCommands> {
   ];
   const open = openKeys(config.data, env);
   return new ModelCommands({ settings: config.models, secrets, env, log, open });
+}
+
+const PROVIDERS: EntrySection = { what: "provider", path: ["models", "providers"] };
+
+type ProviderValues = Editing &
+  OptionValues<"type" | "base-url" | "key-variable", "key" | "replace", "model">;
+
+/** `trunkline models add NAME` */
+export async function add(invocation: Invocation<ProviderValues>): Promise<number> {
+  const { values, positionals, env, err } = invocation;
+  const [name = ""] = positionals;
+  const variable = values["key-variable"] ?? (values.key === true ? variableFor(name) : undefined);
+  // Read before anything is written: who gives up here has changed nothing.
+  const key = values.key === true ? await readSecret("Key: ") : undefined;
+  if (key?.trim() === "") throw new TrunklineError("usage", "Cannot store an empty key.");
+  const settings = {
+    ...(values.type === undefined ? {} : { type: values.type }),
+    ...(values["base-url"] === undefined ? {} : { baseUrl: values["base-url"] }),
+    ...(variable === undefined ? {} : { keyVariable: variable }),
+    ...(values.model === undefined ? {} : { models: values.model }),
+  };
+  const next = "`trunkline models list` asks it for its models.";
+  const code = await addEntry(invocation, PROVIDERS, name, settings, next);
+  if (key === undefined || variable === undefined) return code;
+  const { config } = await loadConfig(inputOf(invocation));
+  const open = openKeys(config.data, env);
+  const commands = new ModelCommands({
+    settings: config.models,
+    env,
+    log: new Log("error"),
+    open,
+  });
+  const where = await commands.saveKey(variable, key);
+  err(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
+  return code;
+}
+
+/** `trunkline models remove NAME` */
+export async function remove(invocation: Invocation<Editing>): Promise<number> {
+  return removeEntry(invocation, PROVIDERS, invocation.positionals[0] ?? "");
+}
+
+/** As providers usually call it: `my-proxy` → `MY_PROXY_API_KEY`. */
+function variableFor(name: string): string {
+  const word = name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
+  return `${word.replace(/^(?=\d)/, "_")}_API_KEY`;
 }

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, flag, json } from "../shell/command.ts";
 
 export const notifications: Command = {
   name: "notifications",
@@ -6,10 +6,10 @@ export const notifications: Command = {
   description:
     "`notifications` in the configuration says who is notified of what: by a command, a webhook, or Web " +
     "Push to browsers.",
-  examples: [
-    { run: "trunkline notifications test", explains: "Send one to everybody who is configured." },
-    { run: "trunkline notifications list", explains: "See what became of the last ones." },
-  ],
+  examples: {
+    "trunkline notifications test": "Send one to everybody who is configured.",
+    "trunkline notifications list": "See what became of the last ones.",
+  },
   commands: [
     {
       name: "list",
@@ -18,10 +18,10 @@ export const notifications: Command = {
         "A notification is delivered once the command has succeeded, or the webhook or push service has " +
         "accepted it. One that fails is tried again for a day.",
       options: { json },
-      examples: [
-        { run: "trunkline notifications list", explains: "Show the newest first." },
-        { run: "trunkline notifications list --json", explains: "Show every attempt." },
-      ],
+      examples: {
+        "trunkline notifications list": "Show the newest first.",
+        "trunkline notifications list --json": "Show every attempt.",
+      },
       load: async () => ({ run: (await import("./notifications.ts")).list }),
     },
     {
@@ -29,7 +29,7 @@ export const notifications: Command = {
       summary: "Send a test notification to everybody who is configured",
       description: "Waits for the first attempts, and fails if one of them did.",
       options: { json },
-      examples: [{ run: "trunkline notifications test", explains: "See whether it arrives." }],
+      examples: { "trunkline notifications test": "See whether it arrives." },
       load: async () => ({ run: (await import("./notifications.ts")).test }),
     },
     {
@@ -40,15 +40,10 @@ export const notifications: Command = {
         "describes. It is created with the first use, and kept in the system's keychain or an encrypted " +
         "file.",
       options: {
-        rotate: {
-          type: "boolean",
-          describe: "Replace it; running servers use the new one at once",
-        },
+        rotate: flag("Replace it; running servers use the new one at once"),
         json,
       },
-      examples: [
-        { run: "trunkline notifications secret", explains: "Print it, to give it to a receiver." },
-      ],
+      examples: { "trunkline notifications secret": "Print it, to give it to a receiver." },
       load: async () => ({ run: (await import("./notifications.ts")).secret }),
     },
   ],

@@ -8,23 +8,17 @@ import { readEntries } from "../../server/notify/entries.ts";
 import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import type { Delivery } from "../../store/notify/delivery-queue.ts";
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { configFlags, quietHouse } from "../shell/open-house.ts";
 
-interface ListValues extends Values {
-  readonly json?: boolean;
-}
-
-interface SecretValues extends ListValues {
-  readonly rotate?: boolean;
-}
+type SecretValues = OptionValues<never, "rotate">;
 
 /** Milliseconds between two looks at a test. */
 const LOOK_EVERY = 20;
 
 /** `trunkline notifications list` */
-export async function list(invocation: Invocation<ListValues>): Promise<number> {
+export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
   const { config } = await quietHouse(invocation);
   const found = await deliveries(config.data);
@@ -35,7 +29,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
 }
 
 /** `trunkline notifications test` */
-export async function test(invocation: Invocation<ListValues>): Promise<number> {
+export async function test(invocation: Invocation): Promise<number> {
   const { values, env, out } = invocation;
   const house = await quietHouse(invocation);
   const { entries, problems } = readEntries(house.config.notifications);

@@ -4,18 +4,19 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { InForce } from "../../sandbox/open/local-in-force.ts";
+import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
+import type { Config } from "../../config/config.ts";
+import { type InForce, pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { type DeclaredManifest, wantedPermissions } from "../../plugin/declared-manifest.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
+import { findPlugin } from "../../plugin/installed-plugin.ts";
 import { type PluginPermissions, portsOf, SHARED } from "../../plugin/plugin/permissions.ts";
+import { pluginSettings, type PluginSettings } from "../../plugin/plugin/settings.ts";
 import { askLine, confirm } from "../shell/ask.ts";
-import type { Values } from "../shell/command.ts";
+import type { OptionValues } from "../shell/command.ts";
 
 /** Options by which a person agrees without being asked. */
-export interface Consent extends Values {
-  readonly approve?: boolean;
-  readonly "allow-everything"?: boolean;
-}
+export type Consent = OptionValues<never, "approve" | "allow-everything">;
 
 /** What a plugin asks for has to fit a screen: what matters must not scroll away. */
 const MOST_WANTS = 50;
@@ -35,7 +36,7 @@ export interface AskingPlugin {
 }
 
 /** What a plugin asks for, and why that is everything, if it is. */
-export interface Wanted {
+interface Wanted {
   readonly permissions: PluginPermissions;
   readonly why?: string;
 }
@@ -116,7 +117,7 @@ async function typesName(asks: string, id: string): Promise<boolean> {
 }
 
 /** What a plugin may do besides what every plugin may, loudest first. */
-export function wordsOf(id: string, permissions: PluginPermissions): string[] {
+function wordsOf(id: string, permissions: PluginPermissions): string[] {
   const { everything = false, run = false, namespace, provides = {} } = permissions;
   const { tools = [], read = [], write = [], hosts = [] } = permissions;
   const { publish = [], subscribe = [] } = permissions;
@@ -140,3 +141,68 @@ export function wordsOf(id: string, permissions: PluginPermissions): string[] {
     ...subscribe.map((topic) => `be told of events of ${named("topic", topic)}`),
   ];
 }
+
+/** A plugin that is run without having been added. */
+export interface TriedPlugin {
+  readonly settings: PluginSettings;
+  /** What it may do, as one line. */
+  readonly note: string;
+}
+
+interface TryOptions {
+  readonly cwd: string;
+  readonly config: Pick<Config, "bus" | "data">;
+  readonly consent: Consent & { readonly id?: string };
+  readonly limits?: InForce;
+}
+
+/**
+ * How to run a plugin that nobody has added: as it would run if everything that it declares were
+ * approved. What can do everything needs a flag. With an id it is not asked what it declares.
+ */
+export async function triedPlugin(
+  [where = "", ...more]: readonly string[],
+  { cwd, config, consent, limits: known }: TryOptions,
+): Promise<TriedPlugin> {
+  const found = findPlugin(where, cwd);
+  const limits = known ?? (await pluginsInForce(config));
+  const manifest =
+    consent.id === undefined ? await lookAtPlugin(found, config.data, limits) : { id: consent.id };
+  const { id } = manifest;
+  const [module] = found.args;
+  const { permissions, why } = wantedOf(
+    { manifest, limits, isScript: module !== undefined },
+    consent,
+  );
+  const wants = visibleLine(wordsOf(id, permissions).join(", "));
+  if (canDoEverything(permissions) && consent["allow-everything"] !== true) {
+    const because = why === undefined ? "" : `, because ${why}`;
+    const next = "Look at it, and add --allow-everything if you agree";
+    throw new TrunklineError(
+      "untrusted",
+      `Cannot run '${id}': it would ${wants}${because}. ${next}.`,
+    );
+  }
+  // Whoever writes a plugin adds tools before they are in its manifest.
+  const provides = { ...permissions.provides, tools: ["*"], prompts: ["*"] };
+  const given = { ...permissions, provides };
+  const program = { id, binary: found.command, args: more, permissions: given };
+  const settings = pluginSettings(module === undefined ? program : { ...program, module });
+  const may = wants === "" ? "nothing outside its package" : wants;
+  return { settings, note: `it may do only what it declares: ${may}` };
+}
+
+/** An id for a server that was given none: the last word of its command that can be one. */
+export function nameOf(words: readonly string[]): string {
+  const names = words
+    .filter((word) => !word.startsWith("-"))
+    .map((word) => (word.split("/").at(-1) ?? "").replace(/(?:@[\d.^~]+|\.[cm]?[jt]s)$/, ""))
+    .filter((word) => /^[A-Za-z][A-Za-z0-9._-]*$/.test(word));
+  const found = names.find((word) => !RUNNERS.has(word)) ?? names[0] ?? "server";
+  return `mcp.${found}`;
+}
+
+/** Programs that run another one. */
+const RUNNERS: ReadonlySet<string> = new Set([
+  ...["npx", "node", "bunx", "bun", "uvx", "uv", "python", "python3", "docker", "run", "deno"],
+]);

@@ -1,48 +1,25 @@
-import {
-  type Argument,
-  type Command,
-  json,
-  type Options,
-  type OptionSpec,
-  project,
-} from "../shell/command.ts";
+import { arg, type Command, flag, json, type Options, project, text } from "../shell/command.ts";
 
 /** How to connect to a running bus. */
 const bus: Options = {
-  "orchestrator-addr": {
-    type: "string",
-    value: "HOST:PORT",
-    describe: "Address of the bus, instead of the one that runs on the data folder",
-  },
-  "certs-dir": {
-    type: "string",
-    value: "DIR",
-    describe: "Folder of its certificates, instead of the one that it uses",
-  },
+  "orchestrator-addr": text(
+    "HOST:PORT",
+    "Address of the bus, instead of the one that runs on the data folder",
+  ),
+  "certs-dir": text("DIR", "Folder of its certificates, instead of the one that it uses"),
 };
 
-const argument: Argument = {
-  name: "ARGUMENT",
-  describe: "Arguments of the program, after `--`",
-  optional: true,
-  variadic: true,
-};
+const argument = arg("[ARGUMENT...]", "Arguments of the program, after `--`");
 
-const id: OptionSpec = {
-  type: "string",
-  value: "ID",
-  describe: "Id of the plugin, instead of asking it",
-};
+const id = text("ID", "Id of the plugin, instead of asking it");
 
-const allowEverything: OptionSpec = {
-  type: "boolean",
-  describe: "Let the plugin do everything that you can do on this machine, outside the sandbox",
-};
+const allowEverything = flag(
+  "Let the plugin do everything that you can do on this machine, outside the sandbox",
+);
 
-const approve: OptionSpec = {
-  type: "boolean",
-  describe: "Allow what the plugin asks for, without a question; not if that is everything",
-};
+const approve = flag(
+  "Allow what the plugin asks for, without a question; not if that is everything",
+);
 
 export const plugin: Command = {
   name: "plugin",
@@ -51,22 +28,20 @@ export const plugin: Command = {
     "`new` creates a plugin, `dev` runs it while you write it, and `add` adds it to the " +
     "configuration. `list`, `call`, `logs` and `restart` talk to a running bus: `plugin dev`, " +
     "`trunkline orchestrator`, or `trunkline serve` with plugins in its configuration.",
-  examples: [
-    { run: "trunkline plugin new greeter", explains: "Create a plugin with a test." },
-    { run: "trunkline plugin list", explains: "Show the state of the plugins." },
-  ],
+  examples: {
+    "trunkline plugin new greeter": "Create a plugin with a test.",
+    "trunkline plugin list": "Show the state of the plugins.",
+  },
   commands: [
     {
       name: "new",
       summary: "Create a plugin: a program, a test and instructions",
-      args: [{ name: "NAME", describe: "Name of the plugin and of its folder" }],
+      args: [arg("NAME", "Name of the plugin and of its folder")],
       options: {
-        dir: { type: "string", value: "DIR", describe: "Folder to create, instead of ./NAME" },
+        dir: text("DIR", "Folder to create, instead of ./NAME"),
         json,
       },
-      examples: [
-        { run: "trunkline plugin new greeter", explains: "Create it in the folder greeter." },
-      ],
+      examples: { "trunkline plugin new greeter": "Create it in the folder greeter." },
       load: async () => ({ run: (await import("./plugin.ts")).create }),
     },
     {
@@ -77,38 +52,27 @@ export const plugin: Command = {
         "`trunkline` or `bin` in its package.json; without these it is plugin.ts. What it asks for is " +
         "read from trunkline.plugin.json beside it, or printed by the program in a sandbox, and you " +
         "are asked to approve it. A running gateway starts the plugin at once.",
-      args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
+      args: [arg("PLUGIN", "File, folder or installed npm package"), argument],
       options: {
         id,
-        env: {
-          type: "string",
-          value: "NAME=VALUE",
-          multiple: true,
-          describe: "Environment variable for the program; may be repeated",
-        },
-        mcp: {
-          type: "boolean",
-          describe: "PLUGIN is the command of an MCP server on standard streams",
-        },
+        env: text("NAME=VALUE...", "Environment variable for the program; may be repeated"),
+        mcp: flag("PLUGIN is the command of an MCP server on standard streams"),
         approve,
         "allow-everything": allowEverything,
-        "own-process": {
-          type: "boolean",
-          describe: "Give a script a process of its own, instead of a worker in a shared one",
-        },
-        replace: { type: "boolean", describe: "Replace a plugin with the same id" },
+        "own-process": flag(
+          "Give a script a process of its own, instead of a worker in a shared one",
+        ),
+        replace: flag("Replace a plugin with the same id"),
         project,
         json,
       },
-      examples: [
-        { run: "trunkline plugin add ./greet.mjs", explains: "Add a file." },
-        { run: "trunkline plugin add PACKAGE", explains: "Add an npm package that is installed." },
-        {
-          run: "trunkline plugin add --mcp --id mcp.files --allow-everything -- npx -y SERVER .",
-          explains: "Add an MCP server as a plugin. It runs outside the sandbox.",
-        },
-      ],
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      examples: {
+        "trunkline plugin add ./greet.mjs": "Add a file.",
+        "trunkline plugin add PACKAGE": "Add an npm package that is installed.",
+        "trunkline plugin add --mcp --id mcp.files --allow-everything -- npx -y SERVER .":
+          "Add an MCP server as a plugin. It runs outside the sandbox.",
+      },
+      load: async () => ({ run: (await import("./plugin.ts")).add }),
     },
     {
       name: "approve",
@@ -116,25 +80,18 @@ export const plugin: Command = {
       description:
         "Asks about what a plugin wants that nobody was asked about: one that was added before plugins " +
         "had permissions, or one that wants more than when it was added.",
-      args: [{ name: "ID", describe: "The plugin" }],
+      args: [arg("ID", "The plugin")],
       options: { approve, "allow-everything": allowEverything, project, json },
-      examples: [
-        {
-          run: "trunkline plugin approve tools.greet",
-          explains: "A running gateway starts it anew.",
-        },
-      ],
-      load: async () => ({ run: (await import("./edit.ts")).approveAgain }),
+      examples: { "trunkline plugin approve tools.greet": "A running gateway starts it anew." },
+      load: async () => ({ run: (await import("./plugin.ts")).approveAgain }),
     },
     {
       name: "remove",
       summary: "Remove a plugin from your configuration file",
-      args: [{ name: "ID", describe: "The plugin" }],
+      args: [arg("ID", "The plugin")],
       options: { project, json },
-      examples: [
-        { run: "trunkline plugin remove tools.greet", explains: "A running gateway ends it." },
-      ],
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      examples: { "trunkline plugin remove tools.greet": "A running gateway ends it." },
+      load: async () => ({ run: (await import("./plugin.ts")).remove }),
     },
     {
       name: "dev",
@@ -142,9 +99,9 @@ export const plugin: Command = {
       description:
         "Starts a bus with this plugin alone, prints what it says, and starts it again whenever a file " +
         "in its folder changes. `trunkline plugin call` reaches it meanwhile. Stop it with Ctrl-C.",
-      args: [{ name: "PLUGIN", describe: "File or folder of the plugin" }, argument],
+      args: [arg("PLUGIN", "File or folder of the plugin"), argument],
       options: { id, "allow-everything": allowEverything },
-      examples: [{ run: "trunkline plugin dev ./greet.mjs", explains: "Watch its folder." }],
+      examples: { "trunkline plugin dev ./greet.mjs": "Watch its folder." },
       load: async () => ({ run: (await import("./dev.ts")).run }),
     },
     {
@@ -153,10 +110,10 @@ export const plugin: Command = {
       description:
         "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
         "policy of your configuration applies, and calls are recorded.",
-      args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
+      args: [arg("PLUGIN", "File, folder or installed npm package"), argument],
       options: { id, "allow-everything": allowEverything },
-      examples: [{ run: "trunkline plugin mcp ./greet.mjs", explains: "What a client starts." }],
-      load: async () => ({ run: (await import("./mcp.ts")).serve }),
+      examples: { "trunkline plugin mcp ./greet.mjs": "What a client starts." },
+      load: async () => ({ run: (await import("./dev.ts")).serve }),
     },
     {
       name: "wrap",
@@ -166,22 +123,18 @@ export const plugin: Command = {
         'In your configuration, `"mcp": ["npx", "SERVER"]` in `bus.plugins.ID` does the same, and ' +
         "`plugin add --mcp` writes that. Other orchestrators start this command.",
       args: [
-        {
-          name: "COMMAND",
-          describe: "The command of the server, after `--`, and the flags of the orchestrator",
-          variadic: true,
-        },
+        arg(
+          "COMMAND...",
+          "The command of the server, after `--`, and the flags of the orchestrator",
+        ),
       ],
       options: {
-        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of the command" },
+        id: text("ID", "Id of the plugin, instead of the command"),
       },
-      examples: [
-        {
-          run: "trunkline plugin wrap -- npx SERVER --manifest",
-          explains: "Print what the plugin offers, as JSON.",
-        },
-      ],
-      load: async () => ({ run: (await import("./mcp.ts")).wrap }),
+      examples: {
+        "trunkline plugin wrap -- npx SERVER --manifest": "Print what the plugin offers, as JSON.",
+      },
+      load: async () => ({ run: (await import("./dev.ts")).wrap }),
     },
     {
       name: "test",
@@ -192,99 +145,67 @@ export const plugin: Command = {
         "starts a plugin, with certificates of its own and all of your rights; --addr names a program that runs. Tools are " +
         "called only if you name one that may be called. The exit code is 1 if a rule does not hold.",
       args: [
-        {
-          name: "PLUGIN",
-          describe: "File, folder or command of a plugin, and its arguments after `--`",
-          optional: true,
-          variadic: true,
-        },
+        arg("[PLUGIN...]", "File, folder or command of a plugin, and its arguments after `--`"),
       ],
       options: {
-        addr: { type: "string", value: "HOST:PORT", describe: "Address of a program that runs" },
-        "certs-dir": {
-          type: "string",
-          value: "DIR",
-          describe: "With --addr: folder of its certificates, instead of the configured one",
-        },
-        role: {
-          type: "string",
-          value: "ROLE",
+        addr: text("HOST:PORT", "Address of a program that runs"),
+        "certs-dir": text(
+          "DIR",
+          "With --addr: folder of its certificates, instead of the configured one",
+        ),
+        role: text("ROLE", "With --addr: what it is, instead of what its certificate says", {
           choices: ["plugin", "orchestrator"],
-          describe: "With --addr: what it is, instead of what its certificate says",
-        },
-        tool: { type: "string", value: "NAME", describe: "A tool that may be called often" },
-        stream: { type: "string", value: "NAME", describe: "A tool that answers in pieces" },
-        args: {
-          type: "string",
-          value: "JSON",
-          describe: "Arguments of both, as a JSON object",
-          default: "{}",
-        },
-        timeout: {
-          type: "string",
-          value: "SECONDS",
-          describe: "Time for each rule",
-          default: "15",
-        },
+        }),
+        tool: text("NAME", "A tool that may be called often"),
+        stream: text("NAME", "A tool that answers in pieces"),
+        args: text("JSON", "Arguments of both, as a JSON object", { default: "{}" }),
+        timeout: text("SECONDS", "Time for each rule", { default: "15" }),
         json,
       },
-      examples: [
-        {
-          run: `trunkline plugin test ./greet.mjs --tool greet --args '{"name":"Ada"}'`,
-          explains: "Start a plugin, check it, and end it.",
-        },
-        {
-          run: "trunkline plugin test --addr localhost:50100",
-          explains: "Check an orchestrator that runs.",
-        },
-      ],
+      examples: {
+        [`trunkline plugin test ./greet.mjs --tool greet --args '{"name":"Ada"}'`]:
+          "Start a plugin, check it, and end it.",
+        "trunkline plugin test --addr localhost:50100": "Check an orchestrator that runs.",
+      },
       load: async () => ({ run: (await import("./test.ts")).run }),
     },
     {
       name: "list",
       summary: "List the plugins of the bus with their state",
       options: { ...bus, json },
-      examples: [{ run: "trunkline plugin list", explains: "One line per plugin." }],
+      examples: { "trunkline plugin list": "One line per plugin." },
       load: async () => ({ run: (await import("./plugin.ts")).list }),
     },
     {
       name: "call",
       summary: "Call a tool of the bus and print its result",
-      args: [{ name: "NAME", describe: "The tool" }],
+      args: [arg("NAME", "The tool")],
       options: {
-        args: {
-          type: "string",
-          value: "JSON",
-          describe: "Arguments as a JSON object; - reads them from standard input",
+        args: text("JSON", "Arguments as a JSON object; - reads them from standard input", {
           default: "{}",
-        },
+        }),
         ...bus,
         json,
       },
-      examples: [
-        {
-          run: `trunkline plugin call greet --args '{"name":"Ada"}'`,
-          explains: "Call a tool with an argument.",
-        },
-      ],
+      examples: {
+        [`trunkline plugin call greet --args '{"name":"Ada"}'`]: "Call a tool with an argument.",
+      },
       load: async () => ({ run: (await import("./plugin.ts")).call }),
     },
     {
       name: "logs",
       summary: "Print the last log lines of a plugin",
-      args: [{ name: "ID", describe: "The plugin" }],
+      args: [arg("ID", "The plugin")],
       options: { ...bus, json },
-      examples: [{ run: "trunkline plugin logs tools.greet", explains: "Show its last lines." }],
+      examples: { "trunkline plugin logs tools.greet": "Show its last lines." },
       load: async () => ({ run: (await import("./plugin.ts")).logs }),
     },
     {
       name: "restart",
       summary: "Restart a plugin",
-      args: [{ name: "ID", describe: "The plugin" }],
+      args: [arg("ID", "The plugin")],
       options: { ...bus, json },
-      examples: [
-        { run: "trunkline plugin restart tools.greet", explains: "Restart it after a build." },
-      ],
+      examples: { "trunkline plugin restart tools.greet": "Restart it after a build." },
       load: async () => ({ run: (await import("./plugin.ts")).restart }),
     },
   ],

@@ -1,23 +1,39 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
-import { BusControl } from "../../plugin/open/bus-control.ts";
-import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
-import type { Invocation, Values } from "../shell/command.ts";
-import { counted, table } from "../shell/layout.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { BusControl } from "../../plugin/open/bus-control.ts";
+import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
+import type { Config } from "../../config/config.ts";
+import { editConfig } from "../../config/edit/edit-config.ts";
+import { valueAt } from "../../config/layer.ts";
+import { userFile } from "../../config/locations.ts";
+import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { checkPluginId } from "../../plugin/guests.ts";
+import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
+import { type PluginPermissions, SHARED } from "../../plugin/plugin/permissions.ts";
+import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
+import {
+  addEntry,
+  type Editing,
+  type EntrySection,
+  inputOf,
+  kindOf,
+  readPairs,
+  removeEntry,
+  tellEdited,
+} from "../config/edit-entry.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { counted, print, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { printResult, readArguments } from "../tools/tool-result.ts";
+import { printResult, readArguments } from "../tools/tools.ts";
+import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
 
-interface BusValues extends Values {
-  readonly "orchestrator-addr"?: string;
-  readonly "certs-dir"?: string;
-  readonly json?: boolean;
-}
+type BusValues = OptionValues<"orchestrator-addr" | "certs-dir">;
 
 /** `trunkline plugin new NAME` */
-export async function create(
-  invocation: Invocation<{ readonly dir?: string; readonly json?: boolean }>,
-): Promise<number> {
+export async function create(invocation: Invocation<OptionValues<"dir">>): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
   const [name = ""] = positionals;
   const { scaffoldPlugin } = await import("../../plugin/scaffold/scaffold.ts");
@@ -89,10 +105,11 @@ export async function logs(invocation: Invocation<BusValues>): Promise<number> {
 export async function restart(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const plugin = await bus.restart(invocation.positionals[0] ?? "");
-  const { values, out } = invocation;
-  if (values.json === true) out(`${JSON.stringify({ plugin }, null, 2)}\n`);
-  else
-    out(`${visibleLine(plugin.id)} is ${plugin.state}, with ${counted(plugin.tools, "tool")}.\n`);
+  print(
+    invocation,
+    { plugin },
+    `${visibleLine(plugin.id)} is ${plugin.state}, with ${counted(plugin.tools, "tool")}.\n`,
+  );
   return plugin.state === "up" ? 0 : 1;
 }
 
@@ -103,4 +120,146 @@ async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
   });
+}
+
+const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
+
+const SHOWN = "`trunkline plugin list` shows its state.";
+
+type PluginValues = Editing &
+  Consent &
+  OptionValues<"id", "mcp" | "own-process" | "replace", "env">;
+
+type PluginEntry = Config["bus"]["plugins"][string];
+
+/** `trunkline plugin add PATH|PACKAGE` */
+export async function add(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals, cwd } = invocation;
+  if (values.mcp === true) return addServer(invocation);
+  const [where = "", ...args] = positionals;
+  const found = findPlugin(where, cwd);
+  const { id, permissions } = await askAbout(invocation, found, { given: values.id });
+  const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
+  const settings = { ...programOf(found, args, values), permissions, ...env };
+  return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+}
+
+interface AskOptions {
+  /** An id; then the plugin is not looked at. */
+  readonly given?: string | undefined;
+  /** The only id that it may have. */
+  readonly expected?: string;
+  /** Whether it may do everything already. */
+  readonly hasAll?: boolean | undefined;
+}
+
+/** What a person lets a plugin do, after it was looked at. */
+async function askAbout(
+  invocation: Invocation<PluginValues>,
+  found: FoundPlugin,
+  { given, expected, hasAll }: AskOptions,
+): Promise<{ readonly id: string; readonly permissions: PluginPermissions }> {
+  const { values, err } = invocation;
+  const config = await configBefore(invocation);
+  const limits = await pluginsInForce(config);
+  const manifest =
+    given === undefined ? await lookAtPlugin(found, config.data, limits) : { id: given };
+  const { id } = manifest;
+  if (expected !== undefined && id !== expected) {
+    throw cannotApprove(expected, `its manifest is that of '${visibleLine(id)}'`);
+  }
+  const isScript = found.args.length > 0;
+  const before = entryOf(config, id);
+  const namespace = before && (before.permissions?.namespace ?? SHARED);
+  const wanted = wantedOf({ manifest, isScript, limits, namespace, hasAll }, values);
+  await approve(values, id, wanted);
+  const { permissions } = wanted;
+  if (manifest.permissions === undefined && permissions.everything !== true) {
+    const next = "It runs in a sandbox, with its own package; --allow-everything lifts that";
+    err(`note: '${visibleLine(id)}' declares no permissions of this machine. ${next}.\n`);
+  }
+  return { id, permissions };
+}
+
+/** A file that the command is to make is not there yet. */
+async function configBefore(invocation: Invocation<PluginValues>): Promise<Config> {
+  const { values, env } = invocation;
+  if (existsSync(userFile(inputOf(invocation)).path)) return (await quietHouse(invocation)).config;
+  const { config: _, ...others } = values as PluginValues & { readonly config?: string };
+  const unnamed = { ...invocation, values: others, env: { ...env, TRUNKLINE_CONFIG: "" } };
+  return (await quietHouse(unnamed)).config;
+}
+
+/** An id may be a name that every object has. */
+function entryOf({ bus: { plugins } }: Config, id: string): PluginEntry | undefined {
+  return Object.hasOwn(plugins, id) ? plugins[id] : undefined;
+}
+
+/** A script for Node is a module, which can share a process with others. */
+function programOf(
+  { command, args: [module] }: FoundPlugin,
+  more: readonly string[],
+  values: PluginValues,
+) {
+  const args = more.length === 0 ? {} : { args: [...more] };
+  if (module === undefined) return { command, ...args };
+  return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
+}
+
+/** `trunkline plugin add --mcp -- COMMAND…` */
+async function addServer(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals } = invocation;
+  const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
+  const id = values.id ?? nameOf(positionals);
+  checkPluginId(id);
+  const permissions: PluginPermissions = { everything: true, namespace: id };
+  await approve(values, id, { permissions, why: "an MCP server runs outside the sandbox" });
+  return addEntry(invocation, PLUGINS, id, { mcp: positionals, permissions, ...env }, SHOWN);
+}
+
+/** `trunkline plugin approve ID` */
+export async function approveAgain(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals, cwd } = invocation;
+  const [id = ""] = positionals;
+  const { config } = await quietHouse(invocation);
+  const entry = entryOf(config, id);
+  if (entry === undefined) throw cannotApprove(id, "the configuration has none of that id");
+  const file = "module" in entry ? entry.module : "command" in entry ? entry.command : undefined;
+  let permissions: PluginPermissions;
+  if (entry.permissions === undefined || file === undefined) {
+    permissions = entry.permissions ?? permissionsOfBefore(entry);
+    await approve(values, id, { permissions, why: "it was added before anybody was asked" });
+  } else {
+    const { everything: hasAll } = entry.permissions;
+    const found = findPlugin(file, cwd);
+    ({ permissions } = await askAbout(invocation, found, { expected: id, hasAll }));
+  }
+  const at = [...PLUGINS.path, id];
+  const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
+    if (valueAt(now, at) === undefined)
+      throw cannotApprove(id, "it is in another file; see --project");
+    const old = valueAt(now, [...at, "approvedTools"]);
+    return [
+      { path: [...at, "permissions"], value: permissions },
+      ...(old === undefined ? [] : [{ path: [...at, "approvedTools"], value: undefined }]),
+    ];
+  });
+  return tellEdited(invocation, edited, `Approved plugin '${id}' in`, SHOWN);
+}
+
+function cannotApprove(id: string, why: string): TrunklineError {
+  return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
+}
+
+/** What a plugin may do that is started with all rights, as plugins were: about all of it at once. */
+function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
+  const all = ["*"];
+  const provides = { tools: all, prompts: all, storage: all, ai: all };
+  const topics = { publish: all, subscribe: all };
+  return { everything: true, tools: approvedTools, namespace: SHARED, ...topics, provides };
+}
+
+/** `trunkline plugin remove ID` */
+export async function remove(invocation: Invocation<Editing>): Promise<number> {
+  return removeEntry(invocation, PLUGINS, invocation.positionals[0] ?? "");
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { nameOf } from "./server-id.ts";
+import { nameOf } from "./approve.ts";
 
 describe("nameOf()", () => {
   const cases: [words: string[], id: string][] = [

@@ -12,21 +12,15 @@ import type { SafeCall } from "../../plugin/conformance/probe.ts";
 import type { Role } from "../../plugin/conformance/rule.ts";
 import { startSubject } from "../../plugin/conformance/start-subject.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { readArguments } from "../tools/tool-result.ts";
+import { readArguments } from "../tools/tools.ts";
 
-interface TestValues extends Values {
-  readonly addr?: string;
-  readonly "certs-dir"?: string;
+type TestValues = OptionValues<"addr" | "certs-dir" | "tool" | "stream", "verbose"> & {
   readonly role?: Role;
-  readonly tool?: string;
-  readonly stream?: string;
   readonly args: string;
   readonly timeout: string;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
-}
+};
 
 /** `trunkline plugin test --addr HOST:PORT|PLUGIN…` */
 export async function run(invocation: Invocation<TestValues>): Promise<number> {

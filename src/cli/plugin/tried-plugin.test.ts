@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../../config/config.ts";
-import { triedPlugin } from "./tried-plugin.ts";
+import { triedPlugin } from "./approve.ts";
 
 const limits = { state: "ok", says: "in force" } as const;
 

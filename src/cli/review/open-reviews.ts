@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import type { ReviewCommands } from "../../review/review-commands.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
@@ -11,13 +11,8 @@ export interface RepoValues extends Values {
 
 /** The reviews of the repository that the command line names. */
 export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
-  // Imported only when needed: `trunkline review add` starts faster without it.
-  const { ReviewCommands } = await import("../../review/review-commands.ts");
-  return ReviewCommands.open(await dataOf(invocation), folderOf(invocation));
-}
-
-export async function dataOf(invocation: Invocation): Promise<string> {
-  return (await quietHouse(invocation)).config.data;
+  const { config } = await quietHouse(invocation);
+  return ReviewCommands.open(config.data, folderOf(invocation));
 }
 
 export function folderOf({ values, cwd }: Invocation<RepoValues>): string {

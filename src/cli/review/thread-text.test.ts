@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { ThreadView } from "../../review/thread-view.ts";
-import { threadText, whereOf } from "./thread-text.ts";
+import { tableText, threadText, whereOf } from "./thread-text.ts";
 
 const THREAD: ThreadView = {
   id: "r7k2mq",
@@ -37,6 +37,26 @@ describe("whereOf()", () => {
   it("is the file alone for a comment on the whole file", () => {
     const { line: _line, end: _end, ...whole } = THREAD;
     assert.equal(whereOf(whole), "src/a.ts");
+  });
+});
+
+describe("tableText()", () => {
+  it("aligns columns, and cuts comments to the width, but never below 20 characters", () => {
+    const long = { ...THREAD, state: "proposed", comment: `${"x".repeat(60)}\nmore` };
+    const wide = tableText([THREAD, long], 60);
+    assert.equal(
+      wide,
+      `r7k2mq  open      must  src/a.ts:4  Handle the error\n` +
+        `r7k2mq  proposed  must  src/a.ts:4  ${"x".repeat(23)}…\n`,
+    );
+    assert.ok(tableText([long], 10).endsWith(`  ${"x".repeat(19)}…\n`));
+  });
+
+  it("cuts no comment that fits", () => {
+    const comments = [24, 25, 26].map((length) => "x".repeat(length));
+    const threads = comments.map((comment) => ({ ...THREAD, file: "é", comment }));
+    const shown = Array.from(tableText(threads, 50).matchAll(/x+…?/g), ([text]) => text);
+    assert.deepEqual(shown, ["x".repeat(24), "x".repeat(25), `${"x".repeat(24)}…`]);
   });
 });
 

@@ -1,9 +1,9 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import type { BriefPosition } from "../../review/brief-list.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
+import { firstLine } from "../shell/layout.ts";
 
 /** The current position of a thread: `?` marks a guess, `(gone)` lines that no longer exist. */
-export function whereOf(thread: BriefPosition): string {
+export function whereOf(thread: ThreadView): string {
   const { file, line, end, confidence, side, original, isRepositoryGone, repository } = thread;
   if (isRepositoryGone === true) {
     const at = original?.line === undefined ? "" : `:${original.line}`;
@@ -15,6 +15,30 @@ export function whereOf(thread: BriefPosition): string {
   const lines = line === undefined ? "" : `:${line}${end === line ? "" : `-${end}`}`;
   const mark = confidence === "low" ? "?" : side === "old" ? "(old)" : "";
   return `${visibleLine(file)}${lines}${mark}`;
+}
+
+const SHORTEST_COMMENT = 20;
+
+/** One line per thread, cut at the edge of a terminal, but with some characters of the comment. */
+export function tableText(threads: readonly ThreadView[], edge: number): string {
+  const rows = threads.map((thread) => [
+    thread.id,
+    thread.state,
+    thread.severity,
+    whereOf(thread),
+    firstLine(thread.comment),
+  ]);
+  const widths = [0, 1, 2, 3].map((column) =>
+    rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
+  );
+  const most = Math.max(
+    edge,
+    widths.reduce((sum, width) => sum + width + 2, SHORTEST_COMMENT),
+  );
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => (line.length > most ? `${line.slice(0, most - 1)}…\n` : `${line}\n`))
+    .join("");
 }
 
 /** A whole thread, as a person reads it. */

@@ -1,4 +1,4 @@
-import type { Command } from "../shell/command.ts";
+import { arg, type Command, flag, text } from "../shell/command.ts";
 
 export const run: Command = {
   name: "run",
@@ -11,58 +11,30 @@ export const run: Command = {
     "a terminal everything is refused. Ctrl-C cancels the turn.\n\n" +
     "Exits with 0 if a branch was pushed or nothing had to change, and with 1 otherwise.",
   args: [
-    {
-      name: "REPO",
-      describe: "URL of a git repository, or a folder with a clone of it",
-    },
-    { name: "PROMPT", describe: "What the agent should do" },
+    arg("REPO", "URL of a git repository, or a folder with a clone of it"),
+    arg("PROMPT", "What the agent should do"),
   ],
   options: {
-    revision: {
-      type: "string",
-      value: "REVISION",
-      describe:
-        "Branch, tag or full commit hash to work on; by default what is checked out in the folder, " +
+    revision: text(
+      "REVISION",
+      "Branch, tag or full commit hash to work on; by default what is checked out in the folder, " +
         "or the repository's default branch",
-    },
-    agent: {
-      type: "string",
-      value: "NAME",
-      describe: "Agent to use, instead of the configured one",
-    },
-    url: {
-      type: "string",
-      value: "URL",
-      describe: "Server to run it on, such as wss://trunkline.example.com/acp",
-    },
-    "pull-request": {
-      type: "boolean",
-      describe: "Open a pull request for the branch, or a merge request on GitLab",
-    },
-    "unsafe-no-sandbox": {
-      type: "boolean",
-      describe: "Let the agent do whatever you can on this machine",
-    },
-    "retry-setup": {
-      type: "boolean",
-      describe: "Set the environment up even if that has just failed",
-    },
-    yes: { type: "boolean", short: "y", describe: "Allow everything that the agent asks for" },
-    json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
+    ),
+    agent: text("NAME", "Agent to use, instead of the configured one"),
+    url: text("URL", "Server to run it on, such as wss://trunkline.example.com/acp"),
+    "pull-request": flag("Open a pull request for the branch, or a merge request on GitLab"),
+    "unsafe-no-sandbox": flag("Let the agent do whatever you can on this machine"),
+    "retry-setup": flag("Set the environment up even if that has just failed"),
+    yes: flag("Allow everything that the agent asks for", { short: "y" }),
+    json: flag("Print one JSON object at the end, and nothing else"),
   },
-  examples: [
-    {
-      run: 'trunkline run . "Fix the failing test" --yes',
-      explains: "Work on the commit that is checked out here, which must be pushed.",
-    },
-    {
-      run: 'trunkline run https://example.com/team/app.git "Update the README" --revision main',
-      explains: "Work on a repository that is not cloned here.",
-    },
-    {
-      run: 'trunkline run . "Fix the failing test" --yes --pull-request',
-      explains: "Open a pull request for the branch, too.",
-    },
-  ],
+  examples: {
+    'trunkline run . "Fix the failing test" --yes':
+      "Work on the commit that is checked out here, which must be pushed.",
+    'trunkline run https://example.com/team/app.git "Update the README" --revision main':
+      "Work on a repository that is not cloned here.",
+    'trunkline run . "Fix the failing test" --yes --pull-request':
+      "Open a pull request for the branch, too.",
+  },
   load: () => import("./run.ts"),
 };

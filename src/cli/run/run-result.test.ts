@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { resultText, runResult } from "./run-result.ts";
+import { resultText, runResult } from "./run.ts";
 
 const target = {
   url: "https://example.com/app.git",

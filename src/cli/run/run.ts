@@ -1,29 +1,22 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
-import { untilSignal } from "../../base/process/long-running.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
-import { openChannel } from "../session/open-channel.ts";
-import { permitting } from "../session/permitting.ts";
+import { openChannel } from "../session/attach.ts";
+import { permitting } from "../session/questions.ts";
 import { SessionText } from "../session/session-text.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { counted } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { resultText, type RunResult, runResult } from "./run-result.ts";
 
-interface RunValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly revision?: string;
-  readonly agent?: string;
-  readonly url?: string;
-  readonly "pull-request"?: boolean;
-  readonly "retry-setup"?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-  readonly "unsafe-no-sandbox"?: boolean;
-}
+type RunValues = OptionValues<
+  "revision" | "agent" | "url",
+  "pull-request" | "retry-setup" | "yes" | "unsafe-no-sandbox"
+>;
 
 /** `trunkline run REPO PROMPT`: one turn of an agent on a repository, and the branch that it made. */
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
@@ -73,4 +66,95 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
   return result.isGood ? 0 : 1;
+}
+
+interface Target {
+  readonly url: string;
+  readonly branch: string;
+  readonly revision: string;
+}
+
+/** Lines that a file has more and fewer; of a binary file nothing is counted. */
+interface FileChange {
+  readonly path: string;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** A pull request, or why there is none and where a person opens one. */
+interface PullRequest {
+  readonly url?: string;
+  readonly number?: number;
+  readonly error?: string;
+  readonly page?: string;
+}
+
+/** What a run came to, as `--json` prints it. */
+interface RunResult {
+  readonly session: string;
+  readonly stopReason: string;
+  /** `pushed`, `unchanged`, `refused` or `unpushed`; absent where the turn did not come to that. */
+  readonly run?: string;
+  readonly target?: Target;
+  readonly changes?: readonly FileChange[];
+  readonly pullRequest?: PullRequest;
+  readonly isGood: boolean;
+}
+
+/** Reads what the server says of a turn. */
+export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
+  const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
+  const { run, changes, pullRequest } = trunkline ?? {};
+  return {
+    session,
+    stopReason,
+    ...(run === undefined ? {} : { run }),
+    ...(target === undefined ? {} : { target }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(pullRequest === undefined ? {} : { pullRequest }),
+    isGood: run === "pushed" || run === "unchanged",
+  };
+}
+
+interface Ours {
+  readonly run?: string;
+  readonly changes?: readonly FileChange[];
+  readonly pullRequest?: PullRequest;
+}
+
+/** Ends with the branch: that is what is looked for. */
+export function resultText(result: RunResult): string {
+  const { session, stopReason, run, target, changes = [], pullRequest } = result;
+  const again = `Go on with \`trunkline session attach ${session}\`.`;
+  if (run === undefined) return `\nThe turn ended before its time (${stopReason}). ${again}\n`;
+  if (run === "unchanged") return "\nNothing was changed.\n";
+  if (target === undefined || run !== "pushed") return `\nNo branch was pushed. ${again}\n`;
+  const { branch, url } = target;
+  const fetch = `git fetch ${visibleLine(url)} ${visibleLine(branch)}`;
+  return `\n${diffstat(changes)}\n${requestText(pullRequest)}${fetch}\n${visibleLine(branch)}\n`;
+}
+
+/** Why there is none was said when the turn ended. */
+function requestText({ url, number, page }: PullRequest = {}): string {
+  if (number !== undefined) return `Pull request #${number}: ${visibleLine(url ?? "")}\n`;
+  return page === undefined ? "" : `Open a pull request yourself: ${visibleLine(page)}\n`;
+}
+
+const WIDEST = 40;
+
+/** As `git diff --stat` shows it. */
+function diffstat(changes: readonly FileChange[]): string {
+  const width = Math.max(0, ...changes.map(({ path }) => path.length));
+  const most = Math.max(WIDEST, ...changes.map(({ added, removed }) => added + removed));
+  const marks = (count: number, mark: string): string =>
+    mark.repeat(Math.ceil((count * WIDEST) / most));
+  const lines = changes.map(({ path, added, removed }) => {
+    const bar = `${marks(added, "+")}${marks(removed, "-")}`;
+    return ` ${visibleLine(path).padEnd(width)} | ${String(added + removed).padStart(5)} ${bar}\n`;
+  });
+  const sum = (of: "added" | "removed"): number =>
+    changes.reduce((total, change) => total + change[of], 0);
+  const files = `${counted(changes.length, "file")} changed`;
+  const added = `${counted(sum("added"), "line")} added`;
+  return `${lines.join("")} ${files}, ${added}, ${sum("removed")} removed\n`;
 }

@@ -1,14 +1,9 @@
 import { serveAcpOnStdio, serveJugglerOnStdio } from "../../app/door/acp-on-stdio.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
-interface AcpValues {
-  readonly agent?: string;
-  readonly dialect: string;
-  readonly worktree?: boolean;
-  readonly [option: string]: string | boolean | undefined;
-}
+type AcpValues = OptionValues<"agent", "worktree"> & { readonly dialect: string };
 
 /** `trunkline acp` */
 export async function run(invocation: Invocation<AcpValues>): Promise<number> {

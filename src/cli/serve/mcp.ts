@@ -3,7 +3,6 @@ import { repairIdentities } from "../../identity/switch/repair.ts";
 import { serveMcpOnStdio } from "../../app/door/mcp-on-stdio.ts";
 import type { House } from "../../config/house.ts";
 import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
-import { relayStdio } from "../../app/door/relay-stdio.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
@@ -40,6 +39,7 @@ async function serve(
   const sockets = gatewaySockets(house.config.data);
   // Whoever wants every message in the log wants it in this one.
   if (sockets.length > 0 && !house.config.log.verbose) {
+    const { relayStdio } = await import("../../app/door/relay-stdio.ts");
     if (await relayStdio(house, sockets, env, profile)) return;
   }
   await serveMcpOnStdio(house, profile);

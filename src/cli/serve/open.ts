@@ -1,14 +1,9 @@
 import { loginLinkFor, pairingLinkFor } from "../../server/http/local-gateway.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { openPage } from "../shell/open-page.ts";
 
-interface OpenValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly json?: boolean;
-  readonly print?: boolean;
-  readonly qr?: boolean;
-}
+type OpenValues = OptionValues<never, "print" | "qr">;
 
 /** `trunkline open` */
 export async function run(invocation: Invocation<OpenValues>): Promise<number> {

@@ -1,15 +1,10 @@
 import { homeOf } from "../../base/process/environment.ts";
 import { runOrchestrator } from "../../app/bus/run-orchestrator.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
-interface OrchestratorValues extends Values {
-  readonly listen?: string;
-  readonly "certs-dir"?: string;
-  readonly config?: string;
-  readonly json?: boolean;
-}
+type OrchestratorValues = OptionValues<"listen" | "certs-dir" | "config">;
 
 /** `trunkline orchestrator` */
 export async function run(invocation: Invocation<OrchestratorValues>): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, flag, text } from "../shell/command.ts";
 import { BUS, NODE_NAME, POOL } from "../worker/fleet-options.ts";
 
 export const serve: Command = {
@@ -13,44 +13,26 @@ export const serve: Command = {
     "works once; `serve` prints one when it starts, and `trunkline open` prints another.",
   options: {
     // No defaults here: the configuration has them, and may say otherwise.
-    host: {
-      type: "string",
-      value: "HOST",
-      describe: "Address to listen on, instead of the configured one (127.0.0.1)",
-    },
-    port: {
-      type: "string",
-      value: "PORT",
-      describe: "Port to listen on, instead of the configured one (4180); 0 picks a free one",
-    },
-    json: { type: "boolean", describe: "Print one JSON line with the addresses once it is ready" },
-    "no-auth": {
-      type: "boolean",
-      describe: "For development, on loopback only: accept requests without a token",
-    },
+    host: text("HOST", "Address to listen on, instead of the configured one (127.0.0.1)"),
+    port: text(
+      "PORT",
+      "Port to listen on, instead of the configured one (4180); 0 picks a free one",
+    ),
+    json: flag("Print one JSON line with the addresses once it is ready"),
+    "no-auth": flag("For development, on loopback only: accept requests without a token"),
     bus: BUS,
     pool: POOL,
     name: NODE_NAME,
-    "unsafe-no-sandbox": {
-      type: "boolean",
-      describe: "Let agents of remote runs do whatever you can on this machine",
-    },
+    "unsafe-no-sandbox": flag("Let agents of remote runs do whatever you can on this machine"),
   },
-  examples: [
-    { run: "trunkline serve", explains: "Serve this machine." },
-    {
-      run: "trunkline serve --host 0.0.0.0",
-      explains: "Serve other machines too.",
-    },
-    {
-      run: "trunkline serve --port 0 --json",
-      explains: "Pick a free port, and print the addresses as a line of JSON.",
-    },
-    {
-      run: "trunkline serve --bus nats://127.0.0.1:4222",
-      explains: "Let workers on other machines hold the sessions.",
-    },
-  ],
+  examples: {
+    "trunkline serve": "Serve this machine.",
+    "trunkline serve --host 0.0.0.0": "Serve other machines too.",
+    "trunkline serve --port 0 --json":
+      "Pick a free port, and print the addresses as a line of JSON.",
+    "trunkline serve --bus nats://127.0.0.1:4222":
+      "Let workers on other machines hold the sessions.",
+  },
   load: () => import("./serve.ts"),
 };
 
@@ -64,15 +46,15 @@ export const open: Command = {
     "not used for 30 days. The phone must reach the gateway: at `serve.publicUrl` of the configuration, " +
     "or in your network.",
   options: {
-    qr: { type: "boolean", describe: "Pair a phone: draw a link that works once as a QR code" },
-    print: { type: "boolean", describe: "Print the link without opening it" },
-    json: { type: "boolean", describe: "Print the link as JSON, without opening it" },
+    qr: flag("Pair a phone: draw a link that works once as a QR code"),
+    print: flag("Print the link without opening it"),
+    json: flag("Print the link as JSON, without opening it"),
   },
-  examples: [
-    { run: "trunkline open", explains: "Open the dashboard." },
-    { run: "trunkline open --print", explains: "Get a link to open yourself." },
-    { run: "trunkline open --qr", explains: "Pair a phone." },
-  ],
+  examples: {
+    "trunkline open": "Open the dashboard.",
+    "trunkline open --print": "Get a link to open yourself.",
+    "trunkline open --qr": "Pair a phone.",
+  },
   load: () => import("./open.ts"),
 };
 
@@ -83,40 +65,24 @@ export const mcp: Command = {
     "Assistants such as Claude Code, Cursor and Codex start this to use the tools. Standard output " +
     "carries only the protocol; the log goes to standard error.",
   options: {
-    "orchestrator-addr": {
-      type: "string",
-      value: "HOST:PORT",
-      describe:
-        "Offer the tools of the plugin bus at this address instead; tls://HOST:PORT uses TCP, not UDP",
-    },
-    "certs-dir": {
-      type: "string",
-      value: "DIR",
-      describe:
-        "With --orchestrator-addr: folder of its certificates, instead of the configured one",
-    },
-    profile: {
-      type: "string",
-      value: "NAME",
-      describe: "Offer what this profile of the configuration shows",
-    },
+    "orchestrator-addr": text(
+      "HOST:PORT",
+      "Offer the tools of the plugin bus at this address instead; tls://HOST:PORT uses TCP, not UDP",
+    ),
+    "certs-dir": text(
+      "DIR",
+      "With --orchestrator-addr: folder of its certificates, instead of the configured one",
+    ),
+    profile: text("NAME", "Offer what this profile of the configuration shows"),
   },
-  examples: [
-    { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
-    { run: "trunkline mcp --profile reading", explains: "Offer the tools of a profile." },
-    {
-      run: "claude mcp add trunkline -- trunkline mcp",
-      explains: "Add Trunkline to Claude Code.",
-    },
-    {
-      run: "trunkline mcp --orchestrator-addr localhost:50100 --certs-dir ~/.orchestra/certs",
-      explains: "Connect to a plugin bus, as Orchestra's transport.stdio does.",
-    },
-    {
-      run: "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log",
-      explains: "Log every message to a file.",
-    },
-  ],
+  examples: {
+    "trunkline mcp": "Offer every tool to the program that started it.",
+    "trunkline mcp --profile reading": "Offer the tools of a profile.",
+    "claude mcp add trunkline -- trunkline mcp": "Add Trunkline to Claude Code.",
+    "trunkline mcp --orchestrator-addr localhost:50100 --certs-dir ~/.orchestra/certs":
+      "Connect to a plugin bus, as Orchestra's transport.stdio does.",
+    "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log": "Log every message to a file.",
+  },
   load: () => import("./mcp.ts"),
 };
 
@@ -127,31 +93,18 @@ export const acp: Command = {
     "Editors such as Zed and the JetBrains IDEs start this to talk to an agent. Standard output " +
     "carries only the protocol; the log goes to standard error.",
   options: {
-    dialect: {
-      type: "string",
-      value: "DIALECT",
-      describe: "Protocol to speak; auto decides by the first message",
+    dialect: text("DIALECT", "Protocol to speak; auto decides by the first message", {
       choices: ["auto", "acp", "juggler"],
       default: "auto",
-    },
-    agent: {
-      type: "string",
-      value: "NAME",
-      describe: "Agent of new sessions: one of the configured `agents`, or trunkline",
-    },
-    worktree: {
-      type: "boolean",
-      describe: "Give each new session a work tree of its own, and a branch for it",
-    },
+    }),
+    agent: text("NAME", "Agent of new sessions: one of the configured `agents`, or trunkline"),
+    worktree: flag("Give each new session a work tree of its own, and a branch for it"),
   },
-  examples: [
-    { run: "trunkline acp", explains: "Serve the editor that started it." },
-    { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
-    {
-      run: "trunkline acp --dialect juggler",
-      explains: "Speak RemoteJuggler's action protocol only.",
-    },
-  ],
+  examples: {
+    "trunkline acp": "Serve the editor that started it.",
+    "trunkline acp --dialect acp": "Speak the Agent Client Protocol only.",
+    "trunkline acp --dialect juggler": "Speak RemoteJuggler's action protocol only.",
+  },
   load: () => import("./acp.ts"),
 };
 
@@ -164,35 +117,23 @@ export const orchestrator: Command = {
     "programs. `trunkline serve` runs a bus too if the configuration has plugins. Stop it with " +
     "Ctrl-C or SIGTERM.",
   options: {
-    listen: {
-      type: "string",
-      value: "HOST:PORT",
-      describe:
-        "Address to listen on, instead of the configured one (localhost:50100); port 0 picks a " +
+    listen: text(
+      "HOST:PORT",
+      "Address to listen on, instead of the configured one (localhost:50100); port 0 picks a " +
         "free one, tls://HOST:PORT uses TCP, not UDP",
-    },
-    "certs-dir": {
-      type: "string",
-      value: "DIR",
-      describe: "Folder of the certificates, instead of the configured one",
-    },
-    config: {
-      type: "string",
-      value: "FILE",
-      describe: "Configuration file; a file that ends in .yaml is read as Orchestra's plugins.yaml",
-    },
-    json: { type: "boolean", describe: "Print one JSON line with the address once it is ready" },
+    ),
+    "certs-dir": text("DIR", "Folder of the certificates, instead of the configured one"),
+    config: text(
+      "FILE",
+      "Configuration file; a file that ends in .yaml is read as Orchestra's plugins.yaml",
+    ),
+    json: flag("Print one JSON line with the address once it is ready"),
   },
-  examples: [
-    { run: "trunkline orchestrator", explains: "Run the configured plugins." },
-    {
-      run: "trunkline orchestrator --config plugins.yaml",
-      explains: "Run the plugins of an Orchestra workspace.",
-    },
-    {
-      run: "trunkline orchestrator --listen localhost:0 --json",
-      explains: "Pick a free port, and print the address as a line of JSON.",
-    },
-  ],
+  examples: {
+    "trunkline orchestrator": "Run the configured plugins.",
+    "trunkline orchestrator --config plugins.yaml": "Run the plugins of an Orchestra workspace.",
+    "trunkline orchestrator --listen localhost:0 --json":
+      "Pick a free port, and print the address as a line of JSON.",
+  },
   load: () => import("./orchestrator.ts"),
 };

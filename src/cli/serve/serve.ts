@@ -1,9 +1,8 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
-import type { Invocation } from "../shell/command.ts";
-import { globalOptions } from "../shell/global-options.ts";
-import { configFlags, openLastingHouse } from "../shell/open-house.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { configFlags, globalOptions, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
@@ -22,17 +21,10 @@ import { announceGateway } from "../../store/access/running-gateways.ts";
 /** Milliseconds that requests in flight have to finish after Ctrl-C. */
 const STOP_GRACE = 500;
 
-interface ServeValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly host?: string;
-  readonly port?: string;
-  readonly json?: boolean;
-  readonly "no-auth"?: boolean;
-  readonly "unsafe-no-sandbox"?: boolean;
-  readonly bus?: string;
-  readonly pool?: string;
-  readonly name?: string;
-}
+type ServeValues = OptionValues<
+  "host" | "port" | "bus" | "pool" | "name",
+  "no-auth" | "unsafe-no-sandbox"
+>;
 
 /** `trunkline serve` */
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {

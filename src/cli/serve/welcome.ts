@@ -1,6 +1,6 @@
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
-import { paint } from "../shell/style.ts";
+import { paint } from "../shell/layout.ts";
 
 export interface WelcomeOptions {
   /** Address of the gateway for this machine, without a path. */

@@ -1,6 +1,6 @@
-import { type Command, json, project } from "../shell/command.ts";
+import { arg, type Command, flag, json, project, text } from "../shell/command.ts";
 
-const NAME = { name: "NAME", describe: "Name of the server in `mcpServers`" } as const;
+const NAME = arg("NAME", "Name of the server in `mcpServers`");
 
 export const server: Command = {
   name: "server",
@@ -8,13 +8,11 @@ export const server: Command = {
   description:
     "Tools of these servers are offered to every assistant, beside Trunkline's own. Running " +
     "gateways and assistants apply a change within a second.",
-  examples: [
-    {
-      run: "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
-      explains: "Add a program.",
-    },
-    { run: "trunkline server test files", explains: "Start it and list its tools." },
-  ],
+  examples: {
+    "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .":
+      "Add a program.",
+    "trunkline server test files": "Start it and list its tools.",
+  },
   commands: [
     {
       name: "add",
@@ -22,80 +20,49 @@ export const server: Command = {
       description:
         "Give a URL, or `--` and a command line. A header or a variable without a value is a " +
         "secret: it is asked for, or read from standard input, and not shown.",
-      args: [
-        NAME,
-        {
-          name: "COMMAND_OR_URL",
-          describe: "Program and its arguments, after `--`; or a URL",
-          variadic: true,
-        },
-      ],
+      args: [NAME, arg("COMMAND_OR_URL...", "Program and its arguments, after `--`; or a URL")],
       options: {
-        env: {
-          type: "string",
-          value: "NAME=VALUE",
-          multiple: true,
-          describe: "Environment variable for the program; may be repeated",
-        },
-        header: {
-          type: "string",
-          value: "NAME=VALUE",
-          multiple: true,
-          describe: "Header to send to the URL; may be repeated",
-        },
-        transport: {
-          type: "string",
-          value: "KIND",
-          describe: "Transport of the URL, if it is the old one",
+        env: text("NAME=VALUE...", "Environment variable for the program; may be repeated"),
+        header: text("NAME=VALUE...", "Header to send to the URL; may be repeated"),
+        transport: text("KIND", "Transport of the URL, if it is the old one", {
           choices: ["http", "sse"],
-        },
-        cwd: { type: "string", value: "DIR", describe: "Folder that the program is started in" },
-        replace: { type: "boolean", describe: "Replace a server with the same name" },
+        }),
+        cwd: text("DIR", "Folder that the program is started in"),
+        replace: flag("Replace a server with the same name"),
         project,
         json,
       },
-      examples: [
-        {
-          run: "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
-          explains: "Add a program.",
-        },
-        {
-          run: "trunkline server add issues https://mcp.example.com/mcp --header x-team=web",
-          explains: "Add a URL.",
-        },
-        {
-          run: "pass show wiki | trunkline server add wiki https://mcp.example.com/wiki --header Authorization",
-          explains: "Read the value of a header from another program.",
-        },
-      ],
-      load: async () => ({ run: (await import("./edit.ts")).add }),
+      examples: {
+        "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .":
+          "Add a program.",
+        "trunkline server add issues https://mcp.example.com/mcp --header x-team=web": "Add a URL.",
+        "pass show wiki | trunkline server add wiki https://mcp.example.com/wiki --header Authorization":
+          "Read the value of a header from another program.",
+      },
+      load: async () => ({ run: (await import("./server.ts")).add }),
     },
     {
       name: "remove",
       summary: "Remove an MCP server from your configuration file",
       args: [NAME],
       options: { project, json },
-      examples: [{ run: "trunkline server remove files", explains: "Its tools are gone at once." }],
-      load: async () => ({ run: (await import("./edit.ts")).remove }),
+      examples: { "trunkline server remove files": "Its tools are gone at once." },
+      load: async () => ({ run: (await import("./server.ts")).remove }),
     },
     {
       name: "list",
       summary: "List the configured MCP servers, without starting them",
       options: { json },
-      examples: [
-        { run: "trunkline server list", explains: "Also shows how many tools wait for approval." },
-      ],
-      load: async () => ({ run: (await import("./list.ts")).list }),
+      examples: { "trunkline server list": "Also shows how many tools wait for approval." },
+      load: async () => ({ run: (await import("./server.ts")).list }),
     },
     {
       name: "test",
       summary: "Start or connect to an MCP server and list its tools",
       args: [NAME],
       options: { json },
-      examples: [
-        { run: "trunkline server test files", explains: "Exits with 1 if it does not work." },
-      ],
-      load: async () => ({ run: (await import("./test.ts")).test }),
+      examples: { "trunkline server test files": "Exits with 1 if it does not work." },
+      load: async () => ({ run: (await import("./server.ts")).test }),
     },
     {
       name: "login",
@@ -106,11 +73,11 @@ export const server: Command = {
         "keychain and renewed by itself. Running gateways use it at once.",
       args: [NAME],
       options: {
-        print: { type: "boolean", describe: "Print the link, and open no browser" },
+        print: flag("Print the link, and open no browser"),
         json,
       },
-      examples: [{ run: "trunkline server login issues", explains: "Log in with a browser." }],
-      load: async () => ({ run: (await import("./login.ts")).login }),
+      examples: { "trunkline server login issues": "Log in with a browser." },
+      load: async () => ({ run: (await import("./server.ts")).login }),
     },
     {
       name: "logout",
@@ -118,8 +85,8 @@ export const server: Command = {
       description: "Its tokens are ended, too, if the issuer of the tokens can do that.",
       args: [NAME],
       options: { json },
-      examples: [{ run: "trunkline server logout issues", explains: "Its tools are gone." }],
-      load: async () => ({ run: (await import("./login.ts")).logout }),
+      examples: { "trunkline server logout issues": "Its tools are gone." },
+      load: async () => ({ run: (await import("./server.ts")).logout }),
     },
   ],
 };

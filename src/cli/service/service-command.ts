@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, flag, json, text } from "../shell/command.ts";
 
 export const service: Command = {
   name: "service",
@@ -6,7 +6,7 @@ export const service: Command = {
   description:
     "Uses the service manager of the system: systemd on Linux, launchd on macOS. It runs as you, " +
     "with your configuration.",
-  examples: [{ run: "trunkline service status", explains: "See whether it runs, and where." }],
+  examples: { "trunkline service status": "See whether it runs, and where." },
   commands: [
     {
       name: "install",
@@ -15,32 +15,29 @@ export const service: Command = {
         "Running it again changes only what you ask for. Host and port stay as they were installed. " +
         "PATH is stored as it is now, since programs that start at login often get a shorter one.",
       options: {
-        host: { type: "string", value: "HOST", describe: "Address to listen on" },
-        port: { type: "string", value: "PORT", describe: "Port to listen on" },
-        print: { type: "boolean", describe: "Print what would be written, and change nothing" },
+        host: text("HOST", "Address to listen on"),
+        port: text("PORT", "Port to listen on"),
+        print: flag("Print what would be written, and change nothing"),
         json,
       },
-      examples: [
-        { run: "trunkline service install", explains: "Install and start it." },
-        {
-          run: "trunkline service install --print",
-          explains: "Show what would be written.",
-        },
-      ],
+      examples: {
+        "trunkline service install": "Install and start it.",
+        "trunkline service install --print": "Show what would be written.",
+      },
       load: async () => ({ run: (await import("../../setup/service/service.ts")).install }),
     },
     {
       name: "remove",
       summary: "Stop the gateway, and do not start it any more",
       options: { json },
-      examples: [{ run: "trunkline service remove", explains: "Remove all that was installed." }],
+      examples: { "trunkline service remove": "Remove all that was installed." },
       load: async () => ({ run: (await import("../../setup/service/service.ts")).remove }),
     },
     {
       name: "status",
       summary: "Show whether the service runs, since when, and its last messages",
       options: { json },
-      examples: [{ run: "trunkline service status", explains: "Its address is shown, too." }],
+      examples: { "trunkline service status": "Its address is shown, too." },
       load: async () => ({ run: (await import("../../setup/service/service.ts")).status }),
     },
   ],

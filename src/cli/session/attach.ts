@@ -1,20 +1,20 @@
 import { createInterface } from "node:readline";
 
 import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
+import type { House } from "../../config/house.ts";
+import { ownerTokenFor } from "../../server/http/local-gateway.ts";
+import { SessionCommands } from "../../session/open/session-commands.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
-import type { Invocation } from "../shell/command.ts";
+import { readForeignId } from "../../session/foreign/foreign-id.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { findSession, openChannel } from "./open-channel.ts";
-import { askingWith } from "./permitting.ts";
-import { Questions } from "./questions.ts";
+import { askingWith, Questions } from "./questions.ts";
 import { SessionText } from "./session-text.ts";
 
-interface AttachValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly url?: string;
-  readonly observe?: boolean;
-}
+type AttachValues = OptionValues<"url", "observe">;
 
 /** `trunkline session attach ID`: a line is a prompt, or the answer to a permission request. */
 export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
@@ -76,5 +76,42 @@ async function say(
     out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
   } catch (error) {
     err(`\ntrunkline: ${(error as Error).message}\n`);
+  }
+}
+
+/**
+ * A channel to the gateway at a URL, or to a door in this process, which reaches sessions that
+ * another process holds. A gateway with the same data folder gets the owner's token.
+ */
+export async function openChannel(
+  house: House,
+  opened: AsyncDisposableStack,
+  url: string | undefined,
+  { TRUNKLINE_TOKEN: token }: NodeJS.ProcessEnv,
+): Promise<ReturnType<typeof ownAcpChannel>> {
+  if (url === undefined) return ownAcpChannel(house, opened);
+  if (token !== undefined) return remoteAcpChannel(url, token);
+  const own = await ownerTokenFor(house.config.data, url);
+  return remoteAcpChannel(own?.url ?? url, own?.token);
+}
+
+/**
+ * The session with this id. One that only a gateway elsewhere knows, or an agent that began it itself, is
+ * passed on as it is.
+ */
+export async function findSession(
+  house: House,
+  id: string,
+  isElsewhere: boolean,
+  cwd: string,
+): Promise<{ sessionId: string; cwd: string; agent?: string }> {
+  await using commands = await SessionCommands.open(house.config.data);
+  try {
+    const { id: sessionId, cwd: folder, agent } = await commands.find(id);
+    return { sessionId, cwd: folder, agent };
+  } catch (error) {
+    const isKnown = isElsewhere || readForeignId(id) !== undefined;
+    if (isKnown && error instanceof TrunklineError) return { sessionId: id, cwd };
+    throw error;
   }
 }

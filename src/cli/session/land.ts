@@ -4,22 +4,15 @@ import { SessionCommands } from "../../session/open/session-commands.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
 import type { CommitProgram } from "../../git/commit-programs.ts";
 import { confirm } from "../shell/ask.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { print } from "../shell/layout.ts";
 
-interface LandValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly merge?: boolean;
-  readonly squash?: boolean;
-  readonly branch?: string;
-  readonly into?: string;
-  readonly "run-changed"?: boolean;
-  readonly json?: boolean;
-}
+type LandValues = OptionValues<"branch" | "into", "merge" | "squash" | "run-changed">;
 
 /** `trunkline session land ID` */
 export async function land(invocation: Invocation<LandValues>): Promise<number> {
-  const { values, positionals, env, out } = invocation;
+  const { values, positionals, env } = invocation;
   const wanted = wantedWay(values);
   const { config } = await quietHouse(invocation);
   await using commands = await SessionCommands.open(config.data);
@@ -27,9 +20,7 @@ export async function land(invocation: Invocation<LandValues>): Promise<number> 
   const allow = (changed: readonly CommitProgram[]): Promise<boolean> =>
     allowChanged(changed, values["run-changed"] === true);
   const landed = await commands.land(session, { ...wanted, env, allow });
-  if (values.json === true) out(`${JSON.stringify(landed, null, 2)}\n`);
-  else out(`${wordsOf(landed)}\n`);
-  return 0;
+  return print(invocation, landed, `${wordsOf(landed)}\n`);
 }
 
 /** Has the person agree to programs that git runs and that are not as they were before the session. */

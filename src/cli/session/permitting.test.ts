@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { permitting } from "./permitting.ts";
+import { permitting } from "./questions.ts";
 
 const options = [
   { optionId: "always", name: "Always", kind: "allow_always" },

@@ -1,13 +1,10 @@
-import { type Command, json, type Options } from "../shell/command.ts";
+import { arg, type Command, flag, json, type Options, text } from "../shell/command.ts";
 
 const folder: Options = {
-  folder: { type: "string", value: "DIR", describe: "Only those of this folder" },
+  folder: text("DIR", "Only those of this folder"),
 };
 
-const SESSION = {
-  name: "SESSION",
-  describe: "Id of the session, or a unique beginning of it",
-} as const;
+const SESSION = arg("SESSION", "Id of the session, or a unique beginning of it");
 
 export const session: Command = {
   name: "session",
@@ -15,10 +12,10 @@ export const session: Command = {
   description:
     "A session is stored from its first prompt on, and outlives the editor that started it. No " +
     "server has to be running to read one.",
-  examples: [
-    { run: "trunkline session list", explains: "Show all sessions, the last used first." },
-    { run: "trunkline session replay SESSION", explains: "Read a conversation." },
-  ],
+  examples: {
+    "trunkline session list": "Show all sessions, the last used first.",
+    "trunkline session replay SESSION": "Read a conversation.",
+  },
   commands: [
     {
       name: "list",
@@ -28,28 +25,15 @@ export const session: Command = {
         "example. The agents are started and asked for them.",
       options: {
         ...folder,
-        agent: {
-          type: "string",
-          value: "NAME",
-          multiple: true,
-          describe: "Also the sessions that this agent began itself; may be repeated",
-        },
-        "all-agents": {
-          type: "boolean",
-          describe: "Also the sessions that any configured agent began itself",
-        },
+        agent: text("NAME...", "Also the sessions that this agent began itself; may be repeated"),
+        "all-agents": flag("Also the sessions that any configured agent began itself"),
         json,
       },
-      examples: [
-        {
-          run: "trunkline session list --folder .",
-          explains: "Show the sessions of the current folder.",
-        },
-        {
-          run: "trunkline session list --all-agents",
-          explains: "Show also what you did with other agents without Trunkline.",
-        },
-      ],
+      examples: {
+        "trunkline session list --folder .": "Show the sessions of the current folder.",
+        "trunkline session list --all-agents":
+          "Show also what you did with other agents without Trunkline.",
+      },
       load: async () => ({ run: (await import("./session.ts")).list }),
     },
     {
@@ -57,12 +41,9 @@ export const session: Command = {
       summary: "Show the details of a session",
       args: [SESSION],
       options: { json },
-      examples: [
-        {
-          run: "trunkline session show SESSION",
-          explains: "Shows its folder, its agent and its last turn.",
-        },
-      ],
+      examples: {
+        "trunkline session show SESSION": "Shows its folder, its agent and its last turn.",
+      },
       load: async () => ({ run: (await import("./session.ts")).show }),
     },
     {
@@ -76,24 +57,15 @@ export const session: Command = {
         "data folder, set TRUNKLINE_TOKEN.",
       args: [SESSION],
       options: {
-        url: {
-          type: "string",
-          value: "URL",
-          describe: "ACP address of a gateway, such as ws://127.0.0.1:4180/acp",
-        },
-        observe: {
-          type: "boolean",
-          describe: "Watch it, without taking part: you cannot prompt, cancel or answer",
-        },
+        url: text("URL", "ACP address of a gateway, such as ws://127.0.0.1:4180/acp"),
+        observe: flag("Watch it, without taking part: you cannot prompt, cancel or answer"),
       },
-      examples: [
-        { run: "trunkline session attach SESSION", explains: "Continue a session of an editor." },
-        {
-          run: "trunkline session attach SESSION --url ws://127.0.0.1:4180/acp",
-          explains: "Join a session that a gateway has open.",
-        },
-        { run: "trunkline session attach SESSION --observe", explains: "Watch a session." },
-      ],
+      examples: {
+        "trunkline session attach SESSION": "Continue a session of an editor.",
+        "trunkline session attach SESSION --url ws://127.0.0.1:4180/acp":
+          "Join a session that a gateway has open.",
+        "trunkline session attach SESSION --observe": "Watch a session.",
+      },
       load: async () => ({ run: (await import("./attach.ts")).attach }),
     },
     {
@@ -101,20 +73,13 @@ export const session: Command = {
       summary: "Print the conversation of a session",
       args: [SESSION],
       options: {
-        after: {
-          type: "string",
-          value: "NUMBER",
-          describe: "Start after the event with this number",
-        },
-        json: { type: "boolean", describe: "Print the events as lines of JSON" },
+        after: text("NUMBER", "Start after the event with this number"),
+        json: flag("Print the events as lines of JSON"),
       },
-      examples: [
-        { run: "trunkline session replay SESSION", explains: "Print it as text." },
-        {
-          run: "trunkline session replay SESSION --json --after NUMBER",
-          explains: "Print newer events only.",
-        },
-      ],
+      examples: {
+        "trunkline session replay SESSION": "Print it as text.",
+        "trunkline session replay SESSION --json --after NUMBER": "Print newer events only.",
+      },
       load: async () => ({ run: (await import("./session.ts")).replay }),
     },
     {
@@ -122,29 +87,15 @@ export const session: Command = {
       summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
       options: {
-        patch: {
-          type: "boolean",
-          describe: "Print what a remote run has changed, for `git apply`, instead of the session",
-        },
-        format: {
-          type: "string",
-          value: "FORMAT",
-          describe: "Output format",
-          choices: ["json", "markdown"],
-          default: "json",
-        },
-        json: { type: "boolean", describe: "Print JSON, which is the default" },
+        patch: flag("Print what a remote run has changed, for `git apply`, instead of the session"),
+        format: text("FORMAT", "Output format", { choices: ["json", "markdown"], default: "json" }),
+        json: flag("Print JSON, which is the default"),
       },
-      examples: [
-        {
-          run: "trunkline session export SESSION --patch | git apply",
-          explains: "Take over the changes of a run that could not be pushed.",
-        },
-        {
-          run: "trunkline session export SESSION --format markdown > talk.md",
-          explains: "Save it as Markdown.",
-        },
-      ],
+      examples: {
+        "trunkline session export SESSION --patch | git apply":
+          "Take over the changes of a run that could not be pushed.",
+        "trunkline session export SESSION --format markdown > talk.md": "Save it as Markdown.",
+      },
       load: async () => ({ run: (await import("./session.ts")).exportSession }),
     },
     {
@@ -154,24 +105,18 @@ export const session: Command = {
         "The agent loads the session, and what it replays is stored as ours. From then on it is a " +
         "session like any other. While another program has the session open, both would write to " +
         "it; if such a program is found, nothing is done unless --force is given.",
-      args: [{ name: "SESSION", describe: "The agent's id of the session" }],
+      args: [arg("SESSION", "The agent's id of the session")],
       options: {
-        agent: { type: "string", value: "NAME", describe: "The agent that began the session" },
-        folder: {
-          type: "string",
-          value: "DIR",
-          describe: "Folder of the session, instead of the one that the agent's list has",
-        },
-        force: { type: "boolean", describe: "Take it over even if it seems to be open elsewhere" },
+        agent: text("NAME", "The agent that began the session"),
+        folder: text("DIR", "Folder of the session, instead of the one that the agent's list has"),
+        force: flag("Take it over even if it seems to be open elsewhere"),
         json,
       },
-      examples: [
-        {
-          run: "trunkline session import SESSION --agent claude",
-          explains: "Continue a conversation that began in a terminal.",
-        },
-      ],
-      load: async () => ({ run: (await import("./foreign.ts")).importSession }),
+      examples: {
+        "trunkline session import SESSION --agent claude":
+          "Continue a conversation that began in a terminal.",
+      },
+      load: async () => ({ run: (await import("./session.ts")).importSession }),
     },
     {
       name: "land",
@@ -182,36 +127,24 @@ export const session: Command = {
         "files have them. The session can go on afterwards.",
       args: [SESSION],
       options: {
-        merge: { type: "boolean", describe: "Merge it, which is the default" },
-        squash: { type: "boolean", describe: "Add it as one commit" },
-        branch: {
-          type: "string",
-          value: "NAME",
-          describe: "Leave it as a branch of this name, and merge nothing",
-        },
-        into: {
-          type: "string",
-          value: "BRANCH",
-          describe: "Branch that gets the work, instead of the one that the session started from",
-        },
-        "run-changed": {
-          type: "boolean",
-          describe:
-            "Run hooks, filters and drivers although they have changed since the session began",
-        },
+        merge: flag("Merge it, which is the default"),
+        squash: flag("Add it as one commit"),
+        branch: text("NAME", "Leave it as a branch of this name, and merge nothing"),
+        into: text(
+          "BRANCH",
+          "Branch that gets the work, instead of the one that the session started from",
+        ),
+        "run-changed": flag(
+          "Run hooks, filters and drivers although they have changed since the session began",
+        ),
         json,
       },
-      examples: [
-        {
-          run: "trunkline session land SESSION",
-          explains: "Merge it into the branch that it started from.",
-        },
-        { run: "trunkline session land SESSION --squash", explains: "Add it as one commit." },
-        {
-          run: "trunkline session land SESSION --branch parser",
-          explains: "Leave it as a branch, for a pull request for example.",
-        },
-      ],
+      examples: {
+        "trunkline session land SESSION": "Merge it into the branch that it started from.",
+        "trunkline session land SESSION --squash": "Add it as one commit.",
+        "trunkline session land SESSION --branch parser":
+          "Leave it as a branch, for a pull request for example.",
+      },
       load: async () => ({ run: (await import("./land.ts")).land }),
     },
     {
@@ -222,9 +155,7 @@ export const session: Command = {
         "branch, whose name is printed. Files that git ignores are deleted.",
       args: [{ ...SESSION, variadic: true }],
       options: { json },
-      examples: [
-        { run: "trunkline session delete SESSION", explains: "Deletes it; this cannot be undone." },
-      ],
+      examples: { "trunkline session delete SESSION": "Deletes it; this cannot be undone." },
       load: async () => ({ run: (await import("./session.ts")).remove }),
     },
     {
@@ -232,20 +163,13 @@ export const session: Command = {
       summary: "List or revoke permissions that agents have for good",
       options: {
         ...folder,
-        revoke: {
-          type: "string",
-          value: "NUMBER",
-          describe: "Revoke this permission, so that agents ask again",
-        },
+        revoke: text("NUMBER", "Revoke this permission, so that agents ask again"),
         json,
       },
-      examples: [
-        {
-          run: "trunkline session permissions",
-          explains: "List what you always allowed or always rejected.",
-        },
-        { run: "trunkline session permissions --revoke NUMBER", explains: "Revoke one." },
-      ],
+      examples: {
+        "trunkline session permissions": "List what you always allowed or always rejected.",
+        "trunkline session permissions --revoke NUMBER": "Revoke one.",
+      },
       load: async () => ({ run: (await import("./session.ts")).permissions }),
     },
   ],

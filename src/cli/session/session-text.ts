@@ -3,8 +3,7 @@ import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { WorktreeState } from "../../worktree/state.ts";
-import { firstLine, table } from "../shell/layout.ts";
-import { paint } from "../shell/style.ts";
+import { firstLine, paint, table } from "../shell/layout.ts";
 
 /** Renders a conversation as text, one event or update at a time. */
 export class SessionText {

@@ -1,27 +1,28 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 
-import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { LazyRuns } from "../../run/open/lazy-runs.ts";
-import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
-import { exportedEvents } from "../../session/turn/exported-events.ts";
-import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
-import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
-import type { Invocation } from "../shell/command.ts";
+import { budgetShares } from "../../base/limit/budget.ts";
+import { OWNER } from "../../base/principal.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import type { House } from "../../config/house.ts";
+import { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { LazySessions } from "../../app/session/lazy-sessions.ts";
+import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
+import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
+import { readFacts } from "../../run/workspace/workspace-facts.ts";
+import { foreignId, readForeignId } from "../../session/foreign/foreign-id.ts";
+import type { ListedForeign } from "../../session/foreign/foreign-sessions.ts";
+import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
+import type { Sessions } from "../../session/sessions.ts";
+import { exportedEvents } from "../../session/turn/exported-events.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { print, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { sessionTable, SessionText } from "./session-text.ts";
+import { type ListedSession, sessionTable, SessionText } from "./session-text.ts";
 
-type Printing = { readonly json?: boolean };
-
-interface ListValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly folder?: string;
-  readonly agent?: readonly string[];
-  readonly "all-agents"?: boolean;
-  readonly json?: boolean;
-}
+type ListValues = OptionValues<"folder", "all-agents", "agent">;
 
 /** `trunkline session list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
@@ -34,28 +35,22 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
-    agents?.length === 0
-      ? undefined
-      : await import("./foreign.ts").then(async ({ foreignSessions, foreignTable }) => {
-          const found = await foreignSessions(house, agents, folder, err);
-          return { found, text: found.length === 0 ? "" : foreignTable(found) };
-        });
+    agents?.length === 0 ? undefined : await foreignSessions(house, agents, folder, err);
   if (values.json === true) {
-    const theirs = foreign === undefined ? {} : { ofAgents: foreign.found };
+    const theirs = foreign === undefined ? {} : { ofAgents: foreign };
     out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
     return 0;
   }
   if (sessions.length > 0) {
-    const { withState } = await import("./session-state.ts");
-    const table = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
-    out(sessionTable(await Promise.all(table), edge));
+    const listed = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
+    out(sessionTable(await Promise.all(listed), edge));
   } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
-  if (foreign !== undefined) out(`\n${foreign.text || "Agents have no other sessions.\n"}`);
+  if (foreign !== undefined) out(`\n${foreignTable(foreign)}`);
   return 0;
 }
 
 /** `trunkline session show ID` */
-export async function show(invocation: Invocation<Printing>): Promise<number> {
+export async function show(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
   const { config } = await quietHouse(invocation);
   await using commands = await SessionCommands.open(config.data);
@@ -97,9 +92,7 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline session replay ID` */
-export async function replay(
-  invocation: Invocation<Printing & { readonly after?: string }>,
-): Promise<number> {
+export async function replay(invocation: Invocation<OptionValues<"after">>): Promise<number> {
   const { values, positionals, out, color } = invocation;
   const after = numberOf(values.after, "--after");
   await using commands = await open(invocation);
@@ -113,7 +106,7 @@ export async function replay(
 
 /** `trunkline session export ID` */
 export async function exportSession(
-  invocation: Invocation<{ readonly format?: string; readonly patch?: boolean }>,
+  invocation: Invocation<OptionValues<"format", "patch">>,
 ): Promise<number> {
   const { values, positionals, out, data } = invocation;
   await using commands = await open(invocation);
@@ -138,7 +131,7 @@ export async function exportSession(
 }
 
 /** `trunkline session delete ID…` */
-export async function remove(invocation: Invocation<Printing>): Promise<number> {
+export async function remove(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
   const house = await quietHouse(invocation);
   await using commands = await SessionCommands.open(house.config.data);
@@ -161,7 +154,7 @@ export async function remove(invocation: Invocation<Printing>): Promise<number> 
 
 /** `trunkline session permissions` */
 export async function permissions(
-  invocation: Invocation<Printing & { readonly folder?: string; readonly revoke?: string }>,
+  invocation: Invocation<OptionValues<"folder" | "revoke">>,
 ): Promise<number> {
   const { values, cwd, out, err } = invocation;
   await using commands = await open(invocation);
@@ -202,4 +195,103 @@ function numberOf(text: string | undefined, option: string): number {
   const number = Number(text);
   if (Number.isSafeInteger(number) && number >= 0 && text !== "") return number;
   throw new TrunklineError("usage", `Cannot use '${text}' for ${option}: give a whole number.`);
+}
+
+/** The files of a hibernated run are only a commit; those of a closed run are still on disk. */
+async function withState(session: SessionRecord): Promise<ListedSession> {
+  if (session.isHeld) return { ...session, state: "open" };
+  if (session.notes.run === undefined) return { ...session, state: "" };
+  const facts = await readFacts(dirname(session.cwd)).catch(() => undefined);
+  return { ...session, state: facts?.isAway === true ? "hibernated" : "closed" };
+}
+
+type ImportValues = OptionValues<"agent" | "folder", "force">;
+
+/** `trunkline session import SESSION --agent NAME` */
+export async function importSession(invocation: Invocation<ImportValues>): Promise<number> {
+  const { values, positionals, cwd } = invocation;
+  const given = positionals[0] ?? "";
+  const { agent = values.agent, id: theirs } = readForeignId(given) ?? { id: given };
+  if (agent === undefined) {
+    const next = "Name it with --agent";
+    throw new TrunklineError("usage", `Cannot import '${given}': which agent began it? ${next}.`);
+  }
+  const id = foreignId({ agent, id: theirs });
+  if (id === undefined) {
+    throw new TrunklineError("usage", `Cannot import '${given}': no session has such an id.`);
+  }
+  const house = await quietHouse(invocation);
+  await using lazy = new LazySessions(house);
+  const sessions = await lazy.open();
+  const listed = await listAll(sessions, [agent]).then(
+    ({ found }) => found.find((one) => one.theirs === theirs),
+    () => undefined,
+  );
+  const folder = values.folder === undefined ? listed?.cwd : resolve(cwd, values.folder);
+  const session = await sessions.open(id, {
+    cwd: folder ?? cwd,
+    additionalDirectories: [],
+    mcpServers: [],
+    isForced: values.force === true,
+  });
+  if (listed?.title !== undefined) await session.rename(listed.title);
+  const { last: events } = session;
+  await sessions.close(id);
+  return print(
+    invocation,
+    { session: id, events },
+    `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`,
+  );
+}
+
+/** The sessions that agents began themselves, for `trunkline session list`. */
+async function foreignSessions(
+  house: House,
+  agents: readonly string[] | undefined,
+  folder: string | undefined,
+  err: (text: string) => void,
+): Promise<ListedForeign[]> {
+  await using lazy = new LazySessions(house);
+  const { found, problems } = await listAll(await lazy.open(), agents, folder);
+  for (const { agent, message } of problems) {
+    err(`trunkline: ${visibleLine(agent)}: ${visibleLine(message)}\n`);
+  }
+  return found;
+}
+
+/** Pages of lists; an agent that never ends its list must not keep us. */
+const MOST_PAGES = 50;
+
+async function listAll(
+  sessions: Sessions,
+  agents: readonly string[] | undefined,
+  cwd?: string,
+): Promise<{
+  readonly found: ListedForeign[];
+  readonly problems: { readonly agent: string; readonly message: string }[];
+}> {
+  const found: ListedForeign[] = [];
+  const problems: { agent: string; message: string }[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const query = { agents, cwd, cursor, principal: OWNER };
+    const list = await sessions.foreign.list(query);
+    found.push(...list.sessions);
+    problems.push(...list.problems);
+    cursor = list.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return { found, problems };
+}
+
+/** One line for each, with the command that continues it. */
+function foreignTable(sessions: readonly ListedForeign[]): string {
+  if (sessions.length === 0) return "Agents have no other sessions.\n";
+  const rows = sessions.map(({ agent, theirs, title, updatedAt, cwd }) => {
+    const used = (updatedAt ?? "").slice(0, 16).replace("T", " ");
+    return [theirs, used, agent, visibleLine(title ?? "").slice(0, 40), cwd];
+  });
+  const heads = ["ID AT THE AGENT", "LAST USED", "AGENT", "TITLE", "FOLDER"];
+  const next = "Continue one with: trunkline session import SESSION --agent NAME";
+  return `${table([heads, ...rows])}${next}\n`;
 }

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, flag, json, text } from "../shell/command.ts";
 
 export const setup: Command = {
   name: "setup",
@@ -28,44 +28,30 @@ export const setup: Command = {
     },
   ],
   options: {
-    print: { type: "boolean", describe: "Print the entry, and change nothing" },
-    "dry-run": { type: "boolean", describe: "Show what would change, and change nothing" },
-    remove: { type: "boolean", describe: "Remove what was added" },
-    http: { type: "boolean", describe: "Connect to the gateway that `trunkline serve` runs" },
-    import: { type: "boolean", describe: "Add the MCP servers of these programs to Trunkline" },
-    yes: { type: "boolean", short: "y", describe: "With --import: do not ask" },
-    remote: {
-      type: "string",
-      value: "URL",
-      describe: "For jetbrains: a server for remote runs, such as wss://trunkline.example.com/acp",
-    },
-    name: {
-      type: "string",
-      value: "NAME",
-      describe: "For jetbrains: its name in the IDE, instead of Trunkline",
-    },
-    user: {
-      type: "boolean",
-      describe: "For lazygit: your own configuration, for all repositories",
-    },
-    repo: {
-      type: "string",
-      value: "DIR",
-      describe: "For lazygit: a folder of the repository, instead of the current one",
-    },
+    print: flag("Print the entry, and change nothing"),
+    "dry-run": flag("Show what would change, and change nothing"),
+    remove: flag("Remove what was added"),
+    http: flag("Connect to the gateway that `trunkline serve` runs"),
+    import: flag("Add the MCP servers of these programs to Trunkline"),
+    yes: flag("With --import: do not ask", { short: "y" }),
+    remote: text(
+      "URL",
+      "For jetbrains: a server for remote runs, such as wss://trunkline.example.com/acp",
+    ),
+    name: text("NAME", "For jetbrains: its name in the IDE, instead of Trunkline"),
+    user: flag("For lazygit: your own configuration, for all repositories"),
+    repo: text("DIR", "For lazygit: a folder of the repository, instead of the current one"),
     json,
   },
-  examples: [
-    { run: "trunkline setup claude-code", explains: "Give Claude Code Trunkline's tools." },
-    { run: "trunkline setup codex --dry-run", explains: "See what would change." },
-    { run: "trunkline setup cursor --http", explains: "Use the gateway that runs." },
-    { run: "trunkline setup zed --remove", explains: "Remove Trunkline from Zed again." },
-    { run: "trunkline setup lazygit --user", explains: "Comment on code in lazygit, everywhere." },
-    {
-      run: "trunkline setup jetbrains --remote wss://trunkline.example.com/acp",
-      explains: "Offer a server in the AI chat. Asks for its token.",
-    },
-    { run: "trunkline setup --import --dry-run", explains: "List the servers of other programs." },
-  ],
+  examples: {
+    "trunkline setup claude-code": "Give Claude Code Trunkline's tools.",
+    "trunkline setup codex --dry-run": "See what would change.",
+    "trunkline setup cursor --http": "Use the gateway that runs.",
+    "trunkline setup zed --remove": "Remove Trunkline from Zed again.",
+    "trunkline setup lazygit --user": "Comment on code in lazygit, everywhere.",
+    "trunkline setup jetbrains --remote wss://trunkline.example.com/acp":
+      "Offer a server in the AI chat. Asks for its token.",
+    "trunkline setup --import --dry-run": "List the servers of other programs.",
+  },
   load: async () => ({ run: (await import("../../setup/setup.ts")).run }),
 };

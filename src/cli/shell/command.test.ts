@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { allPaths, callOf, type Command, GLOBAL_OPTIONS, last, optionsOf } from "./command.ts";
 
-const example = [{ run: "x", explains: "X." }] as const;
+const example = { x: "X." };
 const config = { type: "string", value: "FILE", describe: "Its own" } as const;
 const inner: Command = { name: "inner", summary: "I", examples: example, options: { config } };
 const group: Command = { name: "group", summary: "G", examples: example, commands: [inner] };

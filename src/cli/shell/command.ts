@@ -12,7 +12,8 @@ export interface Command {
   readonly args?: readonly Argument[];
   /** Its own options, besides the global ones. One with the same name replaces the global option. */
   readonly options?: Options;
-  readonly examples: readonly [Example, ...Example[]];
+  /** Whole lines as typed in a shell, each with what it does. */
+  readonly examples: Readonly<Record<string, string>>;
   readonly commands?: readonly Command[];
   /** Imports the code. Only the command that runs is loaded. */
   readonly load?: () => Promise<Runner>;
@@ -53,18 +54,25 @@ export interface OptionSpec {
   readonly namesCommand?: boolean;
 }
 
-export interface Example {
-  /** The whole line as typed in a shell. */
-  readonly run: string;
-  readonly explains: string;
+export type OptionValue = string | boolean | readonly string[] | undefined;
+export interface Values {
+  readonly [name: string]: OptionValue;
+  /** Every command that prints data has this option. */
+  readonly json?: boolean;
 }
 
-export type OptionValue = string | boolean | readonly string[] | undefined;
-export type Values = Readonly<Record<string, OptionValue>>;
+/** The values of options that have a text, of flags, and of options that may be repeated. */
+export type OptionValues<
+  Text extends string = never,
+  Flag extends string = never,
+  List extends string = never,
+> = Values & {
+  readonly [name in Text]?: string;
+} & { readonly [name in Flag]?: boolean } & { readonly [name in List]?: readonly string[] };
 
 /**
  * What a command is run with. A command may name its own options' types:
- * `run(invocation: Invocation<{ port: string; json?: boolean }>)`.
+ * `run(invocation: Invocation<OptionValues<"port", "verbose">>)`.
  */
 export interface Invocation<V extends Values = Values> {
   readonly values: V;
@@ -95,8 +103,6 @@ export interface Invocation<V extends Values = Values> {
 export interface Runner {
   /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
   run(invocation: Invocation): Promise<number>;
-  /** Nothing that it began goes on when it resolves: the process may end at once, which saves time. */
-  readonly leavesNothing?: boolean;
 }
 
 /** The commands from the program down to one command. */
@@ -118,29 +124,41 @@ export function allPaths(path: Path): Path[] {
   return [path, ...children.flatMap((child) => allPaths([...path, child]))];
 }
 
+/** A positional argument: `NAME`, `[NAME]` if it may be left out, `NAME...` if it may be repeated. */
+export function arg(
+  name: string,
+  describe: string,
+  more: Pick<Argument, "choices" | "mayBeEmpty"> = {},
+): Argument {
+  const optional = name.startsWith("[");
+  const variadic = /\.\.\.\]?$/.test(name);
+  const marks = { ...(optional && { optional }), ...(variadic && { variadic }) };
+  return { name: name.replaceAll(/[[\].]/g, ""), describe, ...marks, ...more };
+}
+
+/** An option without a value. */
+export function flag(describe: string, more: Pick<OptionSpec, "short"> = {}): OptionSpec {
+  return { type: "boolean", describe, ...more };
+}
+
+/** An option with a value. `VALUE...` may be given again. */
+export function text(
+  value: string,
+  describe: string,
+  more: Omit<OptionSpec, "type" | "value" | "describe" | "multiple"> = {},
+): OptionSpec {
+  const multiple = value.endsWith("...");
+  const name = multiple ? value.slice(0, -3) : value;
+  return { type: "string", value: name, describe, ...(multiple && { multiple }), ...more };
+}
+
 /** Options of every command. */
 export const GLOBAL_OPTIONS: Options = {
-  config: {
-    type: "string",
-    value: "FILE",
-    describe: "Read the configuration from FILE (also TRUNKLINE_CONFIG)",
-  },
-  data: {
-    type: "string",
-    value: "DIR",
-    describe: "Store all state in DIR (also TRUNKLINE_DATA)",
-  },
-  set: {
-    type: "string",
-    value: "KEY=VALUE",
-    multiple: true,
-    describe: "Set one configuration value for this run; may be repeated",
-  },
-  verbose: {
-    type: "boolean",
-    describe: "Log every message to stderr (also TRUNKLINE_VERBOSE=1)",
-  },
-  help: { type: "boolean", short: "h", describe: "Show this help" },
+  config: text("FILE", "Read the configuration from FILE (also TRUNKLINE_CONFIG)"),
+  data: text("DIR", "Store all state in DIR (also TRUNKLINE_DATA)"),
+  set: text("KEY=VALUE...", "Set one configuration value for this run; may be repeated"),
+  verbose: flag("Log every message to stderr (also TRUNKLINE_VERBOSE=1)"),
+  help: flag("Show this help", { short: "h" }),
 };
 
 export function optionsOf(command: Command): Options {
@@ -148,10 +166,7 @@ export function optionsOf(command: Command): Options {
 }
 
 /** The option of every command that prints data. */
-export const json = { type: "boolean", describe: "Print JSON" } as const;
+export const json = flag("Print JSON");
 
 /** The option of every command that changes the configuration. */
-export const project = {
-  type: "boolean",
-  describe: "Change the project's .trunkline.jsonc instead of your own file",
-} as const;
+export const project = flag("Change the project's .trunkline.jsonc instead of your own file");

@@ -1,3 +1,5 @@
+import { TrunklineError } from "../../base/errors.ts";
+
 /** The parts of a process that the program uses, so that tests can replace them. */
 export interface Host {
   readonly env: NodeJS.ProcessEnv;
@@ -5,8 +7,6 @@ export interface Host {
   readonly stderr: Output;
   cwd(): string;
   exit(code: number): void;
-  /** Nothing goes on that the command has begun: the process may end with it. */
-  leftNothing?(): void;
 }
 
 export interface Output {
@@ -44,4 +44,45 @@ export function isSet(value: string | undefined): value is string {
 
 export function isOn(value: string | undefined): boolean {
   return isSet(value) && value !== "0" && value !== "false";
+}
+
+/** This process. */
+export const processHost: Host = {
+  env: process.env,
+  get stdout() {
+    return process.stdout;
+  },
+  get stderr() {
+    return process.stderr;
+  },
+  cwd: currentFolder,
+  exit: (code) => process.exit(code),
+};
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    const next = "Change to a folder that is there, such as with `cd`, and run it again";
+    throw new TrunklineError("config", `The folder that this runs in was deleted. ${next}.`);
+  }
+}
+
+/** The longest delay of a timer, in milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * Runs this process's command. A timer keeps the process alive until the command has ended, also
+ * while no open handle would, such as when input is not read and only unreferenced timers run.
+ */
+export async function runProcess(
+  run: (args: readonly string[], host: Host) => Promise<number>,
+): Promise<void> {
+  const alive = setInterval(() => {}, LONGEST_TIMER);
+  try {
+    // Not yet process.exit(): pending writes must finish.
+    process.exitCode = await run(process.argv.slice(2), processHost);
+  } finally {
+    clearInterval(alive);
+  }
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { misuseError } from "./misuse.ts";
-import { parse } from "./parse.ts";
+import { misuseError, parse } from "./parse.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 /** What is typed, and what is said about it. */

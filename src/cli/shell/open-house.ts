@@ -1,5 +1,6 @@
 import type { ConfigFlags } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
+import { expandPath } from "../../config/locations.ts";
 import { House } from "../../config/house.ts";
 import { outliveRejections } from "../../base/process/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
@@ -58,7 +59,22 @@ export function configFlags(values: Values): ConfigFlags {
 export async function quietHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
   const { config, reloading } = await openHouse(invocation, serving);
   return new House(
-    config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
+    config.log.verbose
+      ? config
+      : { ...config, log: { level: "error", verbose: false, requests: false } },
     reloading,
   );
+}
+
+/** The global options of a command, for another command that is to use the same files from anywhere. */
+export function globalOptions({
+  values,
+  cwd,
+  env,
+}: Pick<Invocation, "values" | "cwd" | "env">): string[] {
+  const { config, data, set } = values;
+  return Object.entries({ config, data, set }).flatMap(([name, value]) => {
+    const given = [value ?? []].flat().map(String);
+    return given.map((each) => `--${name}=${name === "set" ? each : expandPath(each, cwd, env)}`);
+  });
 }

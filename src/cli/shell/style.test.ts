@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it, test } from "node:test";
 
 import type { Output } from "./host.ts";
-import { paint, painted, styleOf } from "./style.ts";
+import { paint, painted, styleOf } from "./layout.ts";
 
 function output(properties: { isTTY?: boolean; columns?: number } = {}): Output {
   return { ...properties, write: () => true, on: () => undefined };
@@ -59,6 +59,6 @@ describe("painted()", () => {
     const writing = files.filter((file) => {
       return /\\x1b|\\u001b/i.test(readFileSync(`${folder}/${file}`, "utf8"));
     });
-    assert.deepEqual(writing, ["shell/style.ts"]);
+    assert.deepEqual(writing, ["shell/layout.ts"]);
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { budgetLimits, budgetText } from "./budget-options.ts";
+import { budgetLimits, budgetText } from "./token.ts";
 
 describe("budgetLimits()", () => {
   it("reads numbers and times as people write them", () => {

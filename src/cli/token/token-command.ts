@@ -1,5 +1,5 @@
 import type { Scope } from "../../base/principal.ts";
-import { type Command, json, type OptionSpec } from "../shell/command.ts";
+import { arg, type Command, flag, json, type OptionSpec, text } from "../shell/command.ts";
 
 /**
  * Written out, so that finding a command loads nothing else; `satisfies` fails the type check if a
@@ -21,10 +21,10 @@ export const token: Command = {
     "Every request to `trunkline serve` needs a token, also from this machine. The owner's token " +
     "allows everything; `trunkline serve` prints the path of its file. Tokens that you create here " +
     "allow only what you choose.",
-  examples: [
-    { run: "trunkline token create laptop", explains: "Create a token and print it once." },
-    { run: "trunkline token list", explains: "Show the tokens and when each was last used." },
-  ],
+  examples: {
+    "trunkline token create laptop": "Create a token and print it once.",
+    "trunkline token list": "Show the tokens and when each was last used.",
+  },
   commands: [
     {
       name: "create",
@@ -37,85 +37,51 @@ export const token: Command = {
         "`programs` may name commands that run as you, such as a session's own MCP servers; " +
         "`dashboard` reads / and /metrics; `admin` reaches the sessions of other tokens and, with " +
         "`dashboard`, what belongs to all (docs/SECURITY.md lists it), and cannot be limited.",
-      args: [
-        {
-          name: "NAME",
-          describe: "Who will use it: a person, a machine or a program",
-          optional: true,
-        },
-      ],
+      args: [arg("[NAME]", "Who will use it: a person, a machine or a program")],
       options: {
-        scope: {
-          type: "string",
-          value: "SCOPE",
-          multiple: true,
-          choices: SCOPES,
-          describe: "What it allows; may be repeated",
-        },
+        scope: text("SCOPE...", "What it allows; may be repeated", { choices: SCOPES }),
         agent: limit("AGENT", "Allow only this agent"),
         tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
         folder: limit("DIR", "Allow only this folder and its subfolders"),
         repo: limit("PATTERN", "Allow only repositories whose address matches"),
-        profile: {
-          type: "string",
-          value: "NAME",
-          describe: "Show and allow only what this profile of the configuration does",
-        },
-        "budget-tokens": budget(
+        profile: text("NAME", "Show and allow only what this profile of the configuration does"),
+        "budget-tokens": text(
           "COUNT",
           "Tokens of models that its turns may use in a day: 200k, 2M",
         ),
-        "budget-cost": budget("DOLLARS", "US dollars that its turns may cost in a day"),
-        "budget-steps": budget("COUNT", "Tool calls of its turns in a day"),
-        "budget-time": budget("TIME", "Time that its turns may run in a day: 90s, 30m or 2h"),
-        observe: {
-          type: "boolean",
-          describe: "Allow only to watch sessions: not to begin, prompt, cancel or answer",
-        },
-        concurrent: budget("COUNT", "Sessions that it may have open at once"),
-        expires: {
-          type: "string",
-          value: "TIME",
-          describe: "Time until it expires: 90m, 12h, 30d, 8w or 1y; by default it does not expire",
-        },
+        "budget-cost": text("DOLLARS", "US dollars that its turns may cost in a day"),
+        "budget-steps": text("COUNT", "Tool calls of its turns in a day"),
+        "budget-time": text("TIME", "Time that its turns may run in a day: 90s, 30m or 2h"),
+        observe: flag("Allow only to watch sessions: not to begin, prompt, cancel or answer"),
+        concurrent: text("COUNT", "Sessions that it may have open at once"),
+        expires: text(
+          "TIME",
+          "Time until it expires: 90m, 12h, 30d, 8w or 1y; by default it does not expire",
+        ),
         json,
       },
-      examples: [
-        { run: "trunkline token create laptop", explains: "Allows tools until you revoke it." },
-        {
-          run: "trunkline token create ci --scope dashboard --expires 30d",
-          explains: "Allows only the dashboard and /metrics, for 30 days.",
-        },
-        {
-          run: "trunkline token create editor --scope sessions --scope programs --folder ~/work",
-          explains: "For an editor on another machine, limited to one folder.",
-        },
-        {
-          run: "trunkline token create bot --scope sessions --repo 'https://git.example.com/team/*'",
-          explains: "For sessions in a team's repositories.",
-        },
-        {
-          run: "trunkline token create guest --scope sessions --budget-tokens 2M --concurrent 3",
-          explains: "For sessions that may use two million tokens a day, three at once.",
-        },
-        {
-          run: "trunkline token create reader --profile reading",
-          explains: "For a program that sees the tools of a profile.",
-        },
-        {
-          run: "trunkline token create screen --scope sessions --scope admin --observe",
-          explains: "For a screen that shows everybody's sessions and controls none.",
-        },
-      ],
+      examples: {
+        "trunkline token create laptop": "Allows tools until you revoke it.",
+        "trunkline token create ci --scope dashboard --expires 30d":
+          "Allows only the dashboard and /metrics, for 30 days.",
+        "trunkline token create editor --scope sessions --scope programs --folder ~/work":
+          "For an editor on another machine, limited to one folder.",
+        "trunkline token create bot --scope sessions --repo 'https://git.example.com/team/*'":
+          "For sessions in a team's repositories.",
+        "trunkline token create guest --scope sessions --budget-tokens 2M --concurrent 3":
+          "For sessions that may use two million tokens a day, three at once.",
+        "trunkline token create reader --profile reading":
+          "For a program that sees the tools of a profile.",
+        "trunkline token create screen --scope sessions --scope admin --observe":
+          "For a screen that shows everybody's sessions and controls none.",
+      },
       load: async () => ({ run: (await import("./token.ts")).create }),
     },
     {
       name: "list",
       summary: "List the tokens, without the secrets",
       options: { json },
-      examples: [
-        { run: "trunkline token list", explains: "Shows names, ids and when each was last used." },
-      ],
+      examples: { "trunkline token list": "Shows names, ids and when each was last used." },
       load: async () => ({ run: (await import("./token.ts")).list }),
     },
     {
@@ -123,14 +89,9 @@ export const token: Command = {
       summary: "Revoke a token, and end everything it started",
       description:
         "Running servers close the token's connections and end its processes within a second.",
-      args: [{ name: "NAME", describe: "Name or id of the token" }],
+      args: [arg("NAME", "Name or id of the token")],
       options: { json },
-      examples: [
-        {
-          run: "trunkline token revoke laptop",
-          explains: "Revoke the token named laptop.",
-        },
-      ],
+      examples: { "trunkline token revoke laptop": "Revoke the token named laptop." },
       load: async () => ({ run: (await import("./token.ts")).revoke }),
     },
     {
@@ -140,22 +101,15 @@ export const token: Command = {
         "Use it if somebody may have seen the token. Programs and browsers that used the old token " +
         "have to log in again, and what they started ends within a second. Other tokens stay valid.",
       options: { json },
-      examples: [
-        {
-          run: "trunkline token rotate",
-          explains: "Programs that read the token's file get the new one.",
-        },
-      ],
+      examples: {
+        "trunkline token rotate": "Programs that read the token's file get the new one.",
+      },
       load: async () => ({ run: (await import("./token.ts")).rotate }),
     },
   ],
 };
 
-function budget(value: string, describe: string): OptionSpec {
-  return { type: "string", value, describe };
-}
-
 function limit(value: string, describe: string): OptionSpec {
   const again = value === "DIR" ? "may be repeated" : "`*` matches any text; may be repeated";
-  return { type: "string", value, multiple: true, describe: `${describe}; ${again}` };
+  return text(`${value}...`, `${describe}; ${again}`);
 }

@@ -1,16 +1,21 @@
-import { type Amounts, budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import {
+  type Amount,
+  type Amounts,
+  AMOUNTS,
+  amountText,
+  type Budget,
+  budgetShares,
+} from "../../base/limit/budget.ts";
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { expandPath } from "../../config/locations.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
-import { expandPath } from "../../config/locations.ts";
-import type { Invocation } from "../shell/command.ts";
-import { visibleLine } from "../../base/text/visible.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { counted, print, printJson, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { budgetLimits, budgetText, type BudgetValues } from "./budget-options.ts";
-
-type Printing = { readonly json?: boolean };
 
 /** The scopes of a token that is created without --scope. */
 const DEFAULT_SCOPES: readonly Scope[] = ["tools"];
@@ -25,18 +30,10 @@ const UNITS: Readonly<Record<string, number>> = {
   y: 365 * DAY,
 };
 
-interface CreateValues extends BudgetValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly json?: boolean;
-  readonly expires?: string;
-  readonly observe?: boolean;
-  readonly profile?: string;
-  readonly scope?: readonly Scope[];
-  readonly agent?: readonly string[];
-  readonly tool?: readonly string[];
-  readonly folder?: readonly string[];
-  readonly repo?: readonly string[];
-}
+type CreateValues = BudgetValues &
+  OptionValues<"expires" | "profile", "observe", "agent" | "tool" | "folder" | "repo"> & {
+    readonly scope?: readonly Scope[];
+  };
 
 /** `trunkline token create [NAME]` */
 export async function create(invocation: Invocation<CreateValues>): Promise<number> {
@@ -49,10 +46,7 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
     ...(profile === undefined ? {} : { profile }),
   };
   const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
-  if (values.json) {
-    out(`${JSON.stringify({ token, ...shownOf(kept) }, null, 2)}\n`);
-    return 0;
-  }
+  if (values.json === true) return printJson(invocation, { token, ...shownOf(kept) });
   out(`${token}\n`);
   const end = kept.expires === undefined ? "" : `, valid until ${timeOf(kept.expires)}`;
   err(`Created token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
@@ -65,24 +59,27 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
 }
 
 /** `trunkline token list` */
-export async function list(invocation: Invocation<Printing>): Promise<number> {
+export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
   const tokens = (await open(invocation)).list();
   const used = await usedToday(invocation, tokens);
   const shown = tokens.map((kept) => ({ ...shownOf(kept), usedToday: used.get(kept.id) }));
   if (values.json) out(`${JSON.stringify({ tokens: shown }, null, 2)}\n`);
-  else if (tokens.length > 0) out(table(tokens, used));
+  else if (tokens.length > 0) out(listing(tokens, used));
   else err("There are no tokens. `trunkline token create NAME` creates one.\n");
   return 0;
 }
 
 /** `trunkline token revoke NAME` */
-export async function revoke(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+export async function revoke(invocation: Invocation): Promise<number> {
+  const { positionals, err } = invocation;
   const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
   const { name, id } = kept;
-  if (values.json) out(`${JSON.stringify({ revoked: shownOf(kept) }, null, 2)}\n`);
-  else out(`Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`);
+  print(
+    invocation,
+    { revoked: shownOf(kept) },
+    `Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`,
+  );
   if (await isShared(invocation, kept, false)) return 0;
   err(`The other gateways of the fleet still accept it. ${LATER}\n`);
   return 1;
@@ -102,14 +99,15 @@ async function isShared(
 }
 
 /** `trunkline token rotate` */
-export async function rotate(invocation: Invocation<Printing>): Promise<number> {
-  const { values, out } = invocation;
+export async function rotate(invocation: Invocation): Promise<number> {
   const owner = new OwnerToken((await quietHouse(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
-  if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
-  else out(`Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`);
-  return 0;
+  return print(
+    invocation,
+    { tokenFile },
+    `Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`,
+  );
 }
 
 async function open(invocation: Invocation): Promise<AccessTokens> {
@@ -191,8 +189,8 @@ function shownOf(token: AccessToken): object {
   return { id, name, scopes, limits, profile, created, expires, lastUsed, isExpired };
 }
 
-function table(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {
-  const rows = [
+function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {
+  return table([
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
       kept.name,
@@ -202,12 +200,7 @@ function table(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
       [grantText(kept), ...usedText(kept, used.get(kept.id))].join("; "),
     ]),
-  ];
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const lines = rows.map((row) => {
-    return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
-  });
-  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+  ]);
 }
 
 function usedText({ limits = {} }: AccessToken, used: Amounts | undefined): string[] {
@@ -227,4 +220,68 @@ function timeOf(iso: string): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The options of `trunkline token create` that limit what a token may use. */
+type BudgetValues = OptionValues<
+  "budget-tokens" | "budget-cost" | "budget-steps" | "budget-time" | "concurrent"
+>;
+
+const THOUSANDS: Readonly<Record<string, number>> = { "": 1, k: 1e3, m: 1e6 };
+const SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600 };
+
+export function budgetLimits(values: BudgetValues): Pick<PrincipalLimits, "budget" | "concurrent"> {
+  const given = AMOUNTS.flatMap((amount) => {
+    const text = values[`budget-${amount}`];
+    return text === undefined ? [] : [[amount, amountOf(amount, text)] as const];
+  });
+  const budget: Budget = Object.fromEntries(given);
+  const { concurrent } = values;
+  return {
+    ...(given.length === 0 ? {} : { budget }),
+    ...(concurrent === undefined ? {} : { concurrent: countOf("--concurrent", concurrent) }),
+  };
+}
+
+/** "10,000 tokens and $5.00 a day; 3 sessions at once"; empty where nothing is limited. */
+export function budgetText({ budget = {}, concurrent }: PrincipalLimits): string[] {
+  const amounts = AMOUNTS.flatMap((amount) => {
+    const limit = budget[amount];
+    return limit === undefined ? [] : [amountText(amount, limit)];
+  });
+  return [
+    ...(amounts.length === 0 ? [] : [`${amounts.join(", ")} a day`]),
+    ...(concurrent === undefined ? [] : [`${counted(concurrent, "session")} at once`]),
+  ];
+}
+
+function amountOf(amount: Amount, text: string): number {
+  const option = `--budget-${amount}`;
+  switch (amount) {
+    case "tokens":
+    case "steps":
+      return countOf(option, text);
+    case "cost": {
+      const [, dollars = ""] = /^\$?(\d{1,9}(?:\.\d{1,4})?)$/.exec(text) ?? [];
+      if (Number(dollars) > 0) return Number(dollars);
+      throw wrong(option, text, "give US dollars, such as 5 or 2.50");
+    }
+    case "time": {
+      const [, count = "", unit = ""] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
+      const seconds = Number(count) * (SECONDS[unit] ?? 0);
+      if (seconds > 0) return seconds;
+      throw wrong(option, text, "give a time, such as 90s, 30m or 2h");
+    }
+  }
+}
+
+function countOf(option: string, text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,9}(?:\.\d{1,6})?)([km]?)$/i.exec(text) ?? [];
+  const value = Number(count) * (THOUSANDS[unit.toLowerCase()] ?? 0);
+  if (value >= 1 && Number.isSafeInteger(value)) return value;
+  throw wrong(option, text, "give a whole number, such as 500, 200k or 2M");
+}
+
+function wrong(option: string, text: string, next: string): TrunklineError {
+  return new TrunklineError("usage", `Cannot use '${text.slice(0, 40)}' for ${option}: ${next}.`);
 }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { ToolResult } from "../../tool/tool.ts";
-import { printResult, readArguments } from "./tool-result.ts";
+import { printResult, readArguments } from "./tools.ts";
 
 function print(result: ToolResult, json = false) {
   const printed = { out: "", err: "", data: "" };

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
 export const tools: Command = {
   name: "tools",
@@ -6,10 +6,10 @@ export const tools: Command = {
   description:
     "These are the tools that assistants get from Trunkline: its own, and those of the MCP servers " +
     "in the configuration.",
-  examples: [
-    { run: "trunkline tools list", explains: "Show offered and held tools." },
-    { run: "trunkline tools diff", explains: "Show what changed in held tools." },
-  ],
+  examples: {
+    "trunkline tools list": "Show offered and held tools.",
+    "trunkline tools diff": "Show what changed in held tools.",
+  },
   commands: [
     {
       name: "list",
@@ -22,29 +22,16 @@ export const tools: Command = {
         "--cost shows what the definitions cost a model that gets all of them: the bytes of each as " +
         "JSON, and a quarter of that as an estimate of its tokens.",
       options: {
-        profile: {
-          type: "string",
-          value: "NAME",
-          describe: "List what a client with this profile of the configuration gets",
-        },
-        cost: {
-          type: "boolean",
-          describe: "Show bytes and estimated tokens of each tool, server and profile",
-        },
+        profile: text("NAME", "List what a client with this profile of the configuration gets"),
+        cost: flag("Show bytes and estimated tokens of each tool, server and profile"),
         json,
       },
-      examples: [
-        {
-          run: "trunkline tools list",
-          explains: "Prints name, server and description of each.",
-        },
-        { run: "trunkline tools list --json", explains: "Prints the complete definitions." },
-        {
-          run: "trunkline tools list --profile reading",
-          explains: "Prints what a client with that profile gets.",
-        },
-        { run: "trunkline tools list --cost", explains: "Prints what the lists cost a model." },
-      ],
+      examples: {
+        "trunkline tools list": "Prints name, server and description of each.",
+        "trunkline tools list --json": "Prints the complete definitions.",
+        "trunkline tools list --profile reading": "Prints what a client with that profile gets.",
+        "trunkline tools list --cost": "Prints what the lists cost a model.",
+      },
       load: async () => ({ run: (await import("./tools.ts")).list }),
     },
     {
@@ -53,43 +40,28 @@ export const tools: Command = {
       description:
         "The policy and the audit treat the call like one of an assistant. Exits with 1 if the tool " +
         "fails or the call is refused.",
-      args: [{ name: "NAME", describe: "The tool" }],
+      args: [arg("NAME", "The tool")],
       options: {
-        args: {
-          type: "string",
-          value: "JSON",
-          describe: "Arguments as a JSON object; - reads them from standard input",
+        args: text("JSON", "Arguments as a JSON object; - reads them from standard input", {
           default: "{}",
-        },
+        }),
         json,
       },
-      examples: [
-        {
-          run: `trunkline tools call read_file --args '{"path":"README.md"}'`,
-          explains: "Call a tool with an argument.",
-        },
-        {
-          run: "cat arguments.json | trunkline tools call read_file --args - --json",
-          explains: "Read the arguments from a file, and print the whole result.",
-        },
-      ],
+      examples: {
+        [`trunkline tools call read_file --args '{"path":"README.md"}'`]:
+          "Call a tool with an argument.",
+        "cat arguments.json | trunkline tools call read_file --args - --json":
+          "Read the arguments from a file, and print the whole result.",
+      },
       load: async () => ({ run: (await import("./tools.ts")).call }),
     },
     {
       name: "diff",
       summary: "Show held tools, and what changed since they were approved",
-      args: [
-        {
-          name: "NAME",
-          describe: "Only this tool; SERVER/NAME if several servers have it",
-          optional: true,
-        },
-      ],
+      args: [arg("[NAME]", "Only this tool; SERVER/NAME if several servers have it")],
       options: { json },
-      examples: [
-        { run: "trunkline tools diff", explains: "Show every tool that waits for approval." },
-      ],
-      load: async () => ({ run: (await import("./approve.ts")).diff }),
+      examples: { "trunkline tools diff": "Show every tool that waits for approval." },
+      load: async () => ({ run: (await import("./tools.ts")).diff }),
     },
     {
       name: "approve",
@@ -98,27 +70,17 @@ export const tools: Command = {
         "Check them first with `trunkline tools diff`. Running servers offer them within a second. " +
         "The built-in agent also believes an approved tool that says it only reads, and calls it " +
         "without asking you, until the tool changes.",
-      args: [
-        {
-          name: "NAME",
-          describe: "Tools to approve; SERVER/NAME if several servers have it",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [arg("[NAME...]", "Tools to approve; SERVER/NAME if several servers have it")],
       options: {
-        all: { type: "boolean", describe: "Approve all held tools" },
-        server: { type: "string", value: "SERVER", describe: "Approve all tools of this server" },
+        all: flag("Approve all held tools"),
+        server: text("SERVER", "Approve all tools of this server"),
         json,
       },
-      examples: [
-        { run: "trunkline tools approve --all", explains: "Check all of them first." },
-        {
-          run: "trunkline tools approve --server notes",
-          explains: "Approve the tools of one server.",
-        },
-      ],
-      load: async () => ({ run: (await import("./approve.ts")).approve }),
+      examples: {
+        "trunkline tools approve --all": "Check all of them first.",
+        "trunkline tools approve --server notes": "Approve the tools of one server.",
+      },
+      load: async () => ({ run: (await import("./tools.ts")).approve }),
     },
   ],
 };

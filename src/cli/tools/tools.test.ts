@@ -3,11 +3,10 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { SDK } from "../../../test/support/plugin-sdk.ts";
 import { until } from "../../../test/support/until.ts";
 
 const SERVER = join(import.meta.dirname, "../../../test/support/notes-server.mjs");
-
-const SDK = new URL("../../plugin/sdk/trunkline-plugin.ts", import.meta.url).href;
 
 /** A configuration with a server that has the tools `read_note` and `fail`. */
 const setUp = (policy: object = {}): Promise<SampleCommandLine> => {

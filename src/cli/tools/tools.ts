@@ -1,17 +1,24 @@
+import { text as readAll } from "node:stream/consumers";
+
 import { TrunklineError } from "../../base/errors.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
-import { untilSignal } from "../../base/process/long-running.ts";
-import { TERMINAL, TerminalCaller } from "./terminal-caller.ts";
-import { confirm } from "../shell/ask.ts";
-import type { Profile } from "../../tool/profile/profile.ts";
-import type { Tool } from "../../tool/tool.ts";
-import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/layout.ts";
-import { paint } from "../shell/style.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import { instructionsFor } from "../../app/tool/instructions.ts";
+import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
+import { TERMINAL, TerminalCaller } from "./terminal-caller.ts";
+import type { Seen } from "../../store/approval/approval.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
+import type { Profile } from "../../tool/profile/profile.ts";
+import { serverOf } from "../../tool/profile/search-tools.ts";
+import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
+import type { Content, Tool, ToolResult } from "../../tool/tool.ts";
+import { confirm } from "../shell/ask.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { firstLine, paint, printJson } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { printResult, readArguments } from "./tool-result.ts";
 
 /** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
@@ -30,14 +37,8 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   await using opened = await openTools(await quietHouse(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
-  if (values.cost === true) {
-    const { printCost } = await import("./cost.ts");
-    return printCost(invocation, opened.offer, profile);
-  }
-  if (values.json) {
-    out(`${JSON.stringify(asJson(opened, profile), null, 2)}\n`);
-    return 0;
-  }
+  if (values.cost === true) return printCost(invocation, opened.offer, profile);
+  if (values.json === true) return printJson(invocation, asJson(opened, profile));
   const rows = rowsOf(opened, profile);
   if (rows.length === 0)
     err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
@@ -52,12 +53,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   return 0;
 }
 
-interface ListValues {
-  readonly [name: string]: string | boolean | undefined;
-  readonly json?: boolean;
-  readonly cost?: boolean;
-  readonly profile?: string;
-}
+type ListValues = OptionValues<"profile", "cost">;
 
 function profileNamed({ profiles }: OpenedTools["offer"], name?: string): Profile | undefined {
   if (name === undefined) return undefined;
@@ -71,7 +67,7 @@ function profileNamed({ profiles }: OpenedTools["offer"], name?: string): Profil
  * Waits until all servers have listed their tools, or have failed to. A person can wait longer than
  * an assistant, which gives up on a list after some seconds; `tell` says which servers are slow.
  */
-export async function untilKnown(
+async function untilKnown(
   { offer }: Pick<OpenedTools, "offer">,
   tell: (line: string) => void,
 ): Promise<void> {
@@ -134,9 +130,7 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
 }
 
 /** `trunkline tools call NAME` */
-export async function call(
-  invocation: Invocation<{ readonly args: string; readonly json?: boolean }>,
-): Promise<number> {
+export async function call(invocation: Invocation<{ readonly args: string }>): Promise<number> {
   const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
   const args = await readArguments(values.args);
@@ -183,4 +177,288 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
+}
+
+/** A tool of another server, as it was last seen. */
+interface Candidate {
+  readonly server: string;
+  readonly name: string;
+  /** Its name in the offer, if the server is reachable. */
+  readonly here?: string;
+  /** Why it is held; undefined if it is offered. */
+  readonly why?: "new" | "changed" | "lookalike";
+  readonly like?: string;
+  readonly before?: Seen | undefined;
+  readonly now: Seen;
+}
+
+/** `trunkline tools diff [NAME]` */
+export async function diff(invocation: Invocation): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  await using opened = await open(invocation);
+  const [name] = positionals;
+  const all = candidates(opened);
+  const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
+  if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
+  if (values.json) out(`${JSON.stringify({ held: held.map(facts) }, null, 2)}\n`);
+  else if (held.length > 0) out(held.map((each) => show(each, invocation.color)).join("\n"));
+  else
+    err(
+      name === undefined
+        ? "Nothing is held.\n"
+        : `'${name}' has not changed since it was approved.\n`,
+    );
+  return 0;
+}
+
+/** `trunkline tools approve NAME…|--all|--server SERVER` */
+export async function approve(
+  invocation: Invocation<OptionValues<"server", "all">>,
+): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
+  if (ways.filter(Boolean).length > 1) {
+    throw new TrunklineError(
+      "usage",
+      "Cannot approve: give tools, --all or --server, and only one of these",
+    );
+  }
+  await using opened = await open(invocation);
+  const all = candidates(opened);
+  const held = all.filter(({ why }) => why !== undefined);
+  if (!ways.some(Boolean) && held.length > 0) {
+    const names = held.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
+    throw new TrunklineError(
+      "usage",
+      `Cannot approve without a choice: name tools, or give --all. Held: ${names}`,
+    );
+  }
+  const chosen =
+    values.server !== undefined
+      ? ofServer(all, values.server)
+      : values.all === true
+        ? held
+        : positionals.map((name) => choose(all, name));
+  // `choose` has thrown for an unknown name, so either all of them are approved or none.
+  for (const { server, name } of chosen) await opened.approvals?.approve(server, name);
+  if (values.json) {
+    const approved = chosen.map(({ server, name, now }) => {
+      return { server, name, fingerprint: now.fingerprint };
+    });
+    out(`${JSON.stringify({ approved }, null, 2)}\n`);
+    return 0;
+  }
+  for (const each of chosen) out(`Approved ${labelOf(each)}.\n`);
+  if (chosen.length === 0) err("Nothing is held.\n");
+  return 0;
+}
+
+/** The tools with their approvals, once every reachable server has listed its own. */
+async function open(invocation: Invocation): Promise<OpenedTools> {
+  const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
+  await untilKnown(opened, invocation.err);
+  return opened;
+}
+
+/** What can be approved: held tools, also of unreachable servers, offered tools, and instructions. */
+function candidates({ approvals, offer }: OpenedTools): Candidate[] {
+  const { tools, instructions } = offer;
+  const found = new Map<string, Candidate>();
+  const put = ({ server, name }: { server: string; name: string }, more: Partial<Candidate>) => {
+    const now = approvals?.last(server, name);
+    const key = JSON.stringify([server, name]);
+    if (now !== undefined) found.set(key, { now, ...found.get(key), ...more, server, name });
+  };
+  for (const { server, name, why, before } of approvals?.pending() ?? []) {
+    put({ server, name }, { why, before });
+  }
+  for (const { tool, source, why, like } of tools.held()) {
+    put(source, { here: tool.definition.name, why, ...(like === undefined ? {} : { like }) });
+  }
+  for (const { definition, source } of tools.list()) {
+    if (source !== undefined) put(source, { here: definition.name });
+  }
+  for (const { server } of instructions.list()) put({ server, name: INSTRUCTIONS_NAME }, {});
+  return [...found.values()];
+}
+
+/** A tool by its name in the offer, by its name on its server, or by `SERVER/NAME`. */
+function find(all: readonly Candidate[], name: string): readonly Candidate[] {
+  const here = all.filter((each) => each.here === name);
+  if (here.length > 0) return here;
+  return all.filter((each) => each.name === name || `${each.server}/${each.name}` === name);
+}
+
+function choose(all: readonly Candidate[], name: string): Candidate {
+  const [found, ...others] = find(all, name);
+  if (found === undefined) throw unknown(name);
+  if (others.length === 0) return found;
+  const names = [found, ...others].map((each) => `${each.server}/${each.name}`).join(", ");
+  throw new TrunklineError(
+    "usage",
+    `Cannot approve '${name}': several servers have it. Choose one: ${names}`,
+  );
+}
+
+function ofServer(all: readonly Candidate[], server: string): readonly Candidate[] {
+  const found = all.filter((each) => each.server === server);
+  if (found.length > 0) return found;
+  const servers = [...new Set(all.map((each) => each.server))].map(visibleLine).join(", ");
+  const there = servers === "" ? "No server has tools." : `Servers with tools: ${servers}.`;
+  const says = `Server '${visibleLine(server)}' has no tools. ${there}`;
+  throw new TrunklineError("not-found", says);
+}
+
+function unknown(name: string): TrunklineError {
+  const next = "`trunkline tools list` lists the tools.";
+  const says = `No MCP server has a tool '${visibleLine(name)}'. ${next}`;
+  return new TrunklineError("not-found", says);
+}
+
+/** A candidate as --json prints it. */
+function facts({ server, name, why, like, before, now }: Candidate): object {
+  return { server, name, why, like, before, now };
+}
+
+function labelOf({ server, name, now }: Candidate): string {
+  return visibleLine(`'${name}' of '${server}' (${now.fingerprint.slice(0, 12)})`);
+}
+
+function show(candidate: Candidate, color: boolean): string {
+  const { before, now, why, like = "" } = candidate;
+  const colored = (line: string): string => {
+    if (line.startsWith(" ")) return line;
+    return paint(line.startsWith("+") ? "green" : "red", line, color);
+  };
+  const states = {
+    new: "is new",
+    changed: "has changed",
+    lookalike: `looks like '${visibleLine(like)}'`,
+  };
+  const lines =
+    now.described === undefined || (why === "changed" && before?.described === undefined)
+      ? ["  (its description is too long to be stored and shown)"]
+      : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
+  return `${labelOf(candidate)} ${states[why ?? "new"]}:\n${lines.join("\n")}\n`;
+}
+
+/** Texts line by line; everything else as JSON. */
+function linesOf(described: object | undefined): string[] {
+  return Object.entries(described ?? {}).flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    return `${key}: ${text}`.split("\n");
+  });
+}
+
+/** Something that costs a model tokens. */
+type Line = Cost & { readonly name: string };
+
+/** What a client gets at its start. */
+interface Costs {
+  readonly tools: readonly (Line & { readonly server: string })[];
+  readonly servers: readonly (Line & { readonly tools: number })[];
+  readonly instructions: Cost;
+  readonly total: Cost;
+}
+
+/** Prints what the lists of tools cost a model: of all, or of a profile. */
+function printCost(
+  { values, out }: Invocation,
+  offer: Offer,
+  profile: Profile | undefined,
+): number {
+  const costs = costsOf(offer, profile);
+  const profiles = profile === undefined ? profileLines(offer) : [];
+  if (values.json === true) {
+    out(`${JSON.stringify({ ...costs, profiles }, null, 2)}\n`);
+    return 0;
+  }
+  const sections: (readonly [string, readonly Line[]])[] = [
+    ["tool", costs.tools],
+    ["server", costs.servers],
+    [
+      "in all",
+      [
+        { name: "instructions", ...costs.instructions },
+        { name: "total", ...costs.total },
+      ],
+    ],
+    ["with the profile", profiles],
+  ];
+  const shown = sections.filter(([, lines]) => lines.length > 0);
+  const names = shown.flatMap(([title, lines]) => [title, ...lines.map(({ name }) => name)]);
+  const width = Math.max(...names.map((name) => visibleLine(name).length));
+  const row = (name: string, bytes: string, tokens: string): string =>
+    `${visibleLine(name).padEnd(width)}  ${bytes.padStart(9)}  ${tokens.padStart(9)}\n`;
+  const tables = shown.map(([title, lines]) => {
+    const rows = lines.map(({ name, bytes, tokens }) => row(name, counted(bytes), counted(tokens)));
+    return row(title, "bytes", "~tokens") + rows.join("");
+  });
+  out(
+    `${tables.join("\n")}\nTokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.\n`,
+  );
+  return 0;
+}
+
+function costsOf(offer: Offer, profile: Profile | undefined): Costs {
+  const listed = offer.tools.listFor({ caller: TERMINAL, profile });
+  const tools = listed
+    .map((tool) => ({ name: tool.definition.name, server: serverOf(tool), ...costOfTool(tool) }))
+    .toSorted((one, other) => other.bytes - one.bytes);
+  const servers = [...Map.groupBy(tools, ({ server }) => server)]
+    .map(([name, all]) => ({ name, tools: all.length, ...sumOf(all) }))
+    .toSorted((one, other) => other.bytes - one.bytes);
+  const instructions = costOf(instructionsFor(offer, profile));
+  return { tools, servers, instructions, total: sumOf([...tools, instructions]) };
+}
+
+function profileLines(offer: Offer): Line[] {
+  return (offer.profiles?.names ?? []).map((name) => {
+    return { name, ...costsOf(offer, offer.profiles?.get(name)).total };
+  });
+}
+
+function counted(count: number): string {
+  return count.toLocaleString("en");
+}
+
+/** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
+export function printResult({ values, out, err, data }: Invocation, result: ToolResult): number {
+  if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
+  else (result.isError === true ? err : data)(`${textOf(result)}\n`);
+  return result.isError === true ? 1 : 0;
+}
+
+/** The value of `--args`; `-` reads it from stdin. */
+export async function readArguments(given: string): Promise<Record<string, unknown>> {
+  const text = given === "-" ? await readAll(process.stdin) : given;
+  let args: unknown;
+  try {
+    args = JSON.parse(text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TrunklineError("usage", `Cannot read the arguments: ${message}`, { cause: error });
+  }
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    const example = `--args '{"path":"README.md"}'`;
+    throw new TrunklineError("usage", `The arguments must be an object, such as ${example}`);
+  }
+  return args as Record<string, unknown>;
+}
+
+function textOf({ content, structuredContent }: ToolResult): string {
+  if (content.length === 0 && structuredContent !== undefined) {
+    return JSON.stringify(structuredContent, null, 2);
+  }
+  return content.map(pieceOf).join("\n");
+}
+
+/** Other content than text is named in brackets, such as `[image, image/png]`. */
+function pieceOf(piece: Content): string {
+  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
+  const text = piece.text ?? resource.text;
+  if (typeof text === "string") return text;
+  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
+  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }

@@ -2,22 +2,16 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { newUser } from "../../fleet/connection/new-user.ts";
+import { newUser } from "../../fleet/connection/credentials.ts";
+import { NODE_NAME } from "../../fleet/capability.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
-import { FLEET_SCHEMAS } from "../../config/schema/fleet-schemas.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
-interface CredentialsValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly role: string;
-  readonly pool?: string;
-  readonly out: string;
-  readonly json?: boolean;
-}
+type CredentialsValues = OptionValues<"pool"> & { readonly role: string; readonly out: string };
 
 /** The form of `fleet.name`. */
-const NAME = new RegExp(FLEET_SCHEMAS.FleetSettings.properties.name.pattern);
+const NAME = new RegExp(NODE_NAME);
 /** One user for all nodes of a role. */
 const ANY = "*";
 

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
-import { askNode } from "../../fleet/connection/node-request.ts";
-import type { Member } from "../../fleet/members/beat.ts";
+import { askNode } from "../../fleet/connection/node-server.ts";
+import type { Member } from "../../fleet/members/members.ts";
 import type { Fleet } from "../../fleet/open/fleet.ts";
 import type { Invocation } from "../shell/command.ts";
 import { type FleetValues, observeFleet } from "./observe-fleet.ts";

@@ -1,6 +1,6 @@
-import type { Member } from "../../fleet/members/beat.ts";
+import type { Member } from "../../fleet/members/members.ts";
 import type { Invocation } from "../shell/command.ts";
-import { counted, table } from "../shell/layout.ts";
+import { counted, printJson, table } from "../shell/layout.ts";
 import { type FleetValues, observeFleet } from "./observe-fleet.ts";
 
 /** `trunkline worker list` */
@@ -8,10 +8,7 @@ export async function run(invocation: Invocation<FleetValues>): Promise<number> 
   await using fleet = await observeFleet(invocation);
   const { alive } = fleet.members;
   const { pool } = fleet.connection.subjects;
-  if (invocation.values.json === true) {
-    invocation.out(`${JSON.stringify({ pool, nodes: alive }, null, 2)}\n`);
-    return 0;
-  }
+  if (invocation.values.json === true) return printJson(invocation, { pool, nodes: alive });
   if (alive.length === 0) {
     const next = "Start one with `trunkline worker --bus URL`";
     invocation.out(`Pool '${pool}' has no gateway and no worker. ${next}.\n`);

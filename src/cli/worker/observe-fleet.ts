@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
@@ -9,11 +9,7 @@ import { Fleet } from "../../fleet/open/fleet.ts";
 /** Milliseconds in which each node tells that it is alive, and some more. */
 const HEARD_WITHIN = 1_500;
 
-export interface FleetValues extends Values {
-  readonly bus?: string;
-  readonly pool?: string;
-  readonly json?: boolean;
-}
+export type FleetValues = OptionValues<"bus" | "pool">;
 
 /** The pool, as somebody sees it who is no part of it. */
 export async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {

@@ -1,4 +1,4 @@
-import { type Command, json } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 import { BUS, NODE_NAME, POOL } from "./fleet-options.ts";
 
 export const worker: Command = {
@@ -15,37 +15,23 @@ export const worker: Command = {
     bus: BUS,
     pool: POOL,
     name: NODE_NAME,
-    slots: {
-      type: "string",
-      value: "N",
-      describe: "How many sessions it has open at once, instead of the configured number (8)",
-    },
-    label: {
-      type: "string",
-      value: "KEY=VALUE",
-      multiple: true,
-      describe: "A label that sessions can ask for; may be repeated",
-    },
-    json: { type: "boolean", describe: "Print one JSON line with its name once it is ready" },
+    slots: text("N", "How many sessions it has open at once, instead of the configured number (8)"),
+    label: text("KEY=VALUE...", "A label that sessions can ask for; may be repeated"),
+    json: flag("Print one JSON line with its name once it is ready"),
   },
-  examples: [
-    {
-      run: "trunkline worker --bus nats://127.0.0.1:4222",
-      explains: "Work for the gateways that meet there.",
-    },
-    {
-      run: "trunkline worker --bus nats://127.0.0.1:4222 --pool gpu --slots 2 --label gpu=a100",
-      explains: "Two sessions at once, for a pool of its own, with a label.",
-    },
-    { run: "trunkline worker drain builder-1", explains: "Let it finish, then end it." },
-  ],
+  examples: {
+    "trunkline worker --bus nats://127.0.0.1:4222": "Work for the gateways that meet there.",
+    "trunkline worker --bus nats://127.0.0.1:4222 --pool gpu --slots 2 --label gpu=a100":
+      "Two sessions at once, for a pool of its own, with a label.",
+    "trunkline worker drain builder-1": "Let it finish, then end it.",
+  },
   load: () => import("./worker.ts"),
   commands: [
     {
       name: "list",
       summary: "Show the gateways and workers of a pool",
       options: { bus: BUS, pool: POOL, json },
-      examples: [{ run: "trunkline worker list", explains: "Who is there, and how busy." }],
+      examples: { "trunkline worker list": "Who is there, and how busy." },
       load: () => import("./list.ts"),
     },
     {
@@ -58,17 +44,13 @@ export const worker: Command = {
         "A worker's own credentials are enough to drain that worker; for others it needs those of a " +
         "gateway, and in both cases `fleet.name` as they were made for.",
       args: [
-        {
-          name: "NAME",
-          describe:
-            "Name of the worker, as `trunkline worker list` shows it; otherwise the one of this data folder",
-          optional: true,
-        },
+        arg(
+          "[NAME]",
+          "Name of the worker, as `trunkline worker list` shows it; otherwise the one of this data folder",
+        ),
       ],
       options: { bus: BUS, pool: POOL, json },
-      examples: [
-        { run: "trunkline worker drain builder-1", explains: "For example before an upgrade." },
-      ],
+      examples: { "trunkline worker drain builder-1": "For example before an upgrade." },
       load: () => import("./drain.ts"),
     },
     {
@@ -79,38 +61,23 @@ export const worker: Command = {
         "configuration of nats-server: it may do what a node of this pool needs, and nothing else. Each " +
         "pool has an account there, with the users of all its nodes.",
       args: [
-        {
-          name: "NAME",
-          describe: "Name of the node, the same as its --name; '*' for all nodes of the role",
-        },
+        arg("NAME", "Name of the node, the same as its --name; '*' for all nodes of the role"),
       ],
       options: {
-        role: {
-          type: "string",
-          value: "ROLE",
-          describe: "What the node is",
+        role: text("ROLE", "What the node is", {
           choices: ["gateway", "worker"],
           default: "worker",
-        },
+        }),
         pool: POOL,
-        out: {
-          type: "string",
-          value: "FILE",
-          describe: "File for the secret, which must not exist",
-          default: "node.nkey",
-        },
+        out: text("FILE", "File for the secret, which must not exist", { default: "node.nkey" }),
         json,
       },
-      examples: [
-        {
-          run: "trunkline worker credentials builder-1 --out builder-1.nkey",
-          explains: "For a worker of the default pool.",
-        },
-        {
-          run: "trunkline worker credentials front-1 --role gateway --pool gpu --out front-1.nkey",
-          explains: "For a gateway of another pool.",
-        },
-      ],
+      examples: {
+        "trunkline worker credentials builder-1 --out builder-1.nkey":
+          "For a worker of the default pool.",
+        "trunkline worker credentials front-1 --role gateway --pool gpu --out front-1.nkey":
+          "For a gateway of another pool.",
+      },
       load: () => import("./credentials.ts"),
     },
   ],

@@ -1,4 +1,4 @@
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
@@ -9,15 +9,7 @@ import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { counted } from "../shell/layout.ts";
 
-interface WorkerValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly bus?: string;
-  readonly pool?: string;
-  readonly name?: string;
-  readonly slots?: string;
-  readonly label?: readonly string[];
-  readonly json?: boolean;
-}
+type WorkerValues = OptionValues<"bus" | "pool" | "name" | "slots", never, "label">;
 
 /** Exit code of a worker that was drained: whatever started it must not start it again. */
 export const DRAINED = 100;

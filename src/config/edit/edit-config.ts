@@ -116,7 +116,7 @@ function refuseLink(file: string): void {
 }
 
 function refuseForProjects(path: KeyPath): void {
-  if (!path.some((_, at) => projectAccess(path.slice(0, at + 1)) === "never")) return;
+  if (projectAccess(path) !== "never") return;
   const says = "a project file cannot set it. Leave out --project to set it in your own file";
   throw new TrunklineError("usage", `Cannot set '${keyText(path)}' for the project: ${says}.`);
 }

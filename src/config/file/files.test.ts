@@ -15,9 +15,9 @@ describe("userLayer()", () => {
   it("resolves every path from the file's folder, or from the home folder", () => {
     const { values } = layerOf(`{
       "data": "state",
-      "bus": { "certsDir": "~/certs", "plugins": { "p": { "command": "./p", "cwd": "." } } },
+      "bus": { "certsDir": "~/certs", "plugins": { "p": { "command": "./p" } } },
       "serve": { "tls": { "certFile": "cert.pem", "keyFile": "/abs/key.pem" } },
-      "mcpServers": { "m": { "command": "npx" } },
+      "mcpServers": { "m": { "command": "npx", "cwd": "." } },
       "agents": { "a": { "command": "../a" } },
       "policy": { "tools": { "rules": [{ "tool": "*", "project": "sub" }] } }
     }`);
@@ -25,11 +25,11 @@ describe("userLayer()", () => {
       data: "/etc/trunkline/state",
       bus: {
         certsDir: "/home/ada/certs",
-        plugins: { p: { command: "/etc/trunkline/p", cwd: "/etc/trunkline" } },
+        plugins: { p: { command: "/etc/trunkline/p" } },
       },
       serve: { tls: { certFile: "/etc/trunkline/cert.pem", keyFile: "/abs/key.pem" } },
       // A command that is a name is looked for in PATH.
-      mcpServers: { m: { command: "npx" } },
+      mcpServers: { m: { command: "npx", cwd: "/etc/trunkline" } },
       agents: { a: { command: "/etc/a" } },
       policy: { tools: { rules: [{ tool: "*", project: "/etc/trunkline/sub" }] } },
     });

@@ -3,6 +3,8 @@ import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import type { PathKind } from "../../base/settings.ts";
+import { PATHS } from "../config.gen.ts";
 import type { ParsedFile } from "./parse-file.ts";
 import { pastedServers } from "./pasted-servers.ts";
 import { isValues, keyText, type Layer, type Values, withAgentName } from "../layer.ts";
@@ -47,73 +49,29 @@ export function fileLayer(
 
 /** The same values with relative paths resolved from the file's folder. */
 function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Values {
-  const expand = (value: unknown): unknown => {
-    return typeof value === "string" && value !== "" ? expandPath(value, folder, env) : value;
-  };
-  const expandCommand = (value: unknown): unknown => {
-    return typeof value === "string" && /^(?:\.\.?|~)\//.test(value) ? expand(value) : value;
-  };
-  // Counted from the folder that a program was started in, it would be the document of any repository.
-  const expandDocument = (value: unknown): unknown => {
-    return typeof value === "string" && /^(?:https?:\/\/|\$\{)/i.test(value)
-      ? value
-      : expand(value);
-  };
-  const program = (value: unknown): unknown => {
-    const started = edit(edit(value, "command", expandCommand), "cwd", expand);
-    return edit(started, "openapi", expandDocument);
-  };
-  const programs = (value: unknown): unknown => {
-    if (!isValues(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, program(item)]));
-  };
-  const rules = (value: unknown): unknown => {
-    return Array.isArray(value) ? value.map((rule) => edit(rule, "project", expand)) : value;
-  };
-  const policy = (value: unknown): unknown => {
-    return edit(value, "tools", (tools) => edit(tools, "rules", rules));
-  };
-  const list = (value: unknown): unknown => (Array.isArray(value) ? value.map(expand) : value);
-  const profile = (value: unknown): unknown => {
-    const chosen = edit(value, "for", (wanted) => edit(wanted, "projects", list));
-    return edit(chosen, "policy", (own) => edit(own, "rules", rules));
-  };
-  const profiles = (value: unknown): unknown => {
-    if (!isValues(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, profile(item)]));
-  };
-  const serve = (value: unknown): unknown => {
-    return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
-  };
-  const fleet = (value: unknown): unknown => {
-    const files = (tls: unknown): unknown =>
-      ["caFile", "certFile", "keyFile"].reduce((edited, key) => edit(edited, key, expand), tls);
-    return edit(edit(value, "credentials", expand), "tls", files);
-  };
-  const agent = (value: unknown): unknown => {
-    const files = (each: unknown): unknown =>
-      ["write", "hide", "show"].reduce((edited, key) => edit(edited, key, list), each);
-    return edit(value, "files", files);
-  };
-  const bus = (value: unknown): unknown => {
-    const folders = edit(edit(value, "certsDir", expand), "workspace", expand);
-    return edit(folders, "plugins", programs);
-  };
-  let edited = edit(values, "data", expand);
-  edited = edit(edited, "audit", (audit) => edit(audit, "anchor", expand));
-  edited = edit(edited, "bus", bus);
-  edited = edit(edited, "serve", serve);
-  edited = edit(edited, "fleet", fleet);
-  edited = edit(edited, "mcpServers", programs);
-  edited = edit(edited, "agents", programs);
-  edited = edit(edited, "agent", agent);
-  edited = edit(edited, "profiles", profiles);
-  return edit(edited, "policy", policy) as Values;
+  const edited = PATHS.reduce<unknown>((all, [path, kind]) => {
+    return editAt(all, path, (text) => (isPath(text, kind) ? expandPath(text, folder, env) : text));
+  }, values);
+  return edited as Values;
 }
 
-function edit(value: unknown, key: string, change: (value: unknown) => unknown): unknown {
-  if (!isValues(value) || !Object.hasOwn(value, key)) return value;
-  return { ...value, [key]: change(value[key]) };
+function isPath(text: string, kind: PathKind): boolean {
+  if (kind === "program") return /^(?:\.\.?|~)\//.test(text);
+  return kind === "file" ? text !== "" : text !== "" && !/^(?:https?:\/\/|\$\{)/i.test(text);
+}
+
+/** Changes the texts at a path; `*` stands for any name or place in a list. */
+function editAt(
+  value: unknown,
+  [key, ...rest]: readonly string[],
+  change: (text: string) => string,
+): unknown {
+  if (key === undefined) return typeof value === "string" ? change(value) : value;
+  if (key === "*" && Array.isArray(value)) return value.map((item) => editAt(item, rest, change));
+  if (!isValues(value)) return value;
+  const keys = key === "*" ? Object.keys(value) : Object.hasOwn(value, key) ? [key] : [];
+  const edited = keys.map((each) => [each, editAt(value[each], rest, change)]);
+  return { ...value, ...Object.fromEntries(edited) };
 }
 
 /** Larger than any configuration: such a file was named by mistake. */

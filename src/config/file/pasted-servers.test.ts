@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { keyText, type Values } from "../layer.ts";
-import { schemas } from "../schema/schema.ts";
-import { pastedServers, SERVER_KEYS } from "./pasted-servers.ts";
+import { pastedServers } from "./pasted-servers.ts";
 
 function pasted(server: Values): { server: unknown; warnings: string[] } {
   const warnings: string[] = [];
@@ -14,13 +13,6 @@ function pasted(server: Values): { server: unknown; warnings: string[] } {
 }
 
 describe("pastedServers()", () => {
-  it("knows the keys of the schema", () => {
-    const { McpCommand, McpAddress, OpenApiServer } = schemas;
-    const forms = [McpCommand, McpAddress, OpenApiServer];
-    const keys = forms.flatMap(({ properties }) => Object.keys(properties));
-    assert.deepEqual([...SERVER_KEYS].toSorted(), [...new Set(keys)].toSorted());
-  });
-
   it("understands what other programs call the same", () => {
     const { server, warnings } = pasted({
       serverUrl: "https://a.example/mcp",

@@ -1,10 +1,5 @@
+import { SERVER_KEYS } from "../config.gen.ts";
 import { isValues, type KeyPath, type Values } from "../layer.ts";
-
-/** The keys of an entry of `mcpServers`. A test compares them with the schema. */
-export const SERVER_KEYS: ReadonlySet<string> = new Set([
-  ...["type", "command", "args", "env", "cwd", "url", "headers", "oauth", "instance"],
-  ...["disabled", "timeout", "autoApprove", "openapi", "auth", "include", "exclude"],
-]);
 
 /** What other programs call the same keys. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([

@@ -2,26 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import assert from "node:assert/strict";
 
-import { defaultConfig } from "../config.ts";
 import { parseFile } from "../file/parse-file.ts";
-import { leaves, valueAt } from "../layer.ts";
 import { configKeys, projectAccess } from "./keys.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 describe("the schema", () => {
-  it("states the real defaults", () => {
-    const held = defaultConfig("/data");
-    for (const { path, fallback } of configKeys()) {
-      const value = valueAt(held, path.split("."));
-      if (path !== "data" && value !== undefined)
-        assert.equal(JSON.stringify(value), fallback, path);
-      else assert.equal(fallback, undefined, path);
-    }
-    const known = new Set(configKeys().map(({ path }) => path));
-    for (const [path] of leaves(held))
-      assert(known.has(path.join(".")), `${path.join(".")} is told`);
-  });
-
   it("describes every key", () => {
     for (const { path, description } of configKeys()) assert.notEqual(description, "", path);
   });

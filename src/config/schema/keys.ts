@@ -1,21 +1,6 @@
+import type { PathKind, Setting as Schema } from "../../base/settings.ts";
 import type { KeyPath } from "../layer.ts";
 import { schemas } from "./schema.ts";
-
-/** A schema as far as the keys of the configuration are read from it. */
-interface Schema {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: false | Schema;
-  readonly items?: Schema;
-  readonly enum?: readonly unknown[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly anyOf?: readonly Schema[];
-  readonly $ref?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly "x-project"?: boolean;
-}
 
 const SCALARS = ["string", "integer", "number", "boolean"] as const;
 
@@ -36,8 +21,7 @@ export interface DocumentedKey {
   readonly description: string;
 }
 
-const ROOT: Schema = schemas.ConfigFile;
-const ALL: Readonly<Record<string, Schema>> = schemas;
+const ROOT = schemas.ConfigFile;
 
 /** `limits.maxMessage` → `TRUNKLINE_LIMITS_MAX_MESSAGE`; that of `agent.name` is `TRUNKLINE_AGENT`. */
 export function variableOf(path: KeyPath): string {
@@ -53,7 +37,7 @@ export function settings(): Setting[] {
 function* settingsOf(schema: Schema, path: KeyPath): Generator<Setting> {
   for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
     const here = [...path, key];
-    const property = groupOf(resolve(unresolved));
+    const property = settingOf(unresolved);
     const type = property.enum === undefined ? property.type : "string";
     if (type === "object") yield* settingsOf(property, here);
     const scalar = SCALARS.find((one) => one === type);
@@ -74,7 +58,9 @@ export function projectAccess(path: KeyPath): ProjectAccess {
       ? schema.properties?.[step]
       : undefined;
     if (next === undefined) return "trusted";
-    schema = groupOf(resolve(next));
+    schema = settingOf(next);
+    // What holds for a group holds for each key in it.
+    if (schema["x-project"] !== undefined) break;
   }
   return accessOf(schema);
 }
@@ -82,13 +68,15 @@ export function projectAccess(path: KeyPath): ProjectAccess {
 function accessOf(schema: Schema): ProjectAccess {
   const own = schema["x-project"];
   if (own !== undefined) return own ? "always" : "never";
-  const below = Object.values(schema.properties ?? {}).map((part) =>
-    accessOf(groupOf(resolve(part))),
-  );
+  const below = Object.values(schema.properties ?? {}).map((part) => accessOf(settingOf(part)));
   return below.every((access) => access === "trusted") ? "trusted" : "inside";
 }
 
-/** What may be given by its name alone, in the form that has keys of its own. */
+/** The schema of a key: references are followed, and a group may be given by a name alone. */
+export function settingOf(schema: Schema): Schema {
+  return groupOf(resolve(schema));
+}
+
 function groupOf(schema: Schema): Schema {
   const { anyOf = [], ...own } = schema;
   const group = anyOf.map(resolve).find(({ properties }) => properties !== undefined);
@@ -106,7 +94,7 @@ export function configKeys(): DocumentedKey[] {
 
 function* keysOf(schema: Schema, prefix: string): Generator<Omit<DocumentedKey, "variable">> {
   for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
-    const property = groupOf(resolve(unresolved));
+    const property = settingOf(unresolved);
     const path = prefix === "" ? key : `${prefix}.${key}`;
     const isGroup = property.type === "object" && property.properties !== undefined;
     if (!isGroup) yield { path, ...describe(property) };
@@ -149,5 +137,26 @@ function typeWords(schema: Schema): string {
 function resolve(schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
   const { $ref, ...own } = schema;
-  return { ...resolve(ALL[$ref.slice(1)] ?? {}), ...own };
+  return { ...resolve(schemas[$ref.slice(1)] ?? {}), ...own };
+}
+
+/** Where paths stand in a file; `*` for any name or place in a list. */
+export function pathKeys(): [path: string[], kind: PathKind][] {
+  const found = [...pathsIn(ROOT, [])].map((one) => [JSON.stringify(one), one] as const);
+  return new Map(found).values().toArray();
+}
+
+function* pathsIn(unresolved: Schema, path: string[]): Generator<[string[], PathKind]> {
+  const {
+    properties = {},
+    items,
+    additionalProperties,
+    anyOf = [],
+    ...schema
+  } = resolve(unresolved);
+  if (schema["x-path"] !== undefined) yield [path, schema["x-path"]];
+  for (const [key, property] of Object.entries(properties))
+    yield* pathsIn(property, [...path, key]);
+  for (const form of anyOf) yield* pathsIn(form, path);
+  for (const each of [items, additionalProperties]) if (each) yield* pathsIn(each, [...path, "*"]);
 }

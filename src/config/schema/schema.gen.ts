@@ -5,17 +5,18 @@ import { type Check, closest, countCharacters, isObject, isUri, unknownKey, with
 export interface ConfigFile {
   /** Schema of this file, for editors. */
   readonly $schema?: string;
+  /**
+   * Folder for all state; default `$XDG_STATE_HOME/trunkline`, which is usually
+   * `~/.local/state/trunkline`. A relative path counts from this file's folder.
+   */
+  readonly data?: string;
   readonly server?: {
     /** Address that `trunkline serve` listens on. */
     readonly host?: string;
     /** Port that `trunkline serve` listens on; 0 picks a free one. */
     readonly port?: number;
   };
-  /**
-   * Folder for all state; default `$XDG_STATE_HOME/trunkline`, which is usually
-   * `~/.local/state/trunkline`. A relative path counts from this file's folder.
-   */
-  readonly data?: string;
+  readonly serve?: ServeSettings;
   readonly log?: {
     /** Lowest level of log lines that are written. */
     readonly level?: "debug" | "info" | "warn" | "error";
@@ -36,17 +37,7 @@ export interface ConfigFile {
      */
     readonly anchor?: string;
   };
-  readonly serve?: ServeSettings;
-  readonly remote?: RemoteSettings;
-  readonly fleet?: FleetSettings;
   readonly sessions?: SessionSettings;
-  /** Who is notified of what happens in sessions while nobody looks. */
-  readonly notifications?: readonly NotificationSettings[];
-  readonly limits?: LimitSettings;
-  /** Other MCP servers whose tools are offered, by name. */
-  readonly mcpServers?: {
-    readonly [key: string]: McpServer;
-  };
   /** Short for `agent.name`, where nothing else of `agent` is set. */
   readonly agent?: string | AgentSettings;
   /** Coding agents that speak ACP, by name. */
@@ -54,13 +45,12 @@ export interface ConfigFile {
     readonly [key: string]: AgentCommand;
   };
   readonly models?: ModelSettings;
-  /** Git identities, by name; `trunkline identity add` writes one. */
-  readonly identities?: {
-    readonly [key: string]: IdentitySettings;
+  /** Other MCP servers whose tools are offered, by name. */
+  readonly mcpServers?: {
+    readonly [key: string]: McpServer;
   };
-  /** Other parts of RemoteJuggler's configuration, as imported. */
-  readonly "x-juggler"?: {
-    readonly [key: string]: unknown;
+  readonly policy?: {
+    readonly tools?: ToolPolicy;
   };
   /**
    * What clients see and may call, by name. A client gets the profile of its token or of `trunkline
@@ -71,50 +61,51 @@ export interface ConfigFile {
   };
   readonly bus?: BusSettings;
   readonly review?: ReviewSettings;
-  readonly policy?: {
-    readonly tools?: ToolPolicy;
+  /** Git identities, by name; `trunkline identity add` writes one. */
+  readonly identities?: {
+    readonly [key: string]: IdentitySettings;
   };
+  /** Other parts of RemoteJuggler's configuration, as imported. */
+  readonly "x-juggler"?: {
+    readonly [key: string]: unknown;
+  };
+  readonly remote?: RemoteSettings;
+  readonly fleet?: FleetSettings;
+  /** Who is notified of what happens in sessions while nobody looks. */
+  readonly notifications?: readonly NotificationSettings[];
+  readonly limits?: LimitSettings;
 }
 
-/** Limits that prevent one peer from using all resources. */
-export interface LimitSettings {
-  /** Bytes of one incoming message; at least 32 MiB for one of a configured MCP server. */
-  readonly maxMessage?: number;
-  /** Unsent bytes above which a sender is asked to wait. */
-  readonly highWater?: number;
-  /** Unsent bytes above which the connection of a peer that does not read is closed. */
-  readonly maxUnsent?: number;
+/** Who may reach `trunkline serve`, and how. */
+export interface ServeSettings {
   /**
-   * Bytes that all unfinished bodies and messages that wait to be sent or read may take together,
-   * beyond the first 64 KiB of each; never less than two messages.
+   * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the
+   * first link for a browser leads there.
    */
-  readonly maxBuffered?: number;
-  /** Milliseconds that closing waits for a peer to read unsent bytes. */
-  readonly closeGrace?: number;
-  /** Requests of one peer that may wait for an answer at once. */
-  readonly maxInFlight?: number;
-  /** Levels of nesting in one message. */
-  readonly maxDepth?: number;
-  /** Estimated work of parsing one message, in units of about 50 ns. */
-  readonly maxWork?: number;
-  /** Limits of single messages, by method or by prefix such as `fs/*`. */
-  readonly messages?: {
-    readonly [key: string]: MessageLimit;
+  readonly publicUrl?: string;
+  /** Host names allowed in `Host`, in addition to that of `publicUrl` and this machine's. */
+  readonly allowedHosts?: readonly string[];
+  /** Origins of web pages that may use the gateway. */
+  readonly allowedOrigins?: readonly string[];
+  readonly tls?: {
+    /** Certificate and its chain, in PEM. A relative path counts from this file's folder. */
+    readonly certFile: string;
+    /** Its private key, in PEM. A relative path counts from this file's folder. */
+    readonly keyFile: string;
   };
-}
-
-/** Limits of one kind of message. */
-export interface MessageLimit {
-  /** Bytes of the whole message. */
-  readonly maxSize?: number;
-  /** Milliseconds without progress. */
-  readonly timeout?: number;
-  /** Calls in a window of time. */
-  readonly rate?: {
-    /** Calls that are allowed in a window. */
-    readonly limit: number;
-    /** Length of the window in milliseconds. */
-    readonly windowMs: number;
+  readonly oauth?: {
+    /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
+    readonly authorizationServers: readonly string[];
+    /** Scopes that a token must have, all of them. */
+    readonly scopes?: readonly string[];
+    /**
+     * Scopes that their bearers get here: `tools`, `sessions`, `programs` (to name commands that
+     * are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and `admin`.
+     */
+    readonly grants?: 
+      | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
+    /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
+    readonly audience?: string;
   };
 }
 
@@ -153,44 +144,172 @@ export interface OtlpSettings {
   readonly content?: boolean;
 }
 
-/** Sessions across machines: which NATS server, and as whom. */
-export interface FleetSettings {
+/** Sessions: what they may use, their work trees, and when they are closed. */
+export interface SessionSettings {
+  /** What each session may use; no limit if left out. */
+  readonly budget?: {
+    /** Tokens of models, as agents report them. */
+    readonly tokens?: number;
+    /** US dollars, as agents report them. */
+    readonly cost?: number;
+    /** Tool calls, and for the built-in agent also requests to the model. */
+    readonly steps?: number;
+    /**
+     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
+     * count.
+     */
+    readonly time?: number;
+  };
   /**
-   * NATS servers where gateways and workers meet, separated by commas, such as
-   * `nats://bus.example:4222`; `--bus` of `serve` and `worker`.
+   * What each access token, and you yourself, may use in a day (UTC), unless the token has its own
+   * limit.
    */
-  readonly url?: string;
-  /** Pool of workers; gateways and workers of different pools share nothing. */
-  readonly pool?: string;
-  /** Name of this gateway or worker; default the name of the machine. */
+  readonly dailyBudget?: {
+    /** Tokens of models, as agents report them. */
+    readonly tokens?: number;
+    /** US dollars, as agents report them. */
+    readonly cost?: number;
+    /** Tool calls, and for the built-in agent also requests to the model. */
+    readonly steps?: number;
+    /**
+     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
+     * count.
+     */
+    readonly time?: number;
+  };
+  /**
+   * Sessions that each access token, and you yourself, may have open at once; no limit if left out.
+   */
+  readonly concurrent?: number;
+  /**
+   * Seconds without a client and without a turn after which a session is closed. It can be opened
+   * again.
+   */
+  readonly idle?: number;
+  /** Sessions with a work tree of their own (`--worktree`). */
+  readonly worktree?: {
+    /**
+     * Ignored files that each work tree gets a copy of, such as `.env` or `node_modules`: patterns
+     * as in .gitignore. A file `.worktreeinclude` in the repository adds to them.
+     */
+    readonly carry?: readonly string[];
+  };
+  /**
+   * Who may list and continue sessions that other agents began themselves: you, also the holders of
+   * access tokens, or nobody.
+   */
+  readonly foreign?: "owner" | "all" | "off";
+  /**
+   * Whose answer counts when an agent asks for permission or asks a question: `first`, that of the
+   * first client that answers; `asker`, that of the client whose prompt caused it; `owner`, yours,
+   * whoever prompted.
+   */
+  readonly permissions?: "first" | "asker" | "owner";
+}
+
+/** The agent of sessions that name none, and where its commands run. */
+export interface AgentSettings {
+  /**
+   * Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. `"agent":
+   * "NAME"` is short for it.
+   */
   readonly name?: string;
-  /** How many sessions a worker has open at once. */
-  readonly slots?: number;
-  /** Labels of a worker, which sessions can ask for, such as `gpu`. */
-  readonly labels?: {
+  /**
+   * Whether commands of the built-in agent run in a sandbox: where this machine can, always (or
+   * else not at all), or never.
+   */
+  readonly sandbox?: "auto" | "on" | "off";
+  readonly egress?: {
+    /**
+     * Hosts that commands in the sandbox may reach without a question; `*.example.com` stands for
+     * all below it.
+     */
+    readonly allowHosts?: readonly string[];
+  };
+  readonly files?: {
+    /** Folders that commands in the sandbox may change beside the session's. */
+    readonly write?: readonly string[];
+    /** Files and folders that they do not see, such as one in a project. */
+    readonly hide?: readonly string[];
+    /**
+     * Files and folders that they see beside the session's, the system's programs and the
+     * toolchains in your home folder.
+     */
+    readonly show?: readonly string[];
+  };
+  /** Variables of your environment that they get beside the usual ones. */
+  readonly variables?: readonly string[];
+}
+
+/** A coding agent that is started and speaks ACP on its standard streams. */
+export interface AgentCommand {
+  /** Program to start, found as for an MCP server. */
+  readonly command: string;
+  /** Its arguments. */
+  readonly args?: readonly string[];
+  /** Environment variables it gets in addition to the usual ones. */
+  readonly env?: {
     readonly [key: string]: string;
   };
-  /** How many new sessions may wait for a free slot; when so many wait, more are refused. */
-  readonly waiting?: number;
+  /** Git identity it acts as; default: the one that matches the session's folder. */
+  readonly identity?: string;
+}
+
+/** The language models of the built-in agent. */
+export interface ModelSettings {
   /**
-   * How many servers of a NATS cluster keep each message: 3 survive the loss of one. Set it at the
-   * gateways, which create the streams and change those that exist; without it, new streams have
-   * one.
+   * Model that sessions begin with, as `provider/model`; `offline` for none. Without it, the first
+   * one that is available.
    */
-  readonly replicas?: number;
+  readonly default?: string;
+  /** Whether to look for Ollama, LM Studio and llama.cpp on this machine. */
+  readonly local?: boolean;
+  /** Model requests in one turn. */
+  readonly maxSteps?: number;
+  /** Milliseconds that a tool of the agent may take, unless it has its own limit. */
+  readonly toolTimeout?: number;
   /**
-   * File with the credentials for NATS (`.creds`, or one line `USER:PASSWORD`). A relative path
-   * counts from this file's folder.
+   * Prices of models, by `provider/model`; `*` stands for any text, and the first match applies.
+   * With them, sessions show their cost, and budgets can limit it.
    */
-  readonly credentials?: string;
-  readonly tls?: {
-    /** Certificate of the authority that signed the server's, in PEM. */
-    readonly caFile?: string;
-    /** Own certificate, in PEM, where the server asks for one. */
-    readonly certFile?: string;
-    /** Its private key, in PEM. */
-    readonly keyFile?: string;
+  readonly cost?: {
+    readonly [key: string]: ModelCost;
   };
+  /**
+   * Model providers, by name, in addition to Anthropic, OpenAI and Google, which are used when
+   * their keys are in the environment.
+   */
+  readonly providers?: {
+    readonly [key: string]: ModelProvider;
+  };
+}
+
+/** The price of a model, in US dollars for a million tokens. */
+export interface ModelCost {
+  /** What the model reads. */
+  readonly input: number;
+  /** What the model writes. */
+  readonly output: number;
+  /** What the provider reads from its cache; the price of `input` when left out. */
+  readonly cachedInput?: number;
+}
+
+/** A provider of language models. */
+export interface ModelProvider {
+  /** Its API; `openai-compatible` when left out. */
+  readonly type?: "openai-compatible" | "anthropic" | "openai" | "google";
+  /** Its address, such as `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl?: string;
+  /** Name of the variable that holds its key; never the key itself. */
+  readonly keyVariable?: string;
+  /** Headers to send with every request. */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /** Models to offer even if it does not list them, the best first. */
+  readonly models?: readonly string[];
+  /** Size of its models' context in tokens, if it does not report it. */
+  readonly contextWindow?: number;
 }
 
 /** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
@@ -216,7 +335,7 @@ export interface McpCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
-  /** Folder it is started in; a relative path counts from this file's folder. */
+  /** Folder it is started in. A relative path counts from this file's folder. */
   readonly cwd?: string;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
@@ -269,6 +388,36 @@ export interface McpAddress {
   readonly autoApprove?: readonly string[];
 }
 
+/**
+ * For servers that want a login (`trunkline server login NAME`). Servers say all of it themselves,
+ * unless their authorization server does not register clients.
+ */
+export interface OAuthSettings {
+  /**
+   * Issuer of the tokens, if the server does not name it, if it is in a private network, or if
+   * `clientId` is set.
+   */
+  readonly issuer?: string;
+  /** Client that you have registered with the issuer. */
+  readonly clientId?: string;
+  /** Secret of that client, as `${keychain:NAME}`. */
+  readonly clientSecret?: string;
+  /** Client metadata document that you have published, used instead of `clientId`. */
+  readonly clientMetadataUrl?: string;
+  /** Scopes to ask for, instead of those that the server names. */
+  readonly scopes?: readonly string[];
+  /**
+   * Whether requests for tokens name the server (RFC 8707); true by default. Some issuers, such as
+   * Microsoft Entra, reject that.
+   */
+  readonly resource?: boolean;
+  /**
+   * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
+   * client is registered with one. By default any free port.
+   */
+  readonly callbackPort?: number;
+}
+
 /** An API whose operations are offered as tools. */
 export interface OpenApiServer {
   /** With `openapi`; optional. */
@@ -317,82 +466,129 @@ export interface OpenApiServer {
   readonly autoApprove?: readonly string[];
 }
 
-/**
- * For servers that want a login (`trunkline server login NAME`). Servers say all of it themselves,
- * unless their authorization server does not register clients.
- */
-export interface OAuthSettings {
+/** Who may call which tool. */
+export interface ToolPolicy {
+  /** Decision for calls that no rule matches. */
+  readonly default?: "allow" | "ask" | "deny";
+  /** The first rule that matches a call decides. */
+  readonly rules?: readonly ToolRule[];
   /**
-   * Issuer of the tokens, if the server does not name it, if it is in a private network, or if
-   * `clientId` is set.
+   * When you have to approve a tool of another server: when it has changed since it was first seen
+   * (`first-use`), or also when it is new (`always`).
    */
-  readonly issuer?: string;
-  /** Client that you have registered with the issuer. */
-  readonly clientId?: string;
-  /** Secret of that client, as `${keychain:NAME}`. */
-  readonly clientSecret?: string;
-  /** Client metadata document that you have published, used instead of `clientId`. */
-  readonly clientMetadataUrl?: string;
-  /** Scopes to ask for, instead of those that the server names. */
-  readonly scopes?: readonly string[];
-  /**
-   * Whether requests for tokens name the server (RFC 8707); true by default. Some issuers, such as
-   * Microsoft Entra, reject that.
-   */
-  readonly resource?: boolean;
-  /**
-   * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
-   * client is registered with one. By default any free port.
-   */
-  readonly callbackPort?: number;
+  readonly approve?: "first-use" | "always";
 }
 
-/** A coding agent that is started and speaks ACP on its standard streams. */
-export interface AgentCommand {
-  /** Program to start, found as for an MCP server. */
-  readonly command: string;
-  /** Its arguments. */
-  readonly args?: readonly string[];
-  /** Environment variables it gets in addition to the usual ones. */
-  readonly env?: {
+/** A rule for the calls that it matches. */
+export interface ToolRule {
+  /** Name of the tool; `*` stands for any text. */
+  readonly tool: string;
+  /** Name of the tool's MCP server in `mcpServers`; `*` stands for any text. */
+  readonly server?: string;
+  /** Caller: the name that a program gives itself, or its door; `*` stands for any text. */
+  readonly caller?: string;
+  /**
+   * Folder of the project that the call is about, or one above it; links are followed. A relative
+   * path counts from this file's folder.
+   */
+  readonly project?: string;
+  /**
+   * Patterns for arguments, by name; `*` stands for any text. A value that is not text is compared
+   * as JSON, a missing one as empty text.
+   */
+  readonly arguments?: {
     readonly [key: string]: string;
   };
-  /** Git identity it acts as; default: the one that matches the session's folder. */
-  readonly identity?: string;
+  /** Whether the call is allowed. */
+  readonly decision: "allow" | "ask" | "deny";
 }
 
-/** The agent of sessions that name none, and where its commands run. */
-export interface AgentSettings {
-  /**
-   * Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. `"agent":
-   * "NAME"` is short for it.
-   */
-  readonly name?: string;
-  /**
-   * Whether commands of the built-in agent run in a sandbox: where this machine can, always (or
-   * else not at all), or never.
-   */
-  readonly sandbox?: "auto" | "on" | "off";
-  readonly egress?: {
+/** What a client sees of the tools, prompts and resources, and what it may call. */
+export interface ProfileSettings {
+  readonly for?: {
     /**
-     * Hosts that commands in the sandbox may reach without a question; `*.example.com` stands for
-     * all below it.
+     * Names that programs give themselves, such as `claude-code`; `*` stands for any text. A
+     * program can choose any name.
      */
-    readonly allowHosts?: readonly string[];
-  };
-  readonly files?: {
-    /** Folders that commands in the sandbox may change beside the session's. */
-    readonly write?: readonly string[];
-    /** Files and folders that they do not see, such as one in a project. */
-    readonly hide?: readonly string[];
+    readonly clients?: readonly string[];
+    /** Names of access tokens; `*` stands for any text. */
+    readonly tokens?: readonly string[];
     /**
-     * Files and folders that they see beside the session's, the system's programs and the
-     * toolchains in your home folder.
+     * Ways in: `mcp` is `trunkline mcp`, `http` is MCP over HTTP, `acp` RemoteJuggler's actions of
+     * `trunkline acp`, `agent` the built-in agent.
      */
-    readonly show?: readonly string[];
+    readonly doors?: readonly ("mcp" | "http" | "acp" | "agent")[];
+    /**
+     * Folders that `trunkline mcp` was started in or a session works in, or folders above those;
+     * over HTTP there is none. A relative path counts from this file's folder.
+     */
+    readonly projects?: readonly string[];
   };
-  /** Variables of your environment that they get beside the usual ones. */
-  readonly variables?: readonly string[];
+  readonly servers?: {
+    /**
+     * MCP servers and plugins, by name, and `trunkline` for its own tools, that are offered; `*`
+     * stands for any text. Default: all.
+     */
+    readonly allow?: readonly string[];
+    /** Servers that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+  };
+  readonly tools?: {
+    /**
+     * Tools, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default: all.
+     */
+    readonly allow?: readonly string[];
+    /** Tools that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+    /** New names, by the present ones. What else has the new name already is not offered then. */
+    readonly rename?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly prompts?: {
+    /**
+     * Prompts, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default:
+     * all.
+     */
+    readonly allow?: readonly string[];
+    /** Prompts that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+    /** New names, by the present ones. What else has the new name already is not offered then. */
+    readonly rename?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly resources?: {
+    /** Resources, by URI, that are offered; `*` stands for any text. Default: all. */
+    readonly allow?: readonly string[];
+    /** Resources that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+  };
+  readonly policy?: {
+    /** Decision for calls that no rule matches: `allow`. */
+    readonly default?: "allow" | "ask" | "deny";
+    /**
+     * Rules like those of `policy.tools`, beside them: of the two decisions, the stricter counts.
+     */
+    readonly rules?: readonly ToolRule[];
+  };
+  /** How often each client may call; every entry that fits a tool counts. */
+  readonly rates?: readonly ProfileRate[];
+  /**
+   * Whether the client gets two tools instead of all: `search_tools`, which finds tools, and
+   * `call_tool`, which calls them.
+   */
+  readonly search?: boolean;
+}
+
+/** Calls in a time window, of all tools that fit together. */
+export interface ProfileRate {
+  /** Name of the tool; `*` stands for any text. Default: all. */
+  readonly tool?: string;
+  /** Calls of one client. */
+  readonly calls: number;
+  /** Length of the window. */
+  readonly seconds: number;
 }
 
 /** The plugin bus. */
@@ -478,52 +674,6 @@ export interface PluginCommand {
   readonly queue?: number;
 }
 
-/** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
-export interface PluginModule {
-  /** The module, as an absolute path. */
-  readonly module: string;
-  /** Its arguments. */
-  readonly args?: readonly string[];
-  /** Environment variables it gets in addition to the usual ones. */
-  readonly env?: {
-    readonly [key: string]: string;
-  };
-  /**
-   * `own` gives it a process of its own, for a module that changes the whole process, such as its
-   * working directory; `shared` when left out.
-   */
-  readonly process?: "shared" | "own";
-  /** Sent to it when it boots. */
-  readonly config?: {
-    readonly [key: string]: string;
-  };
-  /** Whether it is started; true when left out. */
-  readonly enabled?: boolean;
-  /** Plugins that have to be ready before it is started. */
-  readonly dependsOn?: readonly string[];
-  /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
-  readonly needsTools?: readonly string[];
-  readonly permissions?: PluginPermissions;
-  /**
-   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
-   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
-   */
-  readonly approvedTools?: readonly string[];
-  /** Kinds of storage that it provides, in addition to those in its manifest. */
-  readonly providesStorage?: readonly string[];
-  /** AI providers that it implements, in addition to those in its manifest. */
-  readonly providesAi?: readonly string[];
-  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
-  readonly callTimeout?: number;
-  /**
-   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
-   * plugins make and health checks do not count, and never wait.
-   */
-  readonly calls?: number;
-  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
-  readonly queue?: number;
-}
-
 /**
  * What a plugin may do, as approved by `plugin add`. Everything else is denied: by a sandbox
  * (`bus.sandbox`), in a process of its own, and by the bus.
@@ -570,6 +720,52 @@ export interface PluginPermissions {
   };
 }
 
+/** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
+export interface PluginModule {
+  /** The module, as an absolute path. */
+  readonly module: string;
+  /** Its arguments. */
+  readonly args?: readonly string[];
+  /** Environment variables it gets in addition to the usual ones. */
+  readonly env?: {
+    readonly [key: string]: string;
+  };
+  /**
+   * `own` gives it a process of its own, for a module that changes the whole process, such as its
+   * working directory; `shared` when left out.
+   */
+  readonly process?: "shared" | "own";
+  /** Sent to it when it boots. */
+  readonly config?: {
+    readonly [key: string]: string;
+  };
+  /** Whether it is started; true when left out. */
+  readonly enabled?: boolean;
+  /** Plugins that have to be ready before it is started. */
+  readonly dependsOn?: readonly string[];
+  /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
+  readonly needsTools?: readonly string[];
+  readonly permissions?: PluginPermissions;
+  /**
+   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
+   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
+   */
+  readonly approvedTools?: readonly string[];
+  /** Kinds of storage that it provides, in addition to those in its manifest. */
+  readonly providesStorage?: readonly string[];
+  /** AI providers that it implements, in addition to those in its manifest. */
+  readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
+}
+
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
 export interface PluginMcp {
   /** The words that start the server, such as `["npx", "-y", "SERVER"]`. */
@@ -609,61 +805,23 @@ export interface PluginMcp {
   readonly queue?: number;
 }
 
-/** The language models of the built-in agent. */
-export interface ModelSettings {
+/** Review comments and how agents get them. */
+export interface ReviewSettings {
   /**
-   * Model that sessions begin with, as `provider/model`; `offline` for none. Without it, the first
-   * one that is available.
+   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
+   * in the next.
    */
-  readonly default?: string;
-  /** Whether to look for Ollama, LM Studio and llama.cpp on this machine. */
-  readonly local?: boolean;
-  /** Model requests in one turn. */
-  readonly maxSteps?: number;
-  /** Milliseconds that a tool of the agent may take, unless it has its own limit. */
-  readonly toolTimeout?: number;
+  readonly batch?: number;
+  /** Which comments come first if there are more than `batch`. */
+  readonly first?: "newest" | "oldest";
+  /** Seconds after which an agent without activity loses a thread that it has claimed. */
+  readonly lease?: number;
   /**
-   * Prices of models, by `provider/model`; `*` stands for any text, and the first match applies.
-   * With them, sessions show their cost, and budgets can limit it.
+   * Whether to import comments that lazygit-mcp-bridge and other programs write to
+   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to `review-inbox` of
+   * the data folder.
    */
-  readonly cost?: {
-    readonly [key: string]: ModelCost;
-  };
-  /**
-   * Model providers, by name, in addition to Anthropic, OpenAI and Google, which are used when
-   * their keys are in the environment.
-   */
-  readonly providers?: {
-    readonly [key: string]: ModelProvider;
-  };
-}
-
-/** The price of a model, in US dollars for a million tokens. */
-export interface ModelCost {
-  /** What the model reads. */
-  readonly input: number;
-  /** What the model writes. */
-  readonly output: number;
-  /** What the provider reads from its cache; the price of `input` when left out. */
-  readonly cachedInput?: number;
-}
-
-/** A provider of language models. */
-export interface ModelProvider {
-  /** Its API; `openai-compatible` when left out. */
-  readonly type?: "openai-compatible" | "anthropic" | "openai" | "google";
-  /** Its address, such as `http://127.0.0.1:8000/v1`. */
-  readonly baseUrl?: string;
-  /** Name of the variable that holds its key; never the key itself. */
-  readonly keyVariable?: string;
-  /** Headers to send with every request. */
-  readonly headers?: {
-    readonly [key: string]: string;
-  };
-  /** Models to offer even if it does not list them, the best first. */
-  readonly models?: readonly string[];
-  /** Size of its models' context in tokens, if it does not report it. */
-  readonly contextWindow?: number;
+  readonly dropFiles?: boolean;
 }
 
 /** Who somebody is to git and to a forge. */
@@ -735,39 +893,6 @@ export interface MatchRule {
   readonly path?: string;
   /** Address of a remote; `*` stands for any text. */
   readonly remote?: string;
-}
-
-/** Who may reach `trunkline serve`, and how. */
-export interface ServeSettings {
-  /**
-   * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the
-   * first link for a browser leads there.
-   */
-  readonly publicUrl?: string;
-  /** Host names allowed in `Host`, in addition to that of `publicUrl` and this machine's. */
-  readonly allowedHosts?: readonly string[];
-  /** Origins of web pages that may use the gateway. */
-  readonly allowedOrigins?: readonly string[];
-  readonly tls?: {
-    /** Certificate and its chain, in PEM. A relative path counts from this file's folder. */
-    readonly certFile: string;
-    /** Its private key, in PEM; a relative path counts from this file's folder. */
-    readonly keyFile: string;
-  };
-  readonly oauth?: {
-    /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
-    readonly authorizationServers: readonly string[];
-    /** Scopes that a token must have, all of them. */
-    readonly scopes?: readonly string[];
-    /**
-     * Scopes that their bearers get here: `tools`, `sessions`, `programs` (to name commands that
-     * are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and `admin`.
-     */
-    readonly grants?: 
-      | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
-    /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
-    readonly audience?: string;
-  };
 }
 
 /** Remote runs: agents that work here on a revision of a repository. */
@@ -849,67 +974,98 @@ export interface RemoteSettings {
   };
 }
 
-/** Sessions: what they may use, their work trees, and when they are closed. */
-export interface SessionSettings {
-  /** What each session may use; no limit if left out. */
-  readonly budget?: {
-    /** Tokens of models, as agents report them. */
-    readonly tokens?: number;
-    /** US dollars, as agents report them. */
-    readonly cost?: number;
-    /** Tool calls, and for the built-in agent also requests to the model. */
-    readonly steps?: number;
-    /**
-     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
-     * count.
-     */
-    readonly time?: number;
+/** Commands that run once before agents work on a repository. All runs on it use their result. */
+export interface SetupSettings {
+  /**
+   * By `HOST/PATH` of the repository, such as `github.com/acme/*`, with the port if it is not the
+   * usual one; the first match applies.
+   */
+  readonly repositories?: {
+    readonly [key: string]: RepositorySetup;
   };
   /**
-   * What each access token, and you yourself, may use in a day (UTC), unless the token has its own
-   * limit.
+   * Which files of a repository may define its set-up if no `command` is configured for it:
+   * `.trunkline/setup.sh` (`script`), or its devcontainer.json (`devcontainer`).
    */
-  readonly dailyBudget?: {
-    /** Tokens of models, as agents report them. */
-    readonly tokens?: number;
-    /** US dollars, as agents report them. */
-    readonly cost?: number;
-    /** Tool calls, and for the built-in agent also requests to the model. */
-    readonly steps?: number;
-    /**
-     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
-     * count.
-     */
-    readonly time?: number;
+  readonly from?: readonly ("script" | "devcontainer")[];
+  /** Results of set-up that are kept for each repository, in addition to those in use. */
+  readonly layers?: number;
+  /** The most bytes that the result of a set-up may take on disk. */
+  readonly maxLayer?: number;
+}
+
+/** How a repository is set up. */
+export interface RepositorySetup {
+  /** A shell command, such as `npm ci`. Without it, `from` applies. */
+  readonly command?: string;
+  /** Environment variables for set-up only. Use `secrets` for secrets. */
+  readonly env?: {
+    readonly [key: string]: string;
   };
   /**
-   * Sessions that each access token, and you yourself, may have open at once; no limit if left out.
+   * Environment variables that set-up gets, and agents do not: of the server, or stored in the
+   * system's keychain with `trunkline models key set NAME`.
    */
-  readonly concurrent?: number;
+  readonly secrets?: readonly string[];
   /**
-   * Seconds without a client and without a turn after which a session is closed. It can be opened
-   * again.
+   * Files that make set-up run again when they change, such as `schema/*.sql`. By default the usual
+   * lock files.
    */
-  readonly idle?: number;
-  /** Sessions with a work tree of their own (`--worktree`). */
-  readonly worktree?: {
-    /**
-     * Ignored files that each work tree gets a copy of, such as `.env` or `node_modules`: patterns
-     * as in .gitignore. A file `.worktreeinclude` in the repository adds to them.
-     */
-    readonly carry?: readonly string[];
+  readonly keys?: readonly string[];
+  /**
+   * Patterns, as in `.gitignore`, of files that are kept like ignored ones, and never committed.
+   */
+  readonly keep?: readonly string[];
+  /** Hosts that set-up may reach in addition to `remote.egress.allowHosts`. */
+  readonly allowHosts?: readonly string[];
+  /** Milliseconds that set-up may take; ten minutes by default. */
+  readonly timeout?: number;
+}
+
+/** Sessions across machines: which NATS server, and as whom. */
+export interface FleetSettings {
+  /**
+   * NATS servers where gateways and workers meet, separated by commas, such as
+   * `nats://bus.example:4222`; `--bus` of `serve` and `worker`.
+   */
+  readonly url?: string;
+  /** Pool of workers; gateways and workers of different pools share nothing. */
+  readonly pool?: string;
+  /** Name of this gateway or worker; default the name of the machine. */
+  readonly name?: string;
+  /** How many sessions a worker has open at once. */
+  readonly slots?: number;
+  /** Labels of a worker, which sessions can ask for, such as `gpu`. */
+  readonly labels?: {
+    readonly [key: string]: string;
   };
+  /** How many new sessions may wait for a free slot; when so many wait, more are refused. */
+  readonly waiting?: number;
   /**
-   * Who may list and continue sessions that other agents began themselves: you, also the holders of
-   * access tokens, or nobody.
+   * How many servers of a NATS cluster keep each message: 3 survive the loss of one. Set it at the
+   * gateways, which create the streams and change those that exist; without it, new streams have
+   * one.
    */
-  readonly foreign?: "owner" | "all" | "off";
+  readonly replicas?: number;
   /**
-   * Whose answer counts when an agent asks for permission or asks a question: `first`, that of the
-   * first client that answers; `asker`, that of the client whose prompt caused it; `owner`, yours,
-   * whoever prompted.
+   * File with the credentials for NATS (`.creds`, or one line `USER:PASSWORD`). A relative path
+   * counts from this file's folder.
    */
-  readonly permissions?: "first" | "asker" | "owner";
+  readonly credentials?: string;
+  readonly tls?: {
+    /**
+     * Certificate of the authority that signed the server's, in PEM. A relative path counts from
+     * this file's folder.
+     */
+    readonly caFile?: string;
+    /**
+     * Own certificate, in PEM, where the server asks for one. A relative path counts from this
+     * file's folder.
+     */
+    readonly certFile?: string;
+    /** Its private key, in PEM. A relative path counts from this file's folder. */
+    readonly keyFile?: string;
+  };
 }
 
 /**
@@ -953,261 +1109,115 @@ export interface NotificationSettings {
   readonly allowPrivate?: boolean;
 }
 
-/** Commands that run once before agents work on a repository. All runs on it use their result. */
-export interface SetupSettings {
+/** Limits that prevent one peer from using all resources. */
+export interface LimitSettings {
+  /** Bytes of one incoming message; at least 32 MiB for one of a configured MCP server. */
+  readonly maxMessage?: number;
+  /** Unsent bytes above which a sender is asked to wait. */
+  readonly highWater?: number;
+  /** Unsent bytes above which the connection of a peer that does not read is closed. */
+  readonly maxUnsent?: number;
   /**
-   * By `HOST/PATH` of the repository, such as `github.com/acme/*`, with the port if it is not the
-   * usual one; the first match applies.
+   * Bytes that all unfinished bodies and messages that wait to be sent or read may take together,
+   * beyond the first 64 KiB of each; never less than two messages.
    */
-  readonly repositories?: {
-    readonly [key: string]: RepositorySetup;
+  readonly maxBuffered?: number;
+  /** Milliseconds that closing waits for a peer to read unsent bytes. */
+  readonly closeGrace?: number;
+  /** Requests of one peer that may wait for an answer at once. */
+  readonly maxInFlight?: number;
+  /** Levels of nesting in one message. */
+  readonly maxDepth?: number;
+  /** Estimated work of parsing one message, in units of about 50 ns. */
+  readonly maxWork?: number;
+  /** Limits of single messages, by method or by prefix such as `fs/*`. */
+  readonly messages?: {
+    readonly [key: string]: MessageLimit;
   };
-  /**
-   * Which files of a repository may define its set-up if no `command` is configured for it:
-   * `.trunkline/setup.sh` (`script`), or its devcontainer.json (`devcontainer`).
-   */
-  readonly from?: readonly ("script" | "devcontainer")[];
-  /** Results of set-up that are kept for each repository, in addition to those in use. */
-  readonly layers?: number;
-  /** The most bytes that the result of a set-up may take on disk. */
-  readonly maxLayer?: number;
 }
 
-export interface RepositorySetup {
-  /** A shell command, such as `npm ci`. Without it, `from` applies. */
-  readonly command?: string;
-  /** Environment variables for set-up only. Use `secrets` for secrets. */
-  readonly env?: {
-    readonly [key: string]: string;
-  };
-  /**
-   * Environment variables that set-up gets, and agents do not: of the server, or stored in the
-   * system's keychain with `trunkline models key set NAME`.
-   */
-  readonly secrets?: readonly string[];
-  /**
-   * Files that make set-up run again when they change, such as `schema/*.sql`. By default the usual
-   * lock files.
-   */
-  readonly keys?: readonly string[];
-  /**
-   * Patterns, as in `.gitignore`, of files that are kept like ignored ones, and never committed.
-   */
-  readonly keep?: readonly string[];
-  /** Hosts that set-up may reach in addition to `remote.egress.allowHosts`. */
-  readonly allowHosts?: readonly string[];
-  /** Milliseconds that set-up may take; ten minutes by default. */
+/** Limits of one kind of message. */
+export interface MessageLimit {
+  /** Bytes of the whole message. */
+  readonly maxSize?: number;
+  /** Milliseconds without progress. */
   readonly timeout?: number;
+  /** Calls in a window of time. */
+  readonly rate?: {
+    /** Calls that are allowed in a window. */
+    readonly limit: number;
+    /** Length of the window in milliseconds. */
+    readonly windowMs: number;
+  };
 }
-
-/** Review comments and how agents get them. */
-export interface ReviewSettings {
-  /**
-   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
-   * in the next.
-   */
-  readonly batch?: number;
-  /** Which comments come first if there are more than `batch`. */
-  readonly first?: "newest" | "oldest";
-  /** Seconds after which an agent without activity loses a thread that it has claimed. */
-  readonly lease?: number;
-  /**
-   * Whether to import comments that lazygit-mcp-bridge and other programs write to
-   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to `review-inbox` of
-   * the data folder.
-   */
-  readonly dropFiles?: boolean;
-}
-
-/** What a client sees of the tools, prompts and resources, and what it may call. */
-export interface ProfileSettings {
-  readonly for?: {
-    /**
-     * Names that programs give themselves, such as `claude-code`; `*` stands for any text. A
-     * program can choose any name.
-     */
-    readonly clients?: readonly string[];
-    /** Names of access tokens; `*` stands for any text. */
-    readonly tokens?: readonly string[];
-    /**
-     * Ways in: `mcp` is `trunkline mcp`, `http` is MCP over HTTP, `acp` RemoteJuggler's actions of
-     * `trunkline acp`, `agent` the built-in agent.
-     */
-    readonly doors?: readonly ("mcp" | "http" | "acp" | "agent")[];
-    /**
-     * Folders that `trunkline mcp` was started in or a session works in, or folders above those;
-     * over HTTP there is none. A relative path counts from this file's folder.
-     */
-    readonly projects?: readonly string[];
-  };
-  readonly servers?: {
-    /**
-     * MCP servers and plugins, by name, and `trunkline` for its own tools, that are offered; `*`
-     * stands for any text. Default: all.
-     */
-    readonly allow?: readonly string[];
-    /** Servers that are not offered, also where `allow` fits them. */
-    readonly deny?: readonly string[];
-  };
-  readonly tools?: {
-    /**
-     * Tools, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default: all.
-     */
-    readonly allow?: readonly string[];
-    /** Tools that are not offered, also where `allow` fits them. */
-    readonly deny?: readonly string[];
-    /** New names, by the present ones. What else has the new name already is not offered then. */
-    readonly rename?: {
-      readonly [key: string]: string;
-    };
-  };
-  readonly prompts?: {
-    /**
-     * Prompts, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default:
-     * all.
-     */
-    readonly allow?: readonly string[];
-    /** Prompts that are not offered, also where `allow` fits them. */
-    readonly deny?: readonly string[];
-    /** New names, by the present ones. What else has the new name already is not offered then. */
-    readonly rename?: {
-      readonly [key: string]: string;
-    };
-  };
-  readonly resources?: {
-    /** Resources, by URI, that are offered; `*` stands for any text. Default: all. */
-    readonly allow?: readonly string[];
-    /** Resources that are not offered, also where `allow` fits them. */
-    readonly deny?: readonly string[];
-  };
-  readonly policy?: {
-    /** Decision for calls that no rule matches: `allow`. */
-    readonly default?: Decision;
-    /**
-     * Rules like those of `policy.tools`, beside them: of the two decisions, the stricter counts.
-     */
-    readonly rules?: readonly ToolRule[];
-  };
-  /** How often each client may call; every entry that fits a tool counts. */
-  readonly rates?: readonly ProfileRate[];
-  /**
-   * Whether the client gets two tools instead of all: `search_tools`, which finds tools, and
-   * `call_tool`, which calls them.
-   */
-  readonly search?: boolean;
-}
-
-/** Calls in a time window, of all tools that fit together. */
-export interface ProfileRate {
-  /** Name of the tool; `*` stands for any text. Default: all. */
-  readonly tool?: string;
-  /** Calls of one client. */
-  readonly calls: number;
-  /** Length of the window. */
-  readonly seconds: number;
-}
-
-/** Who may call which tool. */
-export interface ToolPolicy {
-  /** Decision for calls that no rule matches. */
-  readonly default?: Decision;
-  /** The first rule that matches a call decides. */
-  readonly rules?: readonly ToolRule[];
-  /**
-   * When you have to approve a tool of another server: when it has changed since it was first seen
-   * (`first-use`), or also when it is new (`always`).
-   */
-  readonly approve?: "first-use" | "always";
-}
-
-/** A rule for the calls that it matches. */
-export interface ToolRule {
-  /** Name of the tool; `*` stands for any text. */
-  readonly tool: string;
-  /** Name of the tool's MCP server in `mcpServers`; `*` stands for any text. */
-  readonly server?: string;
-  /** Caller: the name that a program gives itself, or its door; `*` stands for any text. */
-  readonly caller?: string;
-  /**
-   * Folder of the project that the call is about, or one above it; links are followed. A relative
-   * path counts from this file's folder.
-   */
-  readonly project?: string;
-  /**
-   * Patterns for arguments, by name; `*` stands for any text. A value that is not text is compared
-   * as JSON, a missing one as empty text.
-   */
-  readonly arguments?: {
-    readonly [key: string]: string;
-  };
-  /** Whether the call is allowed. */
-  readonly decision: Decision;
-}
-
-export type Decision = "allow" | "ask" | "deny";
 
 const pattern1 = new RegExp("^https?://", "u");
 const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
-const pattern4 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
-const pattern5 = new RegExp("^[A-Za-z0-9*._-]+$", "u");
+const pattern4 = new RegExp("^[A-Za-z0-9*._-]+$", "u");
+const pattern5 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
 const pattern6 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
-const pattern7 = new RegExp("^[^!\\n]+$", "u");
-const pattern8 = new RegExp("^[^<>\\n]+$", "u");
-const pattern9 = new RegExp("^[^<>\\s]+$", "u");
-const pattern10 = new RegExp("^(nats|tls)://", "u");
-const pattern11 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
-const pattern12 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
-const pattern13 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
-const pattern14 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
-const pattern15 = new RegExp("^(?:https?://.*)?\\$\\{", "u");
-const pattern16 = new RegExp("^https://", "u");
-const pattern17 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
-const pattern18 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern19 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern20 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern21 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern22 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern23 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern24 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
-const pattern25 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
-const pattern26 = new RegExp("^/[^*]*$", "u");
-const pattern27 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
+const pattern7 = new RegExp("^(?:https?://.*)?\\$\\{", "u");
+const pattern8 = new RegExp("^https://", "u");
+const pattern9 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
+const pattern10 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
+const pattern11 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern12 = new RegExp("^/[^*]*$", "u");
+const pattern13 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
+const pattern14 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern19 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
+const pattern20 = new RegExp("^[^!\\n]+$", "u");
+const pattern21 = new RegExp("^[^<>\\n]+$", "u");
+const pattern22 = new RegExp("^[^<>\\s]+$", "u");
+const pattern23 = new RegExp("^(nats|tls)://", "u");
+const pattern24 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
+const pattern25 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
+const pattern26 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
+const pattern27 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
       case "$schema":
-      case "server":
       case "data":
+      case "server":
+      case "serve":
       case "log":
       case "telemetry":
       case "audit":
-      case "serve":
-      case "remote":
-      case "fleet":
       case "sessions":
-      case "notifications":
-      case "limits":
-      case "mcpServers":
       case "agent":
       case "agents":
       case "models":
-      case "identities":
-      case "x-juggler":
+      case "mcpServers":
+      case "policy":
       case "profiles":
       case "bus":
       case "review":
-      case "policy":
+      case "identities":
+      case "x-juggler":
+      case "remote":
+      case "fleet":
+      case "notifications":
+      case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "telemetry", "audit", "serve", "remote", "fleet", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "profiles", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "server", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
   if (Schema !== undefined) {
     if (typeof Schema !== "string") return { path: ["$schema"], says: "must be a string" };
+  }
+  const data: unknown = value.data;
+  if (data !== undefined) {
+    if (typeof data !== "string") return { path: ["data"], says: "must be a string" };
+    if (data === "") return { path: ["data"], says: "must not be empty" };
   }
   const server: unknown = value.server;
   if (server !== undefined) {
@@ -1237,10 +1247,10 @@ export const checkConfigFile: Check = (value) => {
       if (port > 65535) return { path: ["server", "port"], says: "must be at most 65535" };
     }
   }
-  const data: unknown = value.data;
-  if (data !== undefined) {
-    if (typeof data !== "string") return { path: ["data"], says: "must be a string" };
-    if (data === "") return { path: ["data"], says: "must not be empty" };
+  const serve: unknown = value.serve;
+  if (serve !== undefined) {
+    const problem = checkServeSettings(serve);
+    if (problem !== undefined) return within(problem, "serve");
   }
   const log: unknown = value.log;
   if (log !== undefined) {
@@ -1276,8 +1286,8 @@ export const checkConfigFile: Check = (value) => {
   }
   const telemetry: unknown = value.telemetry;
   if (telemetry !== undefined) {
-    const problem = checkTelemetrySettings(telemetry);
-    if (problem !== undefined) return within(problem, "telemetry");
+    const problem2 = checkTelemetrySettings(telemetry);
+    if (problem2 !== undefined) return within(problem2, "telemetry");
   }
   const audit: unknown = value.audit;
   if (audit !== undefined) {
@@ -1298,58 +1308,18 @@ export const checkConfigFile: Check = (value) => {
       if (anchor === "") return { path: ["audit", "anchor"], says: "must not be empty" };
     }
   }
-  const serve: unknown = value.serve;
-  if (serve !== undefined) {
-    const problem2 = checkServeSettings(serve);
-    if (problem2 !== undefined) return within(problem2, "serve");
-  }
-  const remote: unknown = value.remote;
-  if (remote !== undefined) {
-    const problem3 = checkRemoteSettings(remote);
-    if (problem3 !== undefined) return within(problem3, "remote");
-  }
-  const fleet: unknown = value.fleet;
-  if (fleet !== undefined) {
-    const problem4 = checkFleetSettings(fleet);
-    if (problem4 !== undefined) return within(problem4, "fleet");
-  }
   const sessions: unknown = value.sessions;
   if (sessions !== undefined) {
-    const problem5 = checkSessionSettings(sessions);
-    if (problem5 !== undefined) return within(problem5, "sessions");
-  }
-  const notifications: unknown = value.notifications;
-  if (notifications !== undefined) {
-    if (!Array.isArray(notifications)) {
-      return { path: ["notifications"], says: "must be a list" };
-    }
-    for (let i = 0; i < notifications.length; i++) {
-      const item: unknown = notifications[i];
-      const problem6 = checkNotificationSettings(item);
-      if (problem6 !== undefined) return within(problem6, "notifications", i);
-    }
-  }
-  const limits: unknown = value.limits;
-  if (limits !== undefined) {
-    const problem7 = checkLimitSettings(limits);
-    if (problem7 !== undefined) return within(problem7, "limits");
-  }
-  const mcpServers: unknown = value.mcpServers;
-  if (mcpServers !== undefined) {
-    if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key5 in mcpServers) {
-      const item2: unknown = mcpServers[key5];
-      const problem8 = checkMcpServer(item2);
-      if (problem8 !== undefined) return within(problem8, "mcpServers", key5);
-    }
+    const problem3 = checkSessionSettings(sessions);
+    if (problem3 !== undefined) return within(problem3, "sessions");
   }
   const agent: unknown = value.agent;
   if (agent !== undefined) {
     if (typeof agent === "string") {
       if (agent === "") return { path: ["agent"], says: "must not be empty" };
     } else if (isObject(agent)) {
-      const problem9 = checkAgentSettings(agent);
-      if (problem9 !== undefined) return within(problem9, "agent");
+      const problem4 = checkAgentSettings(agent);
+      if (problem4 !== undefined) return within(problem4, "agent");
     } else {
       return { path: ["agent"], says: "must be a string or an object" };
     }
@@ -1357,146 +1327,100 @@ export const checkConfigFile: Check = (value) => {
   const agents: unknown = value.agents;
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
-    for (const key6 in agents) {
-      const item3: unknown = agents[key6];
-      const problem10 = checkAgentCommand(item3);
-      if (problem10 !== undefined) return within(problem10, "agents", key6);
+    for (const key5 in agents) {
+      const item: unknown = agents[key5];
+      const problem5 = checkAgentCommand(item);
+      if (problem5 !== undefined) return within(problem5, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem11 = checkModelSettings(models);
-    if (problem11 !== undefined) return within(problem11, "models");
+    const problem6 = checkModelSettings(models);
+    if (problem6 !== undefined) return within(problem6, "models");
+  }
+  const mcpServers: unknown = value.mcpServers;
+  if (mcpServers !== undefined) {
+    if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
+    for (const key6 in mcpServers) {
+      const item2: unknown = mcpServers[key6];
+      const problem7 = checkMcpServer(item2);
+      if (problem7 !== undefined) return within(problem7, "mcpServers", key6);
+    }
+  }
+  const policy: unknown = value.policy;
+  if (policy !== undefined) {
+    if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
+    for (const key7 in policy) {
+      switch (key7) {
+        case "tools":
+          continue;
+        default:
+          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
+      }
+    }
+    const tools: unknown = policy.tools;
+    if (tools !== undefined) {
+      const problem8 = checkToolPolicy(tools);
+      if (problem8 !== undefined) return within(problem8, "policy", "tools");
+    }
+  }
+  const profiles: unknown = value.profiles;
+  if (profiles !== undefined) {
+    if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
+    for (const key8 in profiles) {
+      const item3: unknown = profiles[key8];
+      const problem9 = checkProfileSettings(item3);
+      if (problem9 !== undefined) return within(problem9, "profiles", key8);
+    }
+  }
+  const bus: unknown = value.bus;
+  if (bus !== undefined) {
+    const problem10 = checkBusSettings(bus);
+    if (problem10 !== undefined) return within(problem10, "bus");
+  }
+  const review: unknown = value.review;
+  if (review !== undefined) {
+    const problem11 = checkReviewSettings(review);
+    if (problem11 !== undefined) return within(problem11, "review");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key7 in identities) {
-      const item4: unknown = identities[key7];
+    for (const key9 in identities) {
+      const item4: unknown = identities[key9];
       const problem12 = checkIdentitySettings(item4);
-      if (problem12 !== undefined) return within(problem12, "identities", key7);
+      if (problem12 !== undefined) return within(problem12, "identities", key9);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
   if (xJuggler !== undefined) {
     if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
   }
-  const profiles: unknown = value.profiles;
-  if (profiles !== undefined) {
-    if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
-    for (const key8 in profiles) {
-      const item5: unknown = profiles[key8];
-      const problem13 = checkProfileSettings(item5);
-      if (problem13 !== undefined) return within(problem13, "profiles", key8);
+  const remote: unknown = value.remote;
+  if (remote !== undefined) {
+    const problem13 = checkRemoteSettings(remote);
+    if (problem13 !== undefined) return within(problem13, "remote");
+  }
+  const fleet: unknown = value.fleet;
+  if (fleet !== undefined) {
+    const problem14 = checkFleetSettings(fleet);
+    if (problem14 !== undefined) return within(problem14, "fleet");
+  }
+  const notifications: unknown = value.notifications;
+  if (notifications !== undefined) {
+    if (!Array.isArray(notifications)) {
+      return { path: ["notifications"], says: "must be a list" };
+    }
+    for (let i = 0; i < notifications.length; i++) {
+      const item5: unknown = notifications[i];
+      const problem15 = checkNotificationSettings(item5);
+      if (problem15 !== undefined) return within(problem15, "notifications", i);
     }
   }
-  const bus: unknown = value.bus;
-  if (bus !== undefined) {
-    const problem14 = checkBusSettings(bus);
-    if (problem14 !== undefined) return within(problem14, "bus");
-  }
-  const review: unknown = value.review;
-  if (review !== undefined) {
-    const problem15 = checkReviewSettings(review);
-    if (problem15 !== undefined) return within(problem15, "review");
-  }
-  const policy: unknown = value.policy;
-  if (policy !== undefined) {
-    if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key9 in policy) {
-      switch (key9) {
-        case "tools":
-          continue;
-        default:
-          return { path: ["policy", key9], says: unknownKey(key9, ["tools"]) };
-      }
-    }
-    const tools: unknown = policy.tools;
-    if (tools !== undefined) {
-      const problem16 = checkToolPolicy(tools);
-      if (problem16 !== undefined) return within(problem16, "policy", "tools");
-    }
-  }
-  return undefined;
-};
-
-export const checkTelemetrySettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "otlp":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["otlp"]) };
-    }
-  }
-  const otlp: unknown = value.otlp;
-  if (otlp !== undefined) {
-    const problem = checkOtlpSettings(otlp);
-    if (problem !== undefined) return within(problem, "otlp");
-  }
-  return undefined;
-};
-
-export const checkOtlpSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "enabled":
-      case "endpoint":
-      case "headers":
-      case "serviceName":
-      case "sample":
-      case "content":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["enabled", "endpoint", "headers", "serviceName", "sample", "content"]) };
-    }
-  }
-  const enabled: unknown = value.enabled;
-  if (enabled !== undefined) {
-    if (typeof enabled !== "boolean") {
-      return { path: ["enabled"], says: "must be true or false" };
-    }
-  }
-  const endpoint: unknown = value.endpoint;
-  if (endpoint !== undefined) {
-    if (typeof endpoint !== "string") return { path: ["endpoint"], says: "must be a string" };
-    if (!pattern1.test(endpoint)) {
-      return { path: ["endpoint"], says: "must begin with http:// or https://" };
-    }
-    if (!isUri(endpoint)) return { path: ["endpoint"], says: "must be a URI" };
-  }
-  const headers: unknown = value.headers;
-  if (headers !== undefined) {
-    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
-    for (const key2 in headers) {
-      const item: unknown = headers[key2];
-      if (typeof item !== "string") {
-        return { path: ["headers", key2], says: "must be a string" };
-      }
-    }
-  }
-  const serviceName: unknown = value.serviceName;
-  if (serviceName !== undefined) {
-    if (typeof serviceName !== "string") {
-      return { path: ["serviceName"], says: "must be a string" };
-    }
-    if (serviceName === "") return { path: ["serviceName"], says: "must not be empty" };
-  }
-  const sample: unknown = value.sample;
-  if (sample !== undefined) {
-    if (typeof sample !== "number" || !Number.isFinite(sample)) {
-      return { path: ["sample"], says: "must be a number" };
-    }
-    if (sample < 0) return { path: ["sample"], says: "must be at least 0" };
-    if (sample > 1) return { path: ["sample"], says: "must be at most 1" };
-  }
-  const content: unknown = value.content;
-  if (content !== undefined) {
-    if (typeof content !== "boolean") {
-      return { path: ["content"], says: "must be true or false" };
-    }
+  const limits: unknown = value.limits;
+  if (limits !== undefined) {
+    const problem16 = checkLimitSettings(limits);
+    if (problem16 !== undefined) return within(problem16, "limits");
   }
   return undefined;
 };
@@ -1657,505 +1581,82 @@ export const checkServeSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkRemoteSettings: Check = (value) => {
+export const checkTelemetrySettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
-      case "allowHosts":
-      case "allowPrivate":
-      case "protocols":
-      case "sandbox":
-      case "egress":
-      case "turns":
-      case "bases":
-      case "spares":
-      case "hibernateAfter":
-      case "setup":
-      case "coAuthor":
-      case "pullRequest":
-      case "forges":
-      case "scan":
+      case "otlp":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["otlp"]) };
     }
   }
-  const allowHosts: unknown = value.allowHosts;
-  if (allowHosts !== undefined) {
-    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
-    for (let i = 0; i < allowHosts.length; i++) {
-      const item: unknown = allowHosts[i];
+  const otlp: unknown = value.otlp;
+  if (otlp !== undefined) {
+    const problem = checkOtlpSettings(otlp);
+    if (problem !== undefined) return within(problem, "otlp");
+  }
+  return undefined;
+};
+
+export const checkOtlpSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "enabled":
+      case "endpoint":
+      case "headers":
+      case "serviceName":
+      case "sample":
+      case "content":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["enabled", "endpoint", "headers", "serviceName", "sample", "content"]) };
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") {
+      return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const endpoint: unknown = value.endpoint;
+  if (endpoint !== undefined) {
+    if (typeof endpoint !== "string") return { path: ["endpoint"], says: "must be a string" };
+    if (!pattern1.test(endpoint)) {
+      return { path: ["endpoint"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(endpoint)) return { path: ["endpoint"], says: "must be a URI" };
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
       if (typeof item !== "string") {
-        return { path: ["allowHosts", i], says: "must be a string" };
-      }
-      if (!pattern4.test(item)) {
-        return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
+        return { path: ["headers", key2], says: "must be a string" };
       }
     }
   }
-  const allowPrivate: unknown = value.allowPrivate;
-  if (allowPrivate !== undefined) {
-    if (typeof allowPrivate !== "boolean") {
-      return { path: ["allowPrivate"], says: "must be true or false" };
+  const serviceName: unknown = value.serviceName;
+  if (serviceName !== undefined) {
+    if (typeof serviceName !== "string") {
+      return { path: ["serviceName"], says: "must be a string" };
     }
+    if (serviceName === "") return { path: ["serviceName"], says: "must not be empty" };
   }
-  const protocols: unknown = value.protocols;
-  if (protocols !== undefined) {
-    if (!Array.isArray(protocols)) return { path: ["protocols"], says: "must be a list" };
-    for (let i2 = 0; i2 < protocols.length; i2++) {
-      const item2: unknown = protocols[i2];
-      if (item2 !== "https" && item2 !== "ssh" && item2 !== "http" && item2 !== "file") {
-        return { path: ["protocols", i2], says: "must be one of: https, ssh, http, file" };
-      }
+  const sample: unknown = value.sample;
+  if (sample !== undefined) {
+    if (typeof sample !== "number" || !Number.isFinite(sample)) {
+      return { path: ["sample"], says: "must be a number" };
     }
+    if (sample < 0) return { path: ["sample"], says: "must be at least 0" };
+    if (sample > 1) return { path: ["sample"], says: "must be at most 1" };
   }
-  const sandbox: unknown = value.sandbox;
-  if (sandbox !== undefined) {
-    if (sandbox !== "on" && sandbox !== "unsafe-off") {
-      return { path: ["sandbox"], says: "must be one of: on, unsafe-off" };
-    }
-  }
-  const egress: unknown = value.egress;
-  if (egress !== undefined) {
-    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
-    for (const key2 in egress) {
-      switch (key2) {
-        case "allowHosts":
-          continue;
-        default:
-          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
-      }
-    }
-    const allowHosts2: unknown = egress.allowHosts;
-    if (allowHosts2 !== undefined) {
-      if (!Array.isArray(allowHosts2)) {
-        return { path: ["egress", "allowHosts"], says: "must be a list" };
-      }
-      for (let i3 = 0; i3 < allowHosts2.length; i3++) {
-        const item3: unknown = allowHosts2[i3];
-        if (typeof item3 !== "string") {
-          return { path: ["egress", "allowHosts", i3], says: "must be a string" };
-        }
-        if (!pattern5.test(item3)) {
-          return { path: ["egress", "allowHosts", i3], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
-        }
-      }
-    }
-  }
-  const turns: unknown = value.turns;
-  if (turns !== undefined) {
-    if (!isObject(turns)) return { path: ["turns"], says: "must be an object" };
-    for (const key3 in turns) {
-      switch (key3) {
-        case "running":
-        case "runningEach":
-        case "waitingEach":
-          continue;
-        default:
-          return { path: ["turns", key3], says: unknownKey(key3, ["running", "runningEach", "waitingEach"]) };
-      }
-    }
-    const running: unknown = turns.running;
-    if (running !== undefined) {
-      if (typeof running !== "number" || !Number.isInteger(running)) {
-        return { path: ["turns", "running"], says: "must be an integer" };
-      }
-      if (running < 1) return { path: ["turns", "running"], says: "must be at least 1" };
-    }
-    const runningEach: unknown = turns.runningEach;
-    if (runningEach !== undefined) {
-      if (typeof runningEach !== "number" || !Number.isInteger(runningEach)) {
-        return { path: ["turns", "runningEach"], says: "must be an integer" };
-      }
-      if (runningEach < 1) {
-        return { path: ["turns", "runningEach"], says: "must be at least 1" };
-      }
-    }
-    const waitingEach: unknown = turns.waitingEach;
-    if (waitingEach !== undefined) {
-      if (typeof waitingEach !== "number" || !Number.isInteger(waitingEach)) {
-        return { path: ["turns", "waitingEach"], says: "must be an integer" };
-      }
-      if (waitingEach < 0) {
-        return { path: ["turns", "waitingEach"], says: "must be at least 0" };
-      }
-    }
-  }
-  const bases: unknown = value.bases;
-  if (bases !== undefined) {
-    if (typeof bases !== "number" || !Number.isInteger(bases)) {
-      return { path: ["bases"], says: "must be an integer" };
-    }
-    if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
-    if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
-  }
-  const spares: unknown = value.spares;
-  if (spares !== undefined) {
-    if (typeof spares !== "number" || !Number.isInteger(spares)) {
-      return { path: ["spares"], says: "must be an integer" };
-    }
-    if (spares < 0) return { path: ["spares"], says: "must be at least 0" };
-    if (spares > 20) return { path: ["spares"], says: "must be at most 20" };
-  }
-  const hibernateAfter: unknown = value.hibernateAfter;
-  if (hibernateAfter !== undefined) {
-    if (typeof hibernateAfter !== "number" || !Number.isInteger(hibernateAfter)) {
-      return { path: ["hibernateAfter"], says: "must be an integer" };
-    }
-    if (hibernateAfter < 1) return { path: ["hibernateAfter"], says: "must be at least 1" };
-  }
-  const setup: unknown = value.setup;
-  if (setup !== undefined) {
-    const problem = checkSetupSettings(setup);
-    if (problem !== undefined) return within(problem, "setup");
-  }
-  const coAuthor: unknown = value.coAuthor;
-  if (coAuthor !== undefined) {
-    if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
-    for (const key4 in coAuthor) {
-      switch (key4) {
-        case "name":
-        case "email":
-          continue;
-        default:
-          return { path: ["coAuthor", key4], says: unknownKey(key4, ["name", "email"]) };
-      }
-    }
-    const name: unknown = coAuthor.name;
-    if (name === undefined) return { path: ["coAuthor", "name"], says: "is missing" };
-    if (typeof name !== "string") {
-      return { path: ["coAuthor", "name"], says: "must be a string" };
-    }
-    if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
-    if (!pattern8.test(name)) {
-      return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
-    }
-    const email: unknown = coAuthor.email;
-    if (email === undefined) return { path: ["coAuthor", "email"], says: "is missing" };
-    if (typeof email !== "string") {
-      return { path: ["coAuthor", "email"], says: "must be a string" };
-    }
-    if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
-    if (!pattern9.test(email)) {
-      return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
-    }
-  }
-  const pullRequest: unknown = value.pullRequest;
-  if (pullRequest !== undefined) {
-    if (pullRequest !== "off" && pullRequest !== "draft" && pullRequest !== "ready") {
-      return { path: ["pullRequest"], says: "must be one of: off, draft, ready" };
-    }
-  }
-  const forges: unknown = value.forges;
-  if (forges !== undefined) {
-    if (!isObject(forges)) return { path: ["forges"], says: "must be an object" };
-    for (const key5 in forges) {
-      const item4: unknown = forges[key5];
-      if (item4 !== "github" && item4 !== "gitlab" && item4 !== "gitea") {
-        return { path: ["forges", key5], says: "must be one of: github, gitlab, gitea" };
-      }
-    }
-  }
-  const scan: unknown = value.scan;
-  if (scan !== undefined) {
-    if (!isObject(scan)) return { path: ["scan"], says: "must be an object" };
-    for (const key6 in scan) {
-      switch (key6) {
-        case "maxFile":
-        case "maxTotal":
-        case "maxFiles":
-        case "deny":
-          continue;
-        default:
-          return { path: ["scan", key6], says: unknownKey(key6, ["maxFile", "maxTotal", "maxFiles", "deny"]) };
-      }
-    }
-    const maxFile: unknown = scan.maxFile;
-    if (maxFile !== undefined) {
-      if (typeof maxFile !== "number" || !Number.isInteger(maxFile)) {
-        return { path: ["scan", "maxFile"], says: "must be an integer" };
-      }
-      if (maxFile < 1) return { path: ["scan", "maxFile"], says: "must be at least 1" };
-    }
-    const maxTotal: unknown = scan.maxTotal;
-    if (maxTotal !== undefined) {
-      if (typeof maxTotal !== "number" || !Number.isInteger(maxTotal)) {
-        return { path: ["scan", "maxTotal"], says: "must be an integer" };
-      }
-      if (maxTotal < 1) return { path: ["scan", "maxTotal"], says: "must be at least 1" };
-    }
-    const maxFiles: unknown = scan.maxFiles;
-    if (maxFiles !== undefined) {
-      if (typeof maxFiles !== "number" || !Number.isInteger(maxFiles)) {
-        return { path: ["scan", "maxFiles"], says: "must be an integer" };
-      }
-      if (maxFiles < 1) return { path: ["scan", "maxFiles"], says: "must be at least 1" };
-    }
-    const deny: unknown = scan.deny;
-    if (deny !== undefined) {
-      if (!Array.isArray(deny)) return { path: ["scan", "deny"], says: "must be a list" };
-      for (let i4 = 0; i4 < deny.length; i4++) {
-        const item5: unknown = deny[i4];
-        if (typeof item5 !== "string") {
-          return { path: ["scan", "deny", i4], says: "must be a string" };
-        }
-        if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
-      }
-    }
-  }
-  return undefined;
-};
-
-export const checkSetupSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "repositories":
-      case "from":
-      case "layers":
-      case "maxLayer":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["repositories", "from", "layers", "maxLayer"]) };
-    }
-  }
-  const repositories: unknown = value.repositories;
-  if (repositories !== undefined) {
-    if (!isObject(repositories)) return { path: ["repositories"], says: "must be an object" };
-    for (const key2 in repositories) {
-      const item: unknown = repositories[key2];
-      const problem = checkRepositorySetup(item);
-      if (problem !== undefined) return within(problem, "repositories", key2);
-    }
-  }
-  const from: unknown = value.from;
-  if (from !== undefined) {
-    if (!Array.isArray(from)) return { path: ["from"], says: "must be a list" };
-    for (let i = 0; i < from.length; i++) {
-      const item2: unknown = from[i];
-      if (item2 !== "script" && item2 !== "devcontainer") {
-        return { path: ["from", i], says: "must be one of: script, devcontainer" };
-      }
-    }
-  }
-  const layers: unknown = value.layers;
-  if (layers !== undefined) {
-    if (typeof layers !== "number" || !Number.isInteger(layers)) {
-      return { path: ["layers"], says: "must be an integer" };
-    }
-    if (layers < 1) return { path: ["layers"], says: "must be at least 1" };
-    if (layers > 100) return { path: ["layers"], says: "must be at most 100" };
-  }
-  const maxLayer: unknown = value.maxLayer;
-  if (maxLayer !== undefined) {
-    if (typeof maxLayer !== "number" || !Number.isInteger(maxLayer)) {
-      return { path: ["maxLayer"], says: "must be an integer" };
-    }
-    if (maxLayer < 1) return { path: ["maxLayer"], says: "must be at least 1" };
-  }
-  return undefined;
-};
-
-export const checkRepositorySetup: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "command":
-      case "env":
-      case "secrets":
-      case "keys":
-      case "keep":
-      case "allowHosts":
-      case "timeout":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "timeout"]) };
-    }
-  }
-  const command: unknown = value.command;
-  if (command !== undefined) {
-    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
-    if (command === "") return { path: ["command"], says: "must not be empty" };
-  }
-  const env: unknown = value.env;
-  if (env !== undefined) {
-    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
-    for (const key2 in env) {
-      const item: unknown = env[key2];
-      if (typeof item !== "string") return { path: ["env", key2], says: "must be a string" };
-    }
-  }
-  const secrets: unknown = value.secrets;
-  if (secrets !== undefined) {
-    if (!Array.isArray(secrets)) return { path: ["secrets"], says: "must be a list" };
-    for (let i = 0; i < secrets.length; i++) {
-      const item2: unknown = secrets[i];
-      if (typeof item2 !== "string") return { path: ["secrets", i], says: "must be a string" };
-      if (!pattern6.test(item2)) {
-        return { path: ["secrets", i], says: "must be the name of an environment variable" };
-      }
-    }
-  }
-  const keys: unknown = value.keys;
-  if (keys !== undefined) {
-    if (!Array.isArray(keys)) return { path: ["keys"], says: "must be a list" };
-    for (let i2 = 0; i2 < keys.length; i2++) {
-      const item3: unknown = keys[i2];
-      if (typeof item3 !== "string") return { path: ["keys", i2], says: "must be a string" };
-      if (item3 === "") return { path: ["keys", i2], says: "must not be empty" };
-    }
-  }
-  const keep: unknown = value.keep;
-  if (keep !== undefined) {
-    if (!Array.isArray(keep)) return { path: ["keep"], says: "must be a list" };
-    for (let i3 = 0; i3 < keep.length; i3++) {
-      const item4: unknown = keep[i3];
-      if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
-      if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
-      if (!pattern7.test(item4)) {
-        return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
-      }
-    }
-  }
-  const allowHosts: unknown = value.allowHosts;
-  if (allowHosts !== undefined) {
-    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
-    for (let i4 = 0; i4 < allowHosts.length; i4++) {
-      const item5: unknown = allowHosts[i4];
-      if (typeof item5 !== "string") {
-        return { path: ["allowHosts", i4], says: "must be a string" };
-      }
-      if (!pattern5.test(item5)) {
-        return { path: ["allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
-      }
-    }
-  }
-  const timeout: unknown = value.timeout;
-  if (timeout !== undefined) {
-    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
-      return { path: ["timeout"], says: "must be an integer" };
-    }
-    if (timeout < 1000) return { path: ["timeout"], says: "must be at least 1000" };
-    if (timeout > 86400000) return { path: ["timeout"], says: "must be at most 86400000" };
-  }
-  return undefined;
-};
-
-export const checkFleetSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "url":
-      case "pool":
-      case "name":
-      case "slots":
-      case "labels":
-      case "waiting":
-      case "replicas":
-      case "credentials":
-      case "tls":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["url", "pool", "name", "slots", "labels", "waiting", "replicas", "credentials", "tls"]) };
-    }
-  }
-  const url: unknown = value.url;
-  if (url !== undefined) {
-    if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
-    if (url === "") return { path: ["url"], says: "must not be empty" };
-    if (!pattern10.test(url)) {
-      return { path: ["url"], says: "must begin with nats:// or tls://" };
-    }
-  }
-  const pool: unknown = value.pool;
-  if (pool !== undefined) {
-    if (typeof pool !== "string") return { path: ["pool"], says: "must be a string" };
-    if (!pattern11.test(pool)) {
-      return { path: ["pool"], says: "must match the pattern ^[A-Za-z0-9_-]{1,32}$" };
-    }
-  }
-  const name: unknown = value.name;
-  if (name !== undefined) {
-    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern12.test(name)) {
-      return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9_-]{1,64}$" };
-    }
-  }
-  const slots: unknown = value.slots;
-  if (slots !== undefined) {
-    if (typeof slots !== "number" || !Number.isInteger(slots)) {
-      return { path: ["slots"], says: "must be an integer" };
-    }
-    if (slots < 1) return { path: ["slots"], says: "must be at least 1" };
-    if (slots > 10000) return { path: ["slots"], says: "must be at most 10000" };
-  }
-  const labels: unknown = value.labels;
-  if (labels !== undefined) {
-    if (!isObject(labels)) return { path: ["labels"], says: "must be an object" };
-    for (const key2 in labels) {
-      const item: unknown = labels[key2];
-      if (typeof item !== "string") return { path: ["labels", key2], says: "must be a string" };
-      if (item.length > 64 && countCharacters(item) > 64) {
-        return { path: ["labels", key2], says: "must be at most 64 characters long" };
-      }
-    }
-  }
-  const waiting: unknown = value.waiting;
-  if (waiting !== undefined) {
-    if (typeof waiting !== "number" || !Number.isInteger(waiting)) {
-      return { path: ["waiting"], says: "must be an integer" };
-    }
-    if (waiting < 0) return { path: ["waiting"], says: "must be at least 0" };
-    if (waiting > 100000) return { path: ["waiting"], says: "must be at most 100000" };
-  }
-  const replicas: unknown = value.replicas;
-  if (replicas !== undefined) {
-    if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
-      return { path: ["replicas"], says: "must be an integer" };
-    }
-    if (replicas < 1) return { path: ["replicas"], says: "must be at least 1" };
-    if (replicas > 5) return { path: ["replicas"], says: "must be at most 5" };
-  }
-  const credentials: unknown = value.credentials;
-  if (credentials !== undefined) {
-    if (typeof credentials !== "string") {
-      return { path: ["credentials"], says: "must be a string" };
-    }
-    if (credentials === "") return { path: ["credentials"], says: "must not be empty" };
-  }
-  const tls: unknown = value.tls;
-  if (tls !== undefined) {
-    if (!isObject(tls)) return { path: ["tls"], says: "must be an object" };
-    for (const key3 in tls) {
-      switch (key3) {
-        case "caFile":
-        case "certFile":
-        case "keyFile":
-          continue;
-        default:
-          return { path: ["tls", key3], says: unknownKey(key3, ["caFile", "certFile", "keyFile"]) };
-      }
-    }
-    const caFile: unknown = tls.caFile;
-    if (caFile !== undefined) {
-      if (typeof caFile !== "string") {
-        return { path: ["tls", "caFile"], says: "must be a string" };
-      }
-      if (caFile === "") return { path: ["tls", "caFile"], says: "must not be empty" };
-    }
-    const certFile: unknown = tls.certFile;
-    if (certFile !== undefined) {
-      if (typeof certFile !== "string") {
-        return { path: ["tls", "certFile"], says: "must be a string" };
-      }
-      if (certFile === "") return { path: ["tls", "certFile"], says: "must not be empty" };
-    }
-    const keyFile: unknown = tls.keyFile;
-    if (keyFile !== undefined) {
-      if (typeof keyFile !== "string") {
-        return { path: ["tls", "keyFile"], says: "must be a string" };
-      }
-      if (keyFile === "") return { path: ["tls", "keyFile"], says: "must not be empty" };
+  const content: unknown = value.content;
+  if (content !== undefined) {
+    if (typeof content !== "boolean") {
+      return { path: ["content"], says: "must be true or false" };
     }
   }
   return undefined;
@@ -2318,285 +1819,327 @@ export const checkSessionSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkNotificationSettings: Check = (value) => {
+export const checkAgentSettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
       case "name":
-      case "on":
-      case "detail":
-      case "command":
-      case "timeout":
-      case "webhook":
-      case "push":
-      case "allowHosts":
-      case "allowPrivate":
+      case "sandbox":
+      case "egress":
+      case "files":
+      case "variables":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["name", "on", "detail", "command", "timeout", "webhook", "push", "allowHosts", "allowPrivate"]) };
+        return { path: [key], says: unknownKey(key, ["name", "sandbox", "egress", "files", "variables"]) };
     }
   }
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern13.test(name)) {
-      return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
+    if (name === "") return { path: ["name"], says: "must not be empty" };
+  }
+  const sandbox: unknown = value.sandbox;
+  if (sandbox !== undefined) {
+    if (sandbox !== "auto" && sandbox !== "on" && sandbox !== "off") {
+      return { path: ["sandbox"], says: "must be one of: auto, on, off" };
     }
   }
-  const on: unknown = value.on;
-  if (on !== undefined) {
-    if (!Array.isArray(on)) return { path: ["on"], says: "must be a list" };
-    if (on.length < 1) return { path: ["on"], says: "must not be empty" };
-    for (let i = 0; i < on.length; i++) {
-      const item: unknown = on[i];
-      if (item !== "permission" && item !== "question" && item !== "turn-ended" && item !== "failed") {
-        return { path: ["on", i], says: "must be one of: permission, question, turn-ended, failed" };
-      }
-    }
-  }
-  const detail: unknown = value.detail;
-  if (detail !== undefined) {
-    if (typeof detail !== "boolean") {
-      return { path: ["detail"], says: "must be true or false" };
-    }
-  }
-  const command: unknown = value.command;
-  if (command !== undefined) {
-    if (!Array.isArray(command)) return { path: ["command"], says: "must be a list" };
-    if (command.length < 1) return { path: ["command"], says: "must not be empty" };
-    for (let i2 = 0; i2 < command.length; i2++) {
-      const item2: unknown = command[i2];
-      if (typeof item2 !== "string") return { path: ["command", i2], says: "must be a string" };
-    }
-  }
-  const timeout: unknown = value.timeout;
-  if (timeout !== undefined) {
-    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
-      return { path: ["timeout"], says: "must be an integer" };
-    }
-    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
-    if (timeout > 600) return { path: ["timeout"], says: "must be at most 600" };
-  }
-  const webhook: unknown = value.webhook;
-  if (webhook !== undefined) {
-    if (!isObject(webhook)) return { path: ["webhook"], says: "must be an object" };
-    for (const key2 in webhook) {
+  const egress: unknown = value.egress;
+  if (egress !== undefined) {
+    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
+    for (const key2 in egress) {
       switch (key2) {
-        case "url":
-        case "headers":
+        case "allowHosts":
           continue;
         default:
-          return { path: ["webhook", key2], says: unknownKey(key2, ["url", "headers"]) };
+          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
       }
     }
-    const url: unknown = webhook.url;
-    if (url === undefined) return { path: ["webhook", "url"], says: "is missing" };
-    if (typeof url !== "string") {
-      return { path: ["webhook", "url"], says: "must be a string" };
-    }
-    if (!pattern1.test(url)) {
-      return { path: ["webhook", "url"], says: "must begin with http:// or https://" };
-    }
-    if (!isUri(url)) return { path: ["webhook", "url"], says: "must be a URI" };
-    const headers: unknown = webhook.headers;
-    if (headers !== undefined) {
-      if (!isObject(headers)) {
-        return { path: ["webhook", "headers"], says: "must be an object" };
+    const allowHosts: unknown = egress.allowHosts;
+    if (allowHosts !== undefined) {
+      if (!Array.isArray(allowHosts)) {
+        return { path: ["egress", "allowHosts"], says: "must be a list" };
       }
-      for (const key3 in headers) {
-        const item3: unknown = headers[key3];
-        if (typeof item3 !== "string") {
-          return { path: ["webhook", "headers", key3], says: "must be a string" };
+      for (let i = 0; i < allowHosts.length; i++) {
+        const item: unknown = allowHosts[i];
+        if (typeof item !== "string") {
+          return { path: ["egress", "allowHosts", i], says: "must be a string" };
+        }
+        if (!pattern4.test(item)) {
+          return { path: ["egress", "allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
         }
       }
     }
   }
-  const push: unknown = value.push;
-  if (push !== undefined) {
-    if (typeof push !== "boolean") return { path: ["push"], says: "must be true or false" };
-  }
-  const allowHosts: unknown = value.allowHosts;
-  if (allowHosts !== undefined) {
-    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
-    for (let i3 = 0; i3 < allowHosts.length; i3++) {
-      const item4: unknown = allowHosts[i3];
-      if (typeof item4 !== "string") {
-        return { path: ["allowHosts", i3], says: "must be a string" };
-      }
-      if (!pattern14.test(item4)) {
-        return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
-      }
-    }
-  }
-  const allowPrivate: unknown = value.allowPrivate;
-  if (allowPrivate !== undefined) {
-    if (typeof allowPrivate !== "boolean") {
-      return { path: ["allowPrivate"], says: "must be true or false" };
-    }
-  }
-  return undefined;
-};
-
-export const checkLimitSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "maxMessage":
-      case "highWater":
-      case "maxUnsent":
-      case "maxBuffered":
-      case "closeGrace":
-      case "maxInFlight":
-      case "maxDepth":
-      case "maxWork":
-      case "messages":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["maxMessage", "highWater", "maxUnsent", "maxBuffered", "closeGrace", "maxInFlight", "maxDepth", "maxWork", "messages"]) };
-    }
-  }
-  const maxMessage: unknown = value.maxMessage;
-  if (maxMessage !== undefined) {
-    if (typeof maxMessage !== "number" || !Number.isInteger(maxMessage)) {
-      return { path: ["maxMessage"], says: "must be an integer" };
-    }
-    if (maxMessage < 1024) return { path: ["maxMessage"], says: "must be at least 1024" };
-    if (maxMessage > 268435456) {
-      return { path: ["maxMessage"], says: "must be at most 268435456" };
-    }
-  }
-  const highWater: unknown = value.highWater;
-  if (highWater !== undefined) {
-    if (typeof highWater !== "number" || !Number.isInteger(highWater)) {
-      return { path: ["highWater"], says: "must be an integer" };
-    }
-    if (highWater < 1024) return { path: ["highWater"], says: "must be at least 1024" };
-    if (highWater > 1073741824) {
-      return { path: ["highWater"], says: "must be at most 1073741824" };
-    }
-  }
-  const maxUnsent: unknown = value.maxUnsent;
-  if (maxUnsent !== undefined) {
-    if (typeof maxUnsent !== "number" || !Number.isInteger(maxUnsent)) {
-      return { path: ["maxUnsent"], says: "must be an integer" };
-    }
-    if (maxUnsent < 1024) return { path: ["maxUnsent"], says: "must be at least 1024" };
-    if (maxUnsent > 1073741824) {
-      return { path: ["maxUnsent"], says: "must be at most 1073741824" };
-    }
-  }
-  const maxBuffered: unknown = value.maxBuffered;
-  if (maxBuffered !== undefined) {
-    if (typeof maxBuffered !== "number" || !Number.isInteger(maxBuffered)) {
-      return { path: ["maxBuffered"], says: "must be an integer" };
-    }
-    if (maxBuffered < 1048576) {
-      return { path: ["maxBuffered"], says: "must be at least 1048576" };
-    }
-    if (maxBuffered > 17179869184) {
-      return { path: ["maxBuffered"], says: "must be at most 17179869184" };
-    }
-  }
-  const closeGrace: unknown = value.closeGrace;
-  if (closeGrace !== undefined) {
-    if (typeof closeGrace !== "number" || !Number.isInteger(closeGrace)) {
-      return { path: ["closeGrace"], says: "must be an integer" };
-    }
-    if (closeGrace < 0) return { path: ["closeGrace"], says: "must be at least 0" };
-    if (closeGrace > 600000) return { path: ["closeGrace"], says: "must be at most 600000" };
-  }
-  const maxInFlight: unknown = value.maxInFlight;
-  if (maxInFlight !== undefined) {
-    if (typeof maxInFlight !== "number" || !Number.isInteger(maxInFlight)) {
-      return { path: ["maxInFlight"], says: "must be an integer" };
-    }
-    if (maxInFlight < 1) return { path: ["maxInFlight"], says: "must be at least 1" };
-    if (maxInFlight > 1000000) {
-      return { path: ["maxInFlight"], says: "must be at most 1000000" };
-    }
-  }
-  const maxDepth: unknown = value.maxDepth;
-  if (maxDepth !== undefined) {
-    if (typeof maxDepth !== "number" || !Number.isInteger(maxDepth)) {
-      return { path: ["maxDepth"], says: "must be an integer" };
-    }
-    if (maxDepth < 16) return { path: ["maxDepth"], says: "must be at least 16" };
-    if (maxDepth > 1000) return { path: ["maxDepth"], says: "must be at most 1000" };
-  }
-  const maxWork: unknown = value.maxWork;
-  if (maxWork !== undefined) {
-    if (typeof maxWork !== "number" || !Number.isInteger(maxWork)) {
-      return { path: ["maxWork"], says: "must be an integer" };
-    }
-    if (maxWork < 10000) return { path: ["maxWork"], says: "must be at least 10000" };
-    if (maxWork > 100000000) return { path: ["maxWork"], says: "must be at most 100000000" };
-  }
-  const messages: unknown = value.messages;
-  if (messages !== undefined) {
-    if (!isObject(messages)) return { path: ["messages"], says: "must be an object" };
-    for (const key2 in messages) {
-      const item: unknown = messages[key2];
-      const problem = checkMessageLimit(item);
-      if (problem !== undefined) return within(problem, "messages", key2);
-    }
-  }
-  return undefined;
-};
-
-export const checkMessageLimit: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "maxSize":
-      case "timeout":
-      case "rate":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["maxSize", "timeout", "rate"]) };
-    }
-  }
-  const maxSize: unknown = value.maxSize;
-  if (maxSize !== undefined) {
-    if (typeof maxSize !== "number" || !Number.isInteger(maxSize)) {
-      return { path: ["maxSize"], says: "must be an integer" };
-    }
-    if (maxSize < 1) return { path: ["maxSize"], says: "must be at least 1" };
-  }
-  const timeout: unknown = value.timeout;
-  if (timeout !== undefined) {
-    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
-      return { path: ["timeout"], says: "must be an integer" };
-    }
-    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
-    if (timeout > 2147483647) {
-      return { path: ["timeout"], says: "must be at most 2147483647" };
-    }
-  }
-  const rate: unknown = value.rate;
-  if (rate !== undefined) {
-    if (!isObject(rate)) return { path: ["rate"], says: "must be an object" };
-    for (const key2 in rate) {
-      switch (key2) {
-        case "limit":
-        case "windowMs":
+  const files: unknown = value.files;
+  if (files !== undefined) {
+    if (!isObject(files)) return { path: ["files"], says: "must be an object" };
+    for (const key3 in files) {
+      switch (key3) {
+        case "write":
+        case "hide":
+        case "show":
           continue;
         default:
-          return { path: ["rate", key2], says: unknownKey(key2, ["limit", "windowMs"]) };
+          return { path: ["files", key3], says: unknownKey(key3, ["write", "hide", "show"]) };
       }
     }
-    const limit: unknown = rate.limit;
-    if (limit === undefined) return { path: ["rate", "limit"], says: "is missing" };
-    if (typeof limit !== "number" || !Number.isInteger(limit)) {
-      return { path: ["rate", "limit"], says: "must be an integer" };
+    const write: unknown = files.write;
+    if (write !== undefined) {
+      if (!Array.isArray(write)) return { path: ["files", "write"], says: "must be a list" };
+      for (let i2 = 0; i2 < write.length; i2++) {
+        const item2: unknown = write[i2];
+        if (typeof item2 !== "string") {
+          return { path: ["files", "write", i2], says: "must be a string" };
+        }
+        if (item2 === "") return { path: ["files", "write", i2], says: "must not be empty" };
+      }
     }
-    if (limit < 1) return { path: ["rate", "limit"], says: "must be at least 1" };
-    if (limit > 1000000) return { path: ["rate", "limit"], says: "must be at most 1000000" };
-    const windowMs: unknown = rate.windowMs;
-    if (windowMs === undefined) return { path: ["rate", "windowMs"], says: "is missing" };
-    if (typeof windowMs !== "number" || !Number.isInteger(windowMs)) {
-      return { path: ["rate", "windowMs"], says: "must be an integer" };
+    const hide: unknown = files.hide;
+    if (hide !== undefined) {
+      if (!Array.isArray(hide)) return { path: ["files", "hide"], says: "must be a list" };
+      for (let i3 = 0; i3 < hide.length; i3++) {
+        const item3: unknown = hide[i3];
+        if (typeof item3 !== "string") {
+          return { path: ["files", "hide", i3], says: "must be a string" };
+        }
+        if (item3 === "") return { path: ["files", "hide", i3], says: "must not be empty" };
+      }
     }
-    if (windowMs < 1) return { path: ["rate", "windowMs"], says: "must be at least 1" };
+    const show: unknown = files.show;
+    if (show !== undefined) {
+      if (!Array.isArray(show)) return { path: ["files", "show"], says: "must be a list" };
+      for (let i4 = 0; i4 < show.length; i4++) {
+        const item4: unknown = show[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["files", "show", i4], says: "must be a string" };
+        }
+        if (item4 === "") return { path: ["files", "show", i4], says: "must not be empty" };
+      }
+    }
+  }
+  const variables: unknown = value.variables;
+  if (variables !== undefined) {
+    if (!Array.isArray(variables)) return { path: ["variables"], says: "must be a list" };
+    for (let i5 = 0; i5 < variables.length; i5++) {
+      const item5: unknown = variables[i5];
+      if (typeof item5 !== "string") {
+        return { path: ["variables", i5], says: "must be a string" };
+      }
+      if (item5 === "") return { path: ["variables", i5], says: "must not be empty" };
+    }
+  }
+  return undefined;
+};
+
+export const checkAgentCommand: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "command":
+      case "args":
+      case "env":
+      case "identity":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "identity"]) };
+    }
+  }
+  const command: unknown = value.command;
+  if (command === undefined) return { path: ["command"], says: "is missing" };
+  if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+  if (command === "") return { path: ["command"], says: "must not be empty" };
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkModelSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "default":
+      case "local":
+      case "maxSteps":
+      case "toolTimeout":
+      case "cost":
+      case "providers":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["default", "local", "maxSteps", "toolTimeout", "cost", "providers"]) };
+    }
+  }
+  const default2: unknown = value.default;
+  if (default2 !== undefined) {
+    if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
+    if (!pattern5.test(default2)) {
+      return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
+    }
+  }
+  const local: unknown = value.local;
+  if (local !== undefined) {
+    if (typeof local !== "boolean") return { path: ["local"], says: "must be true or false" };
+  }
+  const maxSteps: unknown = value.maxSteps;
+  if (maxSteps !== undefined) {
+    if (typeof maxSteps !== "number" || !Number.isInteger(maxSteps)) {
+      return { path: ["maxSteps"], says: "must be an integer" };
+    }
+    if (maxSteps < 1) return { path: ["maxSteps"], says: "must be at least 1" };
+    if (maxSteps > 10000) return { path: ["maxSteps"], says: "must be at most 10000" };
+  }
+  const toolTimeout: unknown = value.toolTimeout;
+  if (toolTimeout !== undefined) {
+    if (typeof toolTimeout !== "number" || !Number.isInteger(toolTimeout)) {
+      return { path: ["toolTimeout"], says: "must be an integer" };
+    }
+    if (toolTimeout < 1000) return { path: ["toolTimeout"], says: "must be at least 1000" };
+    if (toolTimeout > 2147483647) {
+      return { path: ["toolTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const cost: unknown = value.cost;
+  if (cost !== undefined) {
+    if (!isObject(cost)) return { path: ["cost"], says: "must be an object" };
+    for (const key2 in cost) {
+      const item: unknown = cost[key2];
+      const problem = checkModelCost(item);
+      if (problem !== undefined) return within(problem, "cost", key2);
+    }
+  }
+  const providers: unknown = value.providers;
+  if (providers !== undefined) {
+    if (!isObject(providers)) return { path: ["providers"], says: "must be an object" };
+    for (const key3 in providers) {
+      const item2: unknown = providers[key3];
+      const problem2 = checkModelProvider(item2);
+      if (problem2 !== undefined) return within(problem2, "providers", key3);
+    }
+  }
+  return undefined;
+};
+
+export const checkModelCost: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "input":
+      case "output":
+      case "cachedInput":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["input", "output", "cachedInput"]) };
+    }
+  }
+  const input: unknown = value.input;
+  if (input === undefined) return { path: ["input"], says: "is missing" };
+  if (typeof input !== "number" || !Number.isFinite(input)) {
+    return { path: ["input"], says: "must be a number" };
+  }
+  if (input < 0) return { path: ["input"], says: "must be at least 0" };
+  const output: unknown = value.output;
+  if (output === undefined) return { path: ["output"], says: "is missing" };
+  if (typeof output !== "number" || !Number.isFinite(output)) {
+    return { path: ["output"], says: "must be a number" };
+  }
+  if (output < 0) return { path: ["output"], says: "must be at least 0" };
+  const cachedInput: unknown = value.cachedInput;
+  if (cachedInput !== undefined) {
+    if (typeof cachedInput !== "number" || !Number.isFinite(cachedInput)) {
+      return { path: ["cachedInput"], says: "must be a number" };
+    }
+    if (cachedInput < 0) return { path: ["cachedInput"], says: "must be at least 0" };
+  }
+  return undefined;
+};
+
+export const checkModelProvider: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "baseUrl":
+      case "keyVariable":
+      case "headers":
+      case "models":
+      case "contextWindow":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["type", "baseUrl", "keyVariable", "headers", "models", "contextWindow"]) };
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "openai-compatible" && type !== "anthropic" && type !== "openai" && type !== "google") {
+      return { path: ["type"], says: "must be one of: openai-compatible, anthropic, openai, google" };
+    }
+  }
+  const baseUrl: unknown = value.baseUrl;
+  if (baseUrl !== undefined) {
+    if (typeof baseUrl !== "string") return { path: ["baseUrl"], says: "must be a string" };
+    if (!pattern1.test(baseUrl)) {
+      return { path: ["baseUrl"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(baseUrl)) return { path: ["baseUrl"], says: "must be a URI" };
+  }
+  const keyVariable: unknown = value.keyVariable;
+  if (keyVariable !== undefined) {
+    if (typeof keyVariable !== "string") {
+      return { path: ["keyVariable"], says: "must be a string" };
+    }
+    if (!pattern6.test(keyVariable)) {
+      return { path: ["keyVariable"], says: "must be the name of an environment variable" };
+    }
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const models: unknown = value.models;
+  if (models !== undefined) {
+    if (!Array.isArray(models)) return { path: ["models"], says: "must be a list" };
+    for (let i = 0; i < models.length; i++) {
+      const item2: unknown = models[i];
+      if (typeof item2 !== "string") return { path: ["models", i], says: "must be a string" };
+      if (item2 === "") return { path: ["models", i], says: "must not be empty" };
+    }
+  }
+  const contextWindow: unknown = value.contextWindow;
+  if (contextWindow !== undefined) {
+    if (typeof contextWindow !== "number" || !Number.isInteger(contextWindow)) {
+      return { path: ["contextWindow"], says: "must be an integer" };
+    }
+    if (contextWindow < 1024) {
+      return { path: ["contextWindow"], says: "must be at least 1024" };
+    }
+    if (contextWindow > 100000000) {
+      return { path: ["contextWindow"], says: "must be at most 100000000" };
+    }
   }
   return undefined;
 };
@@ -2757,7 +2300,7 @@ const fitsMcpAddress_1: (value: unknown) => boolean = (value) => {
 
 const fitsMcpAddress_2: (value: unknown) => boolean = (value) => {
   if (typeof value !== "string") return false;
-  if (!pattern15.test(value)) return false;
+  if (!pattern7.test(value)) return false;
   return true;
 };
 
@@ -2796,7 +2339,7 @@ const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
   const clientMetadataUrl: unknown = value.clientMetadataUrl;
   if (clientMetadataUrl !== undefined) {
     if (typeof clientMetadataUrl !== "string") return false;
-    if (!pattern16.test(clientMetadataUrl)) return false;
+    if (!pattern8.test(clientMetadataUrl)) return false;
     if (!isUri(clientMetadataUrl)) return false;
   }
   const scopes: unknown = value.scopes;
@@ -2805,7 +2348,7 @@ const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
     for (let i = 0; i < scopes.length; i++) {
       const item: unknown = scopes[i];
       if (typeof item !== "string") return false;
-      if (!pattern17.test(item)) return false;
+      if (!pattern9.test(item)) return false;
     }
   }
   const resource: unknown = value.resource;
@@ -2852,7 +2395,7 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
   const url: unknown = value.url;
   if (url !== undefined) {
     if (typeof url !== "string") return false;
-    if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) return false;
+    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) return false;
   }
   const headers: unknown = value.headers;
   if (headers !== undefined) {
@@ -2910,6 +2453,19 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
       if (item5 === "") return false;
     }
   }
+  return true;
+};
+
+const fitsOpenApiServer_1: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern1.test(value)) return false;
+  if (!isUri(value)) return false;
+  return true;
+};
+
+const fitsOpenApiServer_2: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern7.test(value)) return false;
   return true;
 };
 
@@ -3087,7 +2643,7 @@ const checkMcpAddress_1: Check = (value) => {
 
 const checkMcpAddress_2: Check = (value) => {
   if (typeof value !== "string") return { path: [], says: "must be a string" };
-  if (!pattern15.test(value)) {
+  if (!pattern7.test(value)) {
     return { path: [], says: "must match the pattern ^(?:https?://.*)?\\$\\{" };
   }
   return undefined;
@@ -3134,7 +2690,7 @@ export const checkOAuthSettings: Check = (value) => {
     if (typeof clientMetadataUrl !== "string") {
       return { path: ["clientMetadataUrl"], says: "must be a string" };
     }
-    if (!pattern16.test(clientMetadataUrl)) {
+    if (!pattern8.test(clientMetadataUrl)) {
       return { path: ["clientMetadataUrl"], says: "must begin with https://" };
     }
     if (!isUri(clientMetadataUrl)) {
@@ -3147,7 +2703,7 @@ export const checkOAuthSettings: Check = (value) => {
     for (let i = 0; i < scopes.length; i++) {
       const item: unknown = scopes[i];
       if (typeof item !== "string") return { path: ["scopes", i], says: "must be a string" };
-      if (!pattern17.test(item)) {
+      if (!pattern9.test(item)) {
         return { path: ["scopes", i], says: "must match the pattern ^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$" };
       }
     }
@@ -3202,10 +2758,10 @@ export const checkOpenApiServer: Check = (value) => {
   const url: unknown = value.url;
   if (url !== undefined) {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
-    if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) {
+    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) {
       const problem = closest(url, [
-        { required: [], check: checkMcpAddress_1 },
-        { required: [], check: checkMcpAddress_2 },
+        { required: [], check: checkOpenApiServer_1 },
+        { required: [], check: checkOpenApiServer_2 },
       ]);
       return within(problem, "url");
     }
@@ -3279,555 +2835,107 @@ export const checkOpenApiServer: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "name":
-      case "sandbox":
-      case "egress":
-      case "files":
-      case "variables":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["name", "sandbox", "egress", "files", "variables"]) };
-    }
+const checkOpenApiServer_1: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern1.test(value)) {
+    return { path: [], says: "must begin with http:// or https://" };
   }
-  const name: unknown = value.name;
-  if (name !== undefined) {
-    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (name === "") return { path: ["name"], says: "must not be empty" };
-  }
-  const sandbox: unknown = value.sandbox;
-  if (sandbox !== undefined) {
-    if (sandbox !== "auto" && sandbox !== "on" && sandbox !== "off") {
-      return { path: ["sandbox"], says: "must be one of: auto, on, off" };
-    }
-  }
-  const egress: unknown = value.egress;
-  if (egress !== undefined) {
-    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
-    for (const key2 in egress) {
-      switch (key2) {
-        case "allowHosts":
-          continue;
-        default:
-          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
-      }
-    }
-    const allowHosts: unknown = egress.allowHosts;
-    if (allowHosts !== undefined) {
-      if (!Array.isArray(allowHosts)) {
-        return { path: ["egress", "allowHosts"], says: "must be a list" };
-      }
-      for (let i = 0; i < allowHosts.length; i++) {
-        const item: unknown = allowHosts[i];
-        if (typeof item !== "string") {
-          return { path: ["egress", "allowHosts", i], says: "must be a string" };
-        }
-        if (!pattern5.test(item)) {
-          return { path: ["egress", "allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
-        }
-      }
-    }
-  }
-  const files: unknown = value.files;
-  if (files !== undefined) {
-    if (!isObject(files)) return { path: ["files"], says: "must be an object" };
-    for (const key3 in files) {
-      switch (key3) {
-        case "write":
-        case "hide":
-        case "show":
-          continue;
-        default:
-          return { path: ["files", key3], says: unknownKey(key3, ["write", "hide", "show"]) };
-      }
-    }
-    const write: unknown = files.write;
-    if (write !== undefined) {
-      if (!Array.isArray(write)) return { path: ["files", "write"], says: "must be a list" };
-      for (let i2 = 0; i2 < write.length; i2++) {
-        const item2: unknown = write[i2];
-        if (typeof item2 !== "string") {
-          return { path: ["files", "write", i2], says: "must be a string" };
-        }
-        if (item2 === "") return { path: ["files", "write", i2], says: "must not be empty" };
-      }
-    }
-    const hide: unknown = files.hide;
-    if (hide !== undefined) {
-      if (!Array.isArray(hide)) return { path: ["files", "hide"], says: "must be a list" };
-      for (let i3 = 0; i3 < hide.length; i3++) {
-        const item3: unknown = hide[i3];
-        if (typeof item3 !== "string") {
-          return { path: ["files", "hide", i3], says: "must be a string" };
-        }
-        if (item3 === "") return { path: ["files", "hide", i3], says: "must not be empty" };
-      }
-    }
-    const show: unknown = files.show;
-    if (show !== undefined) {
-      if (!Array.isArray(show)) return { path: ["files", "show"], says: "must be a list" };
-      for (let i4 = 0; i4 < show.length; i4++) {
-        const item4: unknown = show[i4];
-        if (typeof item4 !== "string") {
-          return { path: ["files", "show", i4], says: "must be a string" };
-        }
-        if (item4 === "") return { path: ["files", "show", i4], says: "must not be empty" };
-      }
-    }
-  }
-  const variables: unknown = value.variables;
-  if (variables !== undefined) {
-    if (!Array.isArray(variables)) return { path: ["variables"], says: "must be a list" };
-    for (let i5 = 0; i5 < variables.length; i5++) {
-      const item5: unknown = variables[i5];
-      if (typeof item5 !== "string") {
-        return { path: ["variables", i5], says: "must be a string" };
-      }
-      if (item5 === "") return { path: ["variables", i5], says: "must not be empty" };
-    }
+  if (!isUri(value)) return { path: [], says: "must be a URI" };
+  return undefined;
+};
+
+const checkOpenApiServer_2: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern7.test(value)) {
+    return { path: [], says: "must match the pattern ^(?:https?://.*)?\\$\\{" };
   }
   return undefined;
 };
 
-export const checkAgentCommand: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "command":
-      case "args":
-      case "env":
-      case "identity":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "identity"]) };
-    }
-  }
-  const command: unknown = value.command;
-  if (command === undefined) return { path: ["command"], says: "is missing" };
-  if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
-  if (command === "") return { path: ["command"], says: "must not be empty" };
-  const args: unknown = value.args;
-  if (args !== undefined) {
-    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
-    for (let i = 0; i < args.length; i++) {
-      const item: unknown = args[i];
-      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
-    }
-  }
-  const env: unknown = value.env;
-  if (env !== undefined) {
-    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
-    for (const key2 in env) {
-      const item2: unknown = env[key2];
-      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
-    }
-  }
-  const identity: unknown = value.identity;
-  if (identity !== undefined) {
-    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
-    if (identity === "") return { path: ["identity"], says: "must not be empty" };
-  }
-  return undefined;
-};
-
-export const checkModelSettings: Check = (value) => {
+export const checkToolPolicy: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
       case "default":
-      case "local":
-      case "maxSteps":
-      case "toolTimeout":
-      case "cost":
-      case "providers":
+      case "rules":
+      case "approve":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["default", "local", "maxSteps", "toolTimeout", "cost", "providers"]) };
+        return { path: [key], says: unknownKey(key, ["default", "rules", "approve"]) };
     }
   }
   const default2: unknown = value.default;
   if (default2 !== undefined) {
-    if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern18.test(default2)) {
-      return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
+    if (default2 !== "allow" && default2 !== "ask" && default2 !== "deny") {
+      return { path: ["default"], says: "must be one of: allow, ask, deny" };
     }
   }
-  const local: unknown = value.local;
-  if (local !== undefined) {
-    if (typeof local !== "boolean") return { path: ["local"], says: "must be true or false" };
-  }
-  const maxSteps: unknown = value.maxSteps;
-  if (maxSteps !== undefined) {
-    if (typeof maxSteps !== "number" || !Number.isInteger(maxSteps)) {
-      return { path: ["maxSteps"], says: "must be an integer" };
-    }
-    if (maxSteps < 1) return { path: ["maxSteps"], says: "must be at least 1" };
-    if (maxSteps > 10000) return { path: ["maxSteps"], says: "must be at most 10000" };
-  }
-  const toolTimeout: unknown = value.toolTimeout;
-  if (toolTimeout !== undefined) {
-    if (typeof toolTimeout !== "number" || !Number.isInteger(toolTimeout)) {
-      return { path: ["toolTimeout"], says: "must be an integer" };
-    }
-    if (toolTimeout < 1000) return { path: ["toolTimeout"], says: "must be at least 1000" };
-    if (toolTimeout > 2147483647) {
-      return { path: ["toolTimeout"], says: "must be at most 2147483647" };
+  const rules: unknown = value.rules;
+  if (rules !== undefined) {
+    if (!Array.isArray(rules)) return { path: ["rules"], says: "must be a list" };
+    for (let i = 0; i < rules.length; i++) {
+      const item: unknown = rules[i];
+      const problem = checkToolRule(item);
+      if (problem !== undefined) return within(problem, "rules", i);
     }
   }
-  const cost: unknown = value.cost;
-  if (cost !== undefined) {
-    if (!isObject(cost)) return { path: ["cost"], says: "must be an object" };
-    for (const key2 in cost) {
-      const item: unknown = cost[key2];
-      const problem = checkModelCost(item);
-      if (problem !== undefined) return within(problem, "cost", key2);
-    }
-  }
-  const providers: unknown = value.providers;
-  if (providers !== undefined) {
-    if (!isObject(providers)) return { path: ["providers"], says: "must be an object" };
-    for (const key3 in providers) {
-      const item2: unknown = providers[key3];
-      const problem2 = checkModelProvider(item2);
-      if (problem2 !== undefined) return within(problem2, "providers", key3);
+  const approve: unknown = value.approve;
+  if (approve !== undefined) {
+    if (approve !== "first-use" && approve !== "always") {
+      return { path: ["approve"], says: "must be one of: first-use, always" };
     }
   }
   return undefined;
 };
 
-export const checkModelCost: Check = (value) => {
+export const checkToolRule: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
-      case "input":
-      case "output":
-      case "cachedInput":
+      case "tool":
+      case "server":
+      case "caller":
+      case "project":
+      case "arguments":
+      case "decision":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["input", "output", "cachedInput"]) };
+        return { path: [key], says: unknownKey(key, ["tool", "server", "caller", "project", "arguments", "decision"]) };
     }
   }
-  const input: unknown = value.input;
-  if (input === undefined) return { path: ["input"], says: "is missing" };
-  if (typeof input !== "number" || !Number.isFinite(input)) {
-    return { path: ["input"], says: "must be a number" };
+  const tool: unknown = value.tool;
+  if (tool === undefined) return { path: ["tool"], says: "is missing" };
+  if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
+  if (tool === "") return { path: ["tool"], says: "must not be empty" };
+  const server: unknown = value.server;
+  if (server !== undefined) {
+    if (typeof server !== "string") return { path: ["server"], says: "must be a string" };
+    if (server === "") return { path: ["server"], says: "must not be empty" };
   }
-  if (input < 0) return { path: ["input"], says: "must be at least 0" };
-  const output: unknown = value.output;
-  if (output === undefined) return { path: ["output"], says: "is missing" };
-  if (typeof output !== "number" || !Number.isFinite(output)) {
-    return { path: ["output"], says: "must be a number" };
+  const caller: unknown = value.caller;
+  if (caller !== undefined) {
+    if (typeof caller !== "string") return { path: ["caller"], says: "must be a string" };
+    if (caller === "") return { path: ["caller"], says: "must not be empty" };
   }
-  if (output < 0) return { path: ["output"], says: "must be at least 0" };
-  const cachedInput: unknown = value.cachedInput;
-  if (cachedInput !== undefined) {
-    if (typeof cachedInput !== "number" || !Number.isFinite(cachedInput)) {
-      return { path: ["cachedInput"], says: "must be a number" };
-    }
-    if (cachedInput < 0) return { path: ["cachedInput"], says: "must be at least 0" };
+  const project: unknown = value.project;
+  if (project !== undefined) {
+    if (typeof project !== "string") return { path: ["project"], says: "must be a string" };
+    if (project === "") return { path: ["project"], says: "must not be empty" };
   }
-  return undefined;
-};
-
-export const checkModelProvider: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "type":
-      case "baseUrl":
-      case "keyVariable":
-      case "headers":
-      case "models":
-      case "contextWindow":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["type", "baseUrl", "keyVariable", "headers", "models", "contextWindow"]) };
-    }
-  }
-  const type: unknown = value.type;
-  if (type !== undefined) {
-    if (type !== "openai-compatible" && type !== "anthropic" && type !== "openai" && type !== "google") {
-      return { path: ["type"], says: "must be one of: openai-compatible, anthropic, openai, google" };
-    }
-  }
-  const baseUrl: unknown = value.baseUrl;
-  if (baseUrl !== undefined) {
-    if (typeof baseUrl !== "string") return { path: ["baseUrl"], says: "must be a string" };
-    if (!pattern1.test(baseUrl)) {
-      return { path: ["baseUrl"], says: "must begin with http:// or https://" };
-    }
-    if (!isUri(baseUrl)) return { path: ["baseUrl"], says: "must be a URI" };
-  }
-  const keyVariable: unknown = value.keyVariable;
-  if (keyVariable !== undefined) {
-    if (typeof keyVariable !== "string") {
-      return { path: ["keyVariable"], says: "must be a string" };
-    }
-    if (!pattern6.test(keyVariable)) {
-      return { path: ["keyVariable"], says: "must be the name of an environment variable" };
-    }
-  }
-  const headers: unknown = value.headers;
-  if (headers !== undefined) {
-    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
-    for (const key2 in headers) {
-      const item: unknown = headers[key2];
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key2 in arguments2) {
+      const item: unknown = arguments2[key2];
       if (typeof item !== "string") {
-        return { path: ["headers", key2], says: "must be a string" };
+        return { path: ["arguments", key2], says: "must be a string" };
       }
     }
   }
-  const models: unknown = value.models;
-  if (models !== undefined) {
-    if (!Array.isArray(models)) return { path: ["models"], says: "must be a list" };
-    for (let i = 0; i < models.length; i++) {
-      const item2: unknown = models[i];
-      if (typeof item2 !== "string") return { path: ["models", i], says: "must be a string" };
-      if (item2 === "") return { path: ["models", i], says: "must not be empty" };
-    }
-  }
-  const contextWindow: unknown = value.contextWindow;
-  if (contextWindow !== undefined) {
-    if (typeof contextWindow !== "number" || !Number.isInteger(contextWindow)) {
-      return { path: ["contextWindow"], says: "must be an integer" };
-    }
-    if (contextWindow < 1024) {
-      return { path: ["contextWindow"], says: "must be at least 1024" };
-    }
-    if (contextWindow > 100000000) {
-      return { path: ["contextWindow"], says: "must be at most 100000000" };
-    }
-  }
-  return undefined;
-};
-
-export const checkIdentitySettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "provider":
-      case "host":
-      case "sshHost":
-      case "user":
-      case "email":
-      case "displayName":
-      case "sshKey":
-      case "signing":
-      case "tokenSource":
-      case "organizations":
-      case "match":
-      case "x-juggler":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["provider", "host", "sshHost", "user", "email", "displayName", "sshKey", "signing", "tokenSource", "organizations", "match", "x-juggler"]) };
-    }
-  }
-  const provider: unknown = value.provider;
-  if (provider === undefined) return { path: ["provider"], says: "is missing" };
-  if (provider !== "github" && provider !== "gitlab" && provider !== "bitbucket" && provider !== "other") {
-    return { path: ["provider"], says: "must be one of: github, gitlab, bitbucket, other" };
-  }
-  const host: unknown = value.host;
-  if (host !== undefined) {
-    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
-    if (host === "") return { path: ["host"], says: "must not be empty" };
-  }
-  const sshHost: unknown = value.sshHost;
-  if (sshHost !== undefined) {
-    if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern19.test(sshHost)) {
-      return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
-    }
-  }
-  const user: unknown = value.user;
-  if (user !== undefined) {
-    if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern20.test(user)) {
-      return { path: ["user"], says: "must be a name on one line, such as ada" };
-    }
-  }
-  const email: unknown = value.email;
-  if (email !== undefined) {
-    if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern21.test(email)) {
-      return { path: ["email"], says: "must be an address such as ada@example.com" };
-    }
-  }
-  const displayName: unknown = value.displayName;
-  if (displayName !== undefined) {
-    if (typeof displayName !== "string") {
-      return { path: ["displayName"], says: "must be a string" };
-    }
-    if (!pattern22.test(displayName)) {
-      return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
-    }
-  }
-  const sshKey: unknown = value.sshKey;
-  if (sshKey !== undefined) {
-    if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern23.test(sshKey)) {
-      return { path: ["sshKey"], says: "must be an absolute path, or begin with ~/" };
-    }
-  }
-  const signing: unknown = value.signing;
-  if (signing !== undefined) {
-    const problem = checkSigningSettings(signing);
-    if (problem !== undefined) return within(problem, "signing");
-  }
-  const tokenSource: unknown = value.tokenSource;
-  if (tokenSource !== undefined) {
-    const problem2 = checkTokenSource(tokenSource);
-    if (problem2 !== undefined) return within(problem2, "tokenSource");
-  }
-  const organizations: unknown = value.organizations;
-  if (organizations !== undefined) {
-    if (!Array.isArray(organizations)) {
-      return { path: ["organizations"], says: "must be a list" };
-    }
-    for (let i = 0; i < organizations.length; i++) {
-      const item: unknown = organizations[i];
-      if (typeof item !== "string") {
-        return { path: ["organizations", i], says: "must be a string" };
-      }
-      if (item === "") return { path: ["organizations", i], says: "must not be empty" };
-    }
-  }
-  const match: unknown = value.match;
-  if (match !== undefined) {
-    if (!Array.isArray(match)) return { path: ["match"], says: "must be a list" };
-    for (let i2 = 0; i2 < match.length; i2++) {
-      const item2: unknown = match[i2];
-      const problem3 = checkMatchRule(item2);
-      if (problem3 !== undefined) return within(problem3, "match", i2);
-    }
-  }
-  const xJuggler: unknown = value["x-juggler"];
-  if (xJuggler !== undefined) {
-    if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
-  }
-  return undefined;
-};
-
-export const checkSigningSettings: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "format":
-      case "key":
-      case "signCommits":
-      case "signTags":
-      case "hardware":
-      case "touchPolicy":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["format", "key", "signCommits", "signTags", "hardware", "touchPolicy"]) };
-    }
-  }
-  const format: unknown = value.format;
-  if (format === undefined) return { path: ["format"], says: "is missing" };
-  if (format !== "openpgp" && format !== "ssh") {
-    return { path: ["format"], says: "must be one of: openpgp, ssh" };
-  }
-  const key2: unknown = value.key;
-  if (key2 !== undefined) {
-    if (typeof key2 !== "string") return { path: ["key"], says: "must be a string" };
-    if (key2 === "") return { path: ["key"], says: "must not be empty" };
-  }
-  const signCommits: unknown = value.signCommits;
-  if (signCommits !== undefined) {
-    if (typeof signCommits !== "boolean") {
-      return { path: ["signCommits"], says: "must be true or false" };
-    }
-  }
-  const signTags: unknown = value.signTags;
-  if (signTags !== undefined) {
-    if (typeof signTags !== "boolean") {
-      return { path: ["signTags"], says: "must be true or false" };
-    }
-  }
-  const hardware: unknown = value.hardware;
-  if (hardware !== undefined) {
-    if (typeof hardware !== "boolean") {
-      return { path: ["hardware"], says: "must be true or false" };
-    }
-  }
-  const touchPolicy: unknown = value.touchPolicy;
-  if (touchPolicy !== undefined) {
-    if (typeof touchPolicy !== "string") {
-      return { path: ["touchPolicy"], says: "must be a string" };
-    }
-    if (touchPolicy === "") return { path: ["touchPolicy"], says: "must not be empty" };
-  }
-  return undefined;
-};
-
-export const checkTokenSource: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "kind":
-      case "variable":
-      case "service":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["kind", "variable", "service"]) };
-    }
-  }
-  const kind: unknown = value.kind;
-  if (kind === undefined) return { path: ["kind"], says: "is missing" };
-  if (kind !== "keychain" && kind !== "environment" && kind !== "command-line" && kind !== "none") {
-    return { path: ["kind"], says: "must be one of: keychain, environment, command-line, none" };
-  }
-  const variable: unknown = value.variable;
-  if (variable !== undefined) {
-    if (typeof variable !== "string") return { path: ["variable"], says: "must be a string" };
-    if (variable === "") return { path: ["variable"], says: "must not be empty" };
-  }
-  const service: unknown = value.service;
-  if (service !== undefined) {
-    if (typeof service !== "string") return { path: ["service"], says: "must be a string" };
-    if (service === "") return { path: ["service"], says: "must not be empty" };
-  }
-  return undefined;
-};
-
-export const checkMatchRule: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "host":
-      case "owner":
-      case "path":
-      case "remote":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["host", "owner", "path", "remote"]) };
-    }
-  }
-  const host: unknown = value.host;
-  if (host !== undefined) {
-    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
-    if (host === "") return { path: ["host"], says: "must not be empty" };
-  }
-  const owner: unknown = value.owner;
-  if (owner !== undefined) {
-    if (typeof owner !== "string") return { path: ["owner"], says: "must be a string" };
-    if (owner === "") return { path: ["owner"], says: "must not be empty" };
-  }
-  const path: unknown = value.path;
-  if (path !== undefined) {
-    if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern23.test(path)) {
-      return { path: ["path"], says: "must be an absolute path, or begin with ~/" };
-    }
-  }
-  const remote: unknown = value.remote;
-  if (remote !== undefined) {
-    if (typeof remote !== "string") return { path: ["remote"], says: "must be a string" };
-    if (remote === "") return { path: ["remote"], says: "must not be empty" };
+  const decision: unknown = value.decision;
+  if (decision === undefined) return { path: ["decision"], says: "is missing" };
+  if (decision !== "allow" && decision !== "ask" && decision !== "deny") {
+    return { path: ["decision"], says: "must be one of: allow, ask, deny" };
   }
   return undefined;
 };
@@ -3987,7 +3095,7 @@ export const checkProfileSettings: Check = (value) => {
         if (typeof item9 !== "string") {
           return { path: ["tools", "rename", key5], says: "must be a string" };
         }
-        if (!pattern24.test(item9)) {
+        if (!pattern10.test(item9)) {
           return { path: ["tools", "rename", key5], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
         }
       }
@@ -4036,7 +3144,7 @@ export const checkProfileSettings: Check = (value) => {
         if (typeof item12 !== "string") {
           return { path: ["prompts", "rename", key7], says: "must be a string" };
         }
-        if (!pattern24.test(item12)) {
+        if (!pattern10.test(item12)) {
           return { path: ["prompts", "rename", key7], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
         }
       }
@@ -4095,16 +3203,17 @@ export const checkProfileSettings: Check = (value) => {
     }
     const default2: unknown = policy.default;
     if (default2 !== undefined) {
-      const problem = checkDecision(default2);
-      if (problem !== undefined) return within(problem, "policy", "default");
+      if (default2 !== "allow" && default2 !== "ask" && default2 !== "deny") {
+        return { path: ["policy", "default"], says: "must be one of: allow, ask, deny" };
+      }
     }
     const rules: unknown = policy.rules;
     if (rules !== undefined) {
       if (!Array.isArray(rules)) return { path: ["policy", "rules"], says: "must be a list" };
       for (let i13 = 0; i13 < rules.length; i13++) {
         const item15: unknown = rules[i13];
-        const problem2 = checkToolRule(item15);
-        if (problem2 !== undefined) return within(problem2, "policy", "rules", i13);
+        const problem = checkToolRule(item15);
+        if (problem !== undefined) return within(problem, "policy", "rules", i13);
       }
     }
   }
@@ -4113,8 +3222,8 @@ export const checkProfileSettings: Check = (value) => {
     if (!Array.isArray(rates)) return { path: ["rates"], says: "must be a list" };
     for (let i14 = 0; i14 < rates.length; i14++) {
       const item16: unknown = rates[i14];
-      const problem3 = checkProfileRate(item16);
-      if (problem3 !== undefined) return within(problem3, "rates", i14);
+      const problem2 = checkProfileRate(item16);
+      if (problem2 !== undefined) return within(problem2, "rates", i14);
     }
   }
   const search: unknown = value.search;
@@ -4123,64 +3232,6 @@ export const checkProfileSettings: Check = (value) => {
       return { path: ["search"], says: "must be true or false" };
     }
   }
-  return undefined;
-};
-
-export const checkDecision: Check = (value) => {
-  if (value !== "allow" && value !== "ask" && value !== "deny") {
-    return { path: [], says: "must be one of: allow, ask, deny" };
-  }
-  return undefined;
-};
-
-export const checkToolRule: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "tool":
-      case "server":
-      case "caller":
-      case "project":
-      case "arguments":
-      case "decision":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["tool", "server", "caller", "project", "arguments", "decision"]) };
-    }
-  }
-  const tool: unknown = value.tool;
-  if (tool === undefined) return { path: ["tool"], says: "is missing" };
-  if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
-  if (tool === "") return { path: ["tool"], says: "must not be empty" };
-  const server: unknown = value.server;
-  if (server !== undefined) {
-    if (typeof server !== "string") return { path: ["server"], says: "must be a string" };
-    if (server === "") return { path: ["server"], says: "must not be empty" };
-  }
-  const caller: unknown = value.caller;
-  if (caller !== undefined) {
-    if (typeof caller !== "string") return { path: ["caller"], says: "must be a string" };
-    if (caller === "") return { path: ["caller"], says: "must not be empty" };
-  }
-  const project: unknown = value.project;
-  if (project !== undefined) {
-    if (typeof project !== "string") return { path: ["project"], says: "must be a string" };
-    if (project === "") return { path: ["project"], says: "must not be empty" };
-  }
-  const arguments2: unknown = value.arguments;
-  if (arguments2 !== undefined) {
-    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
-    for (const key2 in arguments2) {
-      const item: unknown = arguments2[key2];
-      if (typeof item !== "string") {
-        return { path: ["arguments", key2], says: "must be a string" };
-      }
-    }
-  }
-  const decision: unknown = value.decision;
-  if (decision === undefined) return { path: ["decision"], says: "is missing" };
-  const problem = checkDecision(decision);
-  if (problem !== undefined) return within(problem, "decision");
   return undefined;
 };
 
@@ -4237,7 +3288,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern25.test(listen)) {
+    if (!pattern11.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }
@@ -4457,7 +3508,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return false;
-      if (!pattern26.test(item2)) return false;
+      if (!pattern12.test(item2)) return false;
     }
   }
   const write: unknown = value.write;
@@ -4466,7 +3517,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return false;
-      if (!pattern26.test(item3)) return false;
+      if (!pattern12.test(item3)) return false;
     }
   }
   const run: unknown = value.run;
@@ -4485,7 +3536,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   const namespace: unknown = value.namespace;
   if (namespace !== undefined) {
     if (typeof namespace !== "string") return false;
-    if (!pattern27.test(namespace)) return false;
+    if (!pattern13.test(namespace)) return false;
   }
   const publish: unknown = value.publish;
   if (publish !== undefined) {
@@ -4988,7 +4039,7 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
-      if (!pattern26.test(item2)) {
+      if (!pattern12.test(item2)) {
         return { path: ["read", i2], says: "must be an absolute path without *" };
       }
     }
@@ -4999,7 +4050,7 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
-      if (!pattern26.test(item3)) {
+      if (!pattern12.test(item3)) {
         return { path: ["write", i3], says: "must be an absolute path without *" };
       }
     }
@@ -5022,7 +4073,7 @@ export const checkPluginPermissions: Check = (value) => {
     if (typeof namespace !== "string") {
       return { path: ["namespace"], says: "must be a string" };
     }
-    if (!pattern27.test(namespace)) {
+    if (!pattern13.test(namespace)) {
       return { path: ["namespace"], says: "must be the id of a plugin, or /" };
     }
   }
@@ -5461,37 +4512,1017 @@ export const checkReviewSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkToolPolicy: Check = (value) => {
+export const checkIdentitySettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
-      case "default":
-      case "rules":
-      case "approve":
+      case "provider":
+      case "host":
+      case "sshHost":
+      case "user":
+      case "email":
+      case "displayName":
+      case "sshKey":
+      case "signing":
+      case "tokenSource":
+      case "organizations":
+      case "match":
+      case "x-juggler":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["default", "rules", "approve"]) };
+        return { path: [key], says: unknownKey(key, ["provider", "host", "sshHost", "user", "email", "displayName", "sshKey", "signing", "tokenSource", "organizations", "match", "x-juggler"]) };
     }
   }
-  const default2: unknown = value.default;
-  if (default2 !== undefined) {
-    const problem = checkDecision(default2);
-    if (problem !== undefined) return within(problem, "default");
+  const provider: unknown = value.provider;
+  if (provider === undefined) return { path: ["provider"], says: "is missing" };
+  if (provider !== "github" && provider !== "gitlab" && provider !== "bitbucket" && provider !== "other") {
+    return { path: ["provider"], says: "must be one of: github, gitlab, bitbucket, other" };
   }
-  const rules: unknown = value.rules;
-  if (rules !== undefined) {
-    if (!Array.isArray(rules)) return { path: ["rules"], says: "must be a list" };
-    for (let i = 0; i < rules.length; i++) {
-      const item: unknown = rules[i];
-      const problem2 = checkToolRule(item);
-      if (problem2 !== undefined) return within(problem2, "rules", i);
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const sshHost: unknown = value.sshHost;
+  if (sshHost !== undefined) {
+    if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
+    if (!pattern14.test(sshHost)) {
+      return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
-  const approve: unknown = value.approve;
-  if (approve !== undefined) {
-    if (approve !== "first-use" && approve !== "always") {
-      return { path: ["approve"], says: "must be one of: first-use, always" };
+  const user: unknown = value.user;
+  if (user !== undefined) {
+    if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
+    if (!pattern15.test(user)) {
+      return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
+  }
+  const email: unknown = value.email;
+  if (email !== undefined) {
+    if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
+    if (!pattern16.test(email)) {
+      return { path: ["email"], says: "must be an address such as ada@example.com" };
+    }
+  }
+  const displayName: unknown = value.displayName;
+  if (displayName !== undefined) {
+    if (typeof displayName !== "string") {
+      return { path: ["displayName"], says: "must be a string" };
+    }
+    if (!pattern17.test(displayName)) {
+      return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
+    }
+  }
+  const sshKey: unknown = value.sshKey;
+  if (sshKey !== undefined) {
+    if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
+    if (!pattern18.test(sshKey)) {
+      return { path: ["sshKey"], says: "must be an absolute path, or begin with ~/" };
+    }
+  }
+  const signing: unknown = value.signing;
+  if (signing !== undefined) {
+    const problem = checkSigningSettings(signing);
+    if (problem !== undefined) return within(problem, "signing");
+  }
+  const tokenSource: unknown = value.tokenSource;
+  if (tokenSource !== undefined) {
+    const problem2 = checkTokenSource(tokenSource);
+    if (problem2 !== undefined) return within(problem2, "tokenSource");
+  }
+  const organizations: unknown = value.organizations;
+  if (organizations !== undefined) {
+    if (!Array.isArray(organizations)) {
+      return { path: ["organizations"], says: "must be a list" };
+    }
+    for (let i = 0; i < organizations.length; i++) {
+      const item: unknown = organizations[i];
+      if (typeof item !== "string") {
+        return { path: ["organizations", i], says: "must be a string" };
+      }
+      if (item === "") return { path: ["organizations", i], says: "must not be empty" };
+    }
+  }
+  const match: unknown = value.match;
+  if (match !== undefined) {
+    if (!Array.isArray(match)) return { path: ["match"], says: "must be a list" };
+    for (let i2 = 0; i2 < match.length; i2++) {
+      const item2: unknown = match[i2];
+      const problem3 = checkMatchRule(item2);
+      if (problem3 !== undefined) return within(problem3, "match", i2);
+    }
+  }
+  const xJuggler: unknown = value["x-juggler"];
+  if (xJuggler !== undefined) {
+    if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
+  }
+  return undefined;
+};
+
+export const checkSigningSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "format":
+      case "key":
+      case "signCommits":
+      case "signTags":
+      case "hardware":
+      case "touchPolicy":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["format", "key", "signCommits", "signTags", "hardware", "touchPolicy"]) };
+    }
+  }
+  const format: unknown = value.format;
+  if (format === undefined) return { path: ["format"], says: "is missing" };
+  if (format !== "openpgp" && format !== "ssh") {
+    return { path: ["format"], says: "must be one of: openpgp, ssh" };
+  }
+  const key2: unknown = value.key;
+  if (key2 !== undefined) {
+    if (typeof key2 !== "string") return { path: ["key"], says: "must be a string" };
+    if (key2 === "") return { path: ["key"], says: "must not be empty" };
+  }
+  const signCommits: unknown = value.signCommits;
+  if (signCommits !== undefined) {
+    if (typeof signCommits !== "boolean") {
+      return { path: ["signCommits"], says: "must be true or false" };
+    }
+  }
+  const signTags: unknown = value.signTags;
+  if (signTags !== undefined) {
+    if (typeof signTags !== "boolean") {
+      return { path: ["signTags"], says: "must be true or false" };
+    }
+  }
+  const hardware: unknown = value.hardware;
+  if (hardware !== undefined) {
+    if (typeof hardware !== "boolean") {
+      return { path: ["hardware"], says: "must be true or false" };
+    }
+  }
+  const touchPolicy: unknown = value.touchPolicy;
+  if (touchPolicy !== undefined) {
+    if (typeof touchPolicy !== "string") {
+      return { path: ["touchPolicy"], says: "must be a string" };
+    }
+    if (touchPolicy === "") return { path: ["touchPolicy"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkTokenSource: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "kind":
+      case "variable":
+      case "service":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["kind", "variable", "service"]) };
+    }
+  }
+  const kind: unknown = value.kind;
+  if (kind === undefined) return { path: ["kind"], says: "is missing" };
+  if (kind !== "keychain" && kind !== "environment" && kind !== "command-line" && kind !== "none") {
+    return { path: ["kind"], says: "must be one of: keychain, environment, command-line, none" };
+  }
+  const variable: unknown = value.variable;
+  if (variable !== undefined) {
+    if (typeof variable !== "string") return { path: ["variable"], says: "must be a string" };
+    if (variable === "") return { path: ["variable"], says: "must not be empty" };
+  }
+  const service: unknown = value.service;
+  if (service !== undefined) {
+    if (typeof service !== "string") return { path: ["service"], says: "must be a string" };
+    if (service === "") return { path: ["service"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkMatchRule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "host":
+      case "owner":
+      case "path":
+      case "remote":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["host", "owner", "path", "remote"]) };
+    }
+  }
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const owner: unknown = value.owner;
+  if (owner !== undefined) {
+    if (typeof owner !== "string") return { path: ["owner"], says: "must be a string" };
+    if (owner === "") return { path: ["owner"], says: "must not be empty" };
+  }
+  const path: unknown = value.path;
+  if (path !== undefined) {
+    if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
+    if (!pattern18.test(path)) {
+      return { path: ["path"], says: "must be an absolute path, or begin with ~/" };
+    }
+  }
+  const remote: unknown = value.remote;
+  if (remote !== undefined) {
+    if (typeof remote !== "string") return { path: ["remote"], says: "must be a string" };
+    if (remote === "") return { path: ["remote"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkRemoteSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "allowHosts":
+      case "allowPrivate":
+      case "protocols":
+      case "sandbox":
+      case "egress":
+      case "turns":
+      case "bases":
+      case "spares":
+      case "hibernateAfter":
+      case "setup":
+      case "coAuthor":
+      case "pullRequest":
+      case "forges":
+      case "scan":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+    }
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i = 0; i < allowHosts.length; i++) {
+      const item: unknown = allowHosts[i];
+      if (typeof item !== "string") {
+        return { path: ["allowHosts", i], says: "must be a string" };
+      }
+      if (!pattern19.test(item)) {
+        return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
+    }
+  }
+  const protocols: unknown = value.protocols;
+  if (protocols !== undefined) {
+    if (!Array.isArray(protocols)) return { path: ["protocols"], says: "must be a list" };
+    for (let i2 = 0; i2 < protocols.length; i2++) {
+      const item2: unknown = protocols[i2];
+      if (item2 !== "https" && item2 !== "ssh" && item2 !== "http" && item2 !== "file") {
+        return { path: ["protocols", i2], says: "must be one of: https, ssh, http, file" };
+      }
+    }
+  }
+  const sandbox: unknown = value.sandbox;
+  if (sandbox !== undefined) {
+    if (sandbox !== "on" && sandbox !== "unsafe-off") {
+      return { path: ["sandbox"], says: "must be one of: on, unsafe-off" };
+    }
+  }
+  const egress: unknown = value.egress;
+  if (egress !== undefined) {
+    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
+    for (const key2 in egress) {
+      switch (key2) {
+        case "allowHosts":
+          continue;
+        default:
+          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
+      }
+    }
+    const allowHosts2: unknown = egress.allowHosts;
+    if (allowHosts2 !== undefined) {
+      if (!Array.isArray(allowHosts2)) {
+        return { path: ["egress", "allowHosts"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < allowHosts2.length; i3++) {
+        const item3: unknown = allowHosts2[i3];
+        if (typeof item3 !== "string") {
+          return { path: ["egress", "allowHosts", i3], says: "must be a string" };
+        }
+        if (!pattern4.test(item3)) {
+          return { path: ["egress", "allowHosts", i3], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+        }
+      }
+    }
+  }
+  const turns: unknown = value.turns;
+  if (turns !== undefined) {
+    if (!isObject(turns)) return { path: ["turns"], says: "must be an object" };
+    for (const key3 in turns) {
+      switch (key3) {
+        case "running":
+        case "runningEach":
+        case "waitingEach":
+          continue;
+        default:
+          return { path: ["turns", key3], says: unknownKey(key3, ["running", "runningEach", "waitingEach"]) };
+      }
+    }
+    const running: unknown = turns.running;
+    if (running !== undefined) {
+      if (typeof running !== "number" || !Number.isInteger(running)) {
+        return { path: ["turns", "running"], says: "must be an integer" };
+      }
+      if (running < 1) return { path: ["turns", "running"], says: "must be at least 1" };
+    }
+    const runningEach: unknown = turns.runningEach;
+    if (runningEach !== undefined) {
+      if (typeof runningEach !== "number" || !Number.isInteger(runningEach)) {
+        return { path: ["turns", "runningEach"], says: "must be an integer" };
+      }
+      if (runningEach < 1) {
+        return { path: ["turns", "runningEach"], says: "must be at least 1" };
+      }
+    }
+    const waitingEach: unknown = turns.waitingEach;
+    if (waitingEach !== undefined) {
+      if (typeof waitingEach !== "number" || !Number.isInteger(waitingEach)) {
+        return { path: ["turns", "waitingEach"], says: "must be an integer" };
+      }
+      if (waitingEach < 0) {
+        return { path: ["turns", "waitingEach"], says: "must be at least 0" };
+      }
+    }
+  }
+  const bases: unknown = value.bases;
+  if (bases !== undefined) {
+    if (typeof bases !== "number" || !Number.isInteger(bases)) {
+      return { path: ["bases"], says: "must be an integer" };
+    }
+    if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
+    if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
+  }
+  const spares: unknown = value.spares;
+  if (spares !== undefined) {
+    if (typeof spares !== "number" || !Number.isInteger(spares)) {
+      return { path: ["spares"], says: "must be an integer" };
+    }
+    if (spares < 0) return { path: ["spares"], says: "must be at least 0" };
+    if (spares > 20) return { path: ["spares"], says: "must be at most 20" };
+  }
+  const hibernateAfter: unknown = value.hibernateAfter;
+  if (hibernateAfter !== undefined) {
+    if (typeof hibernateAfter !== "number" || !Number.isInteger(hibernateAfter)) {
+      return { path: ["hibernateAfter"], says: "must be an integer" };
+    }
+    if (hibernateAfter < 1) return { path: ["hibernateAfter"], says: "must be at least 1" };
+  }
+  const setup: unknown = value.setup;
+  if (setup !== undefined) {
+    const problem = checkSetupSettings(setup);
+    if (problem !== undefined) return within(problem, "setup");
+  }
+  const coAuthor: unknown = value.coAuthor;
+  if (coAuthor !== undefined) {
+    if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
+    for (const key4 in coAuthor) {
+      switch (key4) {
+        case "name":
+        case "email":
+          continue;
+        default:
+          return { path: ["coAuthor", key4], says: unknownKey(key4, ["name", "email"]) };
+      }
+    }
+    const name: unknown = coAuthor.name;
+    if (name === undefined) return { path: ["coAuthor", "name"], says: "is missing" };
+    if (typeof name !== "string") {
+      return { path: ["coAuthor", "name"], says: "must be a string" };
+    }
+    if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
+    if (!pattern21.test(name)) {
+      return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
+    }
+    const email: unknown = coAuthor.email;
+    if (email === undefined) return { path: ["coAuthor", "email"], says: "is missing" };
+    if (typeof email !== "string") {
+      return { path: ["coAuthor", "email"], says: "must be a string" };
+    }
+    if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
+    if (!pattern22.test(email)) {
+      return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
+    }
+  }
+  const pullRequest: unknown = value.pullRequest;
+  if (pullRequest !== undefined) {
+    if (pullRequest !== "off" && pullRequest !== "draft" && pullRequest !== "ready") {
+      return { path: ["pullRequest"], says: "must be one of: off, draft, ready" };
+    }
+  }
+  const forges: unknown = value.forges;
+  if (forges !== undefined) {
+    if (!isObject(forges)) return { path: ["forges"], says: "must be an object" };
+    for (const key5 in forges) {
+      const item4: unknown = forges[key5];
+      if (item4 !== "github" && item4 !== "gitlab" && item4 !== "gitea") {
+        return { path: ["forges", key5], says: "must be one of: github, gitlab, gitea" };
+      }
+    }
+  }
+  const scan: unknown = value.scan;
+  if (scan !== undefined) {
+    if (!isObject(scan)) return { path: ["scan"], says: "must be an object" };
+    for (const key6 in scan) {
+      switch (key6) {
+        case "maxFile":
+        case "maxTotal":
+        case "maxFiles":
+        case "deny":
+          continue;
+        default:
+          return { path: ["scan", key6], says: unknownKey(key6, ["maxFile", "maxTotal", "maxFiles", "deny"]) };
+      }
+    }
+    const maxFile: unknown = scan.maxFile;
+    if (maxFile !== undefined) {
+      if (typeof maxFile !== "number" || !Number.isInteger(maxFile)) {
+        return { path: ["scan", "maxFile"], says: "must be an integer" };
+      }
+      if (maxFile < 1) return { path: ["scan", "maxFile"], says: "must be at least 1" };
+    }
+    const maxTotal: unknown = scan.maxTotal;
+    if (maxTotal !== undefined) {
+      if (typeof maxTotal !== "number" || !Number.isInteger(maxTotal)) {
+        return { path: ["scan", "maxTotal"], says: "must be an integer" };
+      }
+      if (maxTotal < 1) return { path: ["scan", "maxTotal"], says: "must be at least 1" };
+    }
+    const maxFiles: unknown = scan.maxFiles;
+    if (maxFiles !== undefined) {
+      if (typeof maxFiles !== "number" || !Number.isInteger(maxFiles)) {
+        return { path: ["scan", "maxFiles"], says: "must be an integer" };
+      }
+      if (maxFiles < 1) return { path: ["scan", "maxFiles"], says: "must be at least 1" };
+    }
+    const deny: unknown = scan.deny;
+    if (deny !== undefined) {
+      if (!Array.isArray(deny)) return { path: ["scan", "deny"], says: "must be a list" };
+      for (let i4 = 0; i4 < deny.length; i4++) {
+        const item5: unknown = deny[i4];
+        if (typeof item5 !== "string") {
+          return { path: ["scan", "deny", i4], says: "must be a string" };
+        }
+        if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkSetupSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "repositories":
+      case "from":
+      case "layers":
+      case "maxLayer":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["repositories", "from", "layers", "maxLayer"]) };
+    }
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!isObject(repositories)) return { path: ["repositories"], says: "must be an object" };
+    for (const key2 in repositories) {
+      const item: unknown = repositories[key2];
+      const problem = checkRepositorySetup(item);
+      if (problem !== undefined) return within(problem, "repositories", key2);
+    }
+  }
+  const from: unknown = value.from;
+  if (from !== undefined) {
+    if (!Array.isArray(from)) return { path: ["from"], says: "must be a list" };
+    for (let i = 0; i < from.length; i++) {
+      const item2: unknown = from[i];
+      if (item2 !== "script" && item2 !== "devcontainer") {
+        return { path: ["from", i], says: "must be one of: script, devcontainer" };
+      }
+    }
+  }
+  const layers: unknown = value.layers;
+  if (layers !== undefined) {
+    if (typeof layers !== "number" || !Number.isInteger(layers)) {
+      return { path: ["layers"], says: "must be an integer" };
+    }
+    if (layers < 1) return { path: ["layers"], says: "must be at least 1" };
+    if (layers > 100) return { path: ["layers"], says: "must be at most 100" };
+  }
+  const maxLayer: unknown = value.maxLayer;
+  if (maxLayer !== undefined) {
+    if (typeof maxLayer !== "number" || !Number.isInteger(maxLayer)) {
+      return { path: ["maxLayer"], says: "must be an integer" };
+    }
+    if (maxLayer < 1) return { path: ["maxLayer"], says: "must be at least 1" };
+  }
+  return undefined;
+};
+
+export const checkRepositorySetup: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "command":
+      case "env":
+      case "secrets":
+      case "keys":
+      case "keep":
+      case "allowHosts":
+      case "timeout":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "timeout"]) };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+    if (command === "") return { path: ["command"], says: "must not be empty" };
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item: unknown = env[key2];
+      if (typeof item !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const secrets: unknown = value.secrets;
+  if (secrets !== undefined) {
+    if (!Array.isArray(secrets)) return { path: ["secrets"], says: "must be a list" };
+    for (let i = 0; i < secrets.length; i++) {
+      const item2: unknown = secrets[i];
+      if (typeof item2 !== "string") return { path: ["secrets", i], says: "must be a string" };
+      if (!pattern6.test(item2)) {
+        return { path: ["secrets", i], says: "must be the name of an environment variable" };
+      }
+    }
+  }
+  const keys: unknown = value.keys;
+  if (keys !== undefined) {
+    if (!Array.isArray(keys)) return { path: ["keys"], says: "must be a list" };
+    for (let i2 = 0; i2 < keys.length; i2++) {
+      const item3: unknown = keys[i2];
+      if (typeof item3 !== "string") return { path: ["keys", i2], says: "must be a string" };
+      if (item3 === "") return { path: ["keys", i2], says: "must not be empty" };
+    }
+  }
+  const keep: unknown = value.keep;
+  if (keep !== undefined) {
+    if (!Array.isArray(keep)) return { path: ["keep"], says: "must be a list" };
+    for (let i3 = 0; i3 < keep.length; i3++) {
+      const item4: unknown = keep[i3];
+      if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
+      if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
+      if (!pattern20.test(item4)) {
+        return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
+      }
+    }
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i4 = 0; i4 < allowHosts.length; i4++) {
+      const item5: unknown = allowHosts[i4];
+      if (typeof item5 !== "string") {
+        return { path: ["allowHosts", i4], says: "must be a string" };
+      }
+      if (!pattern4.test(item5)) {
+        return { path: ["allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+      }
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
+      return { path: ["timeout"], says: "must be an integer" };
+    }
+    if (timeout < 1000) return { path: ["timeout"], says: "must be at least 1000" };
+    if (timeout > 86400000) return { path: ["timeout"], says: "must be at most 86400000" };
+  }
+  return undefined;
+};
+
+export const checkFleetSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "url":
+      case "pool":
+      case "name":
+      case "slots":
+      case "labels":
+      case "waiting":
+      case "replicas":
+      case "credentials":
+      case "tls":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["url", "pool", "name", "slots", "labels", "waiting", "replicas", "credentials", "tls"]) };
+    }
+  }
+  const url: unknown = value.url;
+  if (url !== undefined) {
+    if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
+    if (url === "") return { path: ["url"], says: "must not be empty" };
+    if (!pattern23.test(url)) {
+      return { path: ["url"], says: "must begin with nats:// or tls://" };
+    }
+  }
+  const pool: unknown = value.pool;
+  if (pool !== undefined) {
+    if (typeof pool !== "string") return { path: ["pool"], says: "must be a string" };
+    if (!pattern24.test(pool)) {
+      return { path: ["pool"], says: "must match the pattern ^[A-Za-z0-9_-]{1,32}$" };
+    }
+  }
+  const name: unknown = value.name;
+  if (name !== undefined) {
+    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+    if (!pattern25.test(name)) {
+      return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9_-]{1,64}$" };
+    }
+  }
+  const slots: unknown = value.slots;
+  if (slots !== undefined) {
+    if (typeof slots !== "number" || !Number.isInteger(slots)) {
+      return { path: ["slots"], says: "must be an integer" };
+    }
+    if (slots < 1) return { path: ["slots"], says: "must be at least 1" };
+    if (slots > 10000) return { path: ["slots"], says: "must be at most 10000" };
+  }
+  const labels: unknown = value.labels;
+  if (labels !== undefined) {
+    if (!isObject(labels)) return { path: ["labels"], says: "must be an object" };
+    for (const key2 in labels) {
+      const item: unknown = labels[key2];
+      if (typeof item !== "string") return { path: ["labels", key2], says: "must be a string" };
+      if (item.length > 64 && countCharacters(item) > 64) {
+        return { path: ["labels", key2], says: "must be at most 64 characters long" };
+      }
+    }
+  }
+  const waiting: unknown = value.waiting;
+  if (waiting !== undefined) {
+    if (typeof waiting !== "number" || !Number.isInteger(waiting)) {
+      return { path: ["waiting"], says: "must be an integer" };
+    }
+    if (waiting < 0) return { path: ["waiting"], says: "must be at least 0" };
+    if (waiting > 100000) return { path: ["waiting"], says: "must be at most 100000" };
+  }
+  const replicas: unknown = value.replicas;
+  if (replicas !== undefined) {
+    if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
+      return { path: ["replicas"], says: "must be an integer" };
+    }
+    if (replicas < 1) return { path: ["replicas"], says: "must be at least 1" };
+    if (replicas > 5) return { path: ["replicas"], says: "must be at most 5" };
+  }
+  const credentials: unknown = value.credentials;
+  if (credentials !== undefined) {
+    if (typeof credentials !== "string") {
+      return { path: ["credentials"], says: "must be a string" };
+    }
+    if (credentials === "") return { path: ["credentials"], says: "must not be empty" };
+  }
+  const tls: unknown = value.tls;
+  if (tls !== undefined) {
+    if (!isObject(tls)) return { path: ["tls"], says: "must be an object" };
+    for (const key3 in tls) {
+      switch (key3) {
+        case "caFile":
+        case "certFile":
+        case "keyFile":
+          continue;
+        default:
+          return { path: ["tls", key3], says: unknownKey(key3, ["caFile", "certFile", "keyFile"]) };
+      }
+    }
+    const caFile: unknown = tls.caFile;
+    if (caFile !== undefined) {
+      if (typeof caFile !== "string") {
+        return { path: ["tls", "caFile"], says: "must be a string" };
+      }
+      if (caFile === "") return { path: ["tls", "caFile"], says: "must not be empty" };
+    }
+    const certFile: unknown = tls.certFile;
+    if (certFile !== undefined) {
+      if (typeof certFile !== "string") {
+        return { path: ["tls", "certFile"], says: "must be a string" };
+      }
+      if (certFile === "") return { path: ["tls", "certFile"], says: "must not be empty" };
+    }
+    const keyFile: unknown = tls.keyFile;
+    if (keyFile !== undefined) {
+      if (typeof keyFile !== "string") {
+        return { path: ["tls", "keyFile"], says: "must be a string" };
+      }
+      if (keyFile === "") return { path: ["tls", "keyFile"], says: "must not be empty" };
+    }
+  }
+  return undefined;
+};
+
+export const checkNotificationSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "name":
+      case "on":
+      case "detail":
+      case "command":
+      case "timeout":
+      case "webhook":
+      case "push":
+      case "allowHosts":
+      case "allowPrivate":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["name", "on", "detail", "command", "timeout", "webhook", "push", "allowHosts", "allowPrivate"]) };
+    }
+  }
+  const name: unknown = value.name;
+  if (name !== undefined) {
+    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+    if (!pattern26.test(name)) {
+      return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
+    }
+  }
+  const on: unknown = value.on;
+  if (on !== undefined) {
+    if (!Array.isArray(on)) return { path: ["on"], says: "must be a list" };
+    if (on.length < 1) return { path: ["on"], says: "must not be empty" };
+    for (let i = 0; i < on.length; i++) {
+      const item: unknown = on[i];
+      if (item !== "permission" && item !== "question" && item !== "turn-ended" && item !== "failed") {
+        return { path: ["on", i], says: "must be one of: permission, question, turn-ended, failed" };
+      }
+    }
+  }
+  const detail: unknown = value.detail;
+  if (detail !== undefined) {
+    if (typeof detail !== "boolean") {
+      return { path: ["detail"], says: "must be true or false" };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (!Array.isArray(command)) return { path: ["command"], says: "must be a list" };
+    if (command.length < 1) return { path: ["command"], says: "must not be empty" };
+    for (let i2 = 0; i2 < command.length; i2++) {
+      const item2: unknown = command[i2];
+      if (typeof item2 !== "string") return { path: ["command", i2], says: "must be a string" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
+      return { path: ["timeout"], says: "must be an integer" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+    if (timeout > 600) return { path: ["timeout"], says: "must be at most 600" };
+  }
+  const webhook: unknown = value.webhook;
+  if (webhook !== undefined) {
+    if (!isObject(webhook)) return { path: ["webhook"], says: "must be an object" };
+    for (const key2 in webhook) {
+      switch (key2) {
+        case "url":
+        case "headers":
+          continue;
+        default:
+          return { path: ["webhook", key2], says: unknownKey(key2, ["url", "headers"]) };
+      }
+    }
+    const url: unknown = webhook.url;
+    if (url === undefined) return { path: ["webhook", "url"], says: "is missing" };
+    if (typeof url !== "string") {
+      return { path: ["webhook", "url"], says: "must be a string" };
+    }
+    if (!pattern1.test(url)) {
+      return { path: ["webhook", "url"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(url)) return { path: ["webhook", "url"], says: "must be a URI" };
+    const headers: unknown = webhook.headers;
+    if (headers !== undefined) {
+      if (!isObject(headers)) {
+        return { path: ["webhook", "headers"], says: "must be an object" };
+      }
+      for (const key3 in headers) {
+        const item3: unknown = headers[key3];
+        if (typeof item3 !== "string") {
+          return { path: ["webhook", "headers", key3], says: "must be a string" };
+        }
+      }
+    }
+  }
+  const push: unknown = value.push;
+  if (push !== undefined) {
+    if (typeof push !== "boolean") return { path: ["push"], says: "must be true or false" };
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i3 = 0; i3 < allowHosts.length; i3++) {
+      const item4: unknown = allowHosts[i3];
+      if (typeof item4 !== "string") {
+        return { path: ["allowHosts", i3], says: "must be a string" };
+      }
+      if (!pattern27.test(item4)) {
+        return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
+    }
+  }
+  return undefined;
+};
+
+export const checkLimitSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "maxMessage":
+      case "highWater":
+      case "maxUnsent":
+      case "maxBuffered":
+      case "closeGrace":
+      case "maxInFlight":
+      case "maxDepth":
+      case "maxWork":
+      case "messages":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["maxMessage", "highWater", "maxUnsent", "maxBuffered", "closeGrace", "maxInFlight", "maxDepth", "maxWork", "messages"]) };
+    }
+  }
+  const maxMessage: unknown = value.maxMessage;
+  if (maxMessage !== undefined) {
+    if (typeof maxMessage !== "number" || !Number.isInteger(maxMessage)) {
+      return { path: ["maxMessage"], says: "must be an integer" };
+    }
+    if (maxMessage < 1024) return { path: ["maxMessage"], says: "must be at least 1024" };
+    if (maxMessage > 268435456) {
+      return { path: ["maxMessage"], says: "must be at most 268435456" };
+    }
+  }
+  const highWater: unknown = value.highWater;
+  if (highWater !== undefined) {
+    if (typeof highWater !== "number" || !Number.isInteger(highWater)) {
+      return { path: ["highWater"], says: "must be an integer" };
+    }
+    if (highWater < 1024) return { path: ["highWater"], says: "must be at least 1024" };
+    if (highWater > 1073741824) {
+      return { path: ["highWater"], says: "must be at most 1073741824" };
+    }
+  }
+  const maxUnsent: unknown = value.maxUnsent;
+  if (maxUnsent !== undefined) {
+    if (typeof maxUnsent !== "number" || !Number.isInteger(maxUnsent)) {
+      return { path: ["maxUnsent"], says: "must be an integer" };
+    }
+    if (maxUnsent < 1024) return { path: ["maxUnsent"], says: "must be at least 1024" };
+    if (maxUnsent > 1073741824) {
+      return { path: ["maxUnsent"], says: "must be at most 1073741824" };
+    }
+  }
+  const maxBuffered: unknown = value.maxBuffered;
+  if (maxBuffered !== undefined) {
+    if (typeof maxBuffered !== "number" || !Number.isInteger(maxBuffered)) {
+      return { path: ["maxBuffered"], says: "must be an integer" };
+    }
+    if (maxBuffered < 1048576) {
+      return { path: ["maxBuffered"], says: "must be at least 1048576" };
+    }
+    if (maxBuffered > 17179869184) {
+      return { path: ["maxBuffered"], says: "must be at most 17179869184" };
+    }
+  }
+  const closeGrace: unknown = value.closeGrace;
+  if (closeGrace !== undefined) {
+    if (typeof closeGrace !== "number" || !Number.isInteger(closeGrace)) {
+      return { path: ["closeGrace"], says: "must be an integer" };
+    }
+    if (closeGrace < 0) return { path: ["closeGrace"], says: "must be at least 0" };
+    if (closeGrace > 600000) return { path: ["closeGrace"], says: "must be at most 600000" };
+  }
+  const maxInFlight: unknown = value.maxInFlight;
+  if (maxInFlight !== undefined) {
+    if (typeof maxInFlight !== "number" || !Number.isInteger(maxInFlight)) {
+      return { path: ["maxInFlight"], says: "must be an integer" };
+    }
+    if (maxInFlight < 1) return { path: ["maxInFlight"], says: "must be at least 1" };
+    if (maxInFlight > 1000000) {
+      return { path: ["maxInFlight"], says: "must be at most 1000000" };
+    }
+  }
+  const maxDepth: unknown = value.maxDepth;
+  if (maxDepth !== undefined) {
+    if (typeof maxDepth !== "number" || !Number.isInteger(maxDepth)) {
+      return { path: ["maxDepth"], says: "must be an integer" };
+    }
+    if (maxDepth < 16) return { path: ["maxDepth"], says: "must be at least 16" };
+    if (maxDepth > 1000) return { path: ["maxDepth"], says: "must be at most 1000" };
+  }
+  const maxWork: unknown = value.maxWork;
+  if (maxWork !== undefined) {
+    if (typeof maxWork !== "number" || !Number.isInteger(maxWork)) {
+      return { path: ["maxWork"], says: "must be an integer" };
+    }
+    if (maxWork < 10000) return { path: ["maxWork"], says: "must be at least 10000" };
+    if (maxWork > 100000000) return { path: ["maxWork"], says: "must be at most 100000000" };
+  }
+  const messages: unknown = value.messages;
+  if (messages !== undefined) {
+    if (!isObject(messages)) return { path: ["messages"], says: "must be an object" };
+    for (const key2 in messages) {
+      const item: unknown = messages[key2];
+      const problem = checkMessageLimit(item);
+      if (problem !== undefined) return within(problem, "messages", key2);
+    }
+  }
+  return undefined;
+};
+
+export const checkMessageLimit: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "maxSize":
+      case "timeout":
+      case "rate":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["maxSize", "timeout", "rate"]) };
+    }
+  }
+  const maxSize: unknown = value.maxSize;
+  if (maxSize !== undefined) {
+    if (typeof maxSize !== "number" || !Number.isInteger(maxSize)) {
+      return { path: ["maxSize"], says: "must be an integer" };
+    }
+    if (maxSize < 1) return { path: ["maxSize"], says: "must be at least 1" };
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
+      return { path: ["timeout"], says: "must be an integer" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+    if (timeout > 2147483647) {
+      return { path: ["timeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const rate: unknown = value.rate;
+  if (rate !== undefined) {
+    if (!isObject(rate)) return { path: ["rate"], says: "must be an object" };
+    for (const key2 in rate) {
+      switch (key2) {
+        case "limit":
+        case "windowMs":
+          continue;
+        default:
+          return { path: ["rate", key2], says: unknownKey(key2, ["limit", "windowMs"]) };
+      }
+    }
+    const limit: unknown = rate.limit;
+    if (limit === undefined) return { path: ["rate", "limit"], says: "is missing" };
+    if (typeof limit !== "number" || !Number.isInteger(limit)) {
+      return { path: ["rate", "limit"], says: "must be an integer" };
+    }
+    if (limit < 1) return { path: ["rate", "limit"], says: "must be at least 1" };
+    if (limit > 1000000) return { path: ["rate", "limit"], says: "must be at most 1000000" };
+    const windowMs: unknown = rate.windowMs;
+    if (windowMs === undefined) return { path: ["rate", "windowMs"], says: "is missing" };
+    if (typeof windowMs !== "number" || !Number.isInteger(windowMs)) {
+      return { path: ["rate", "windowMs"], says: "must be an integer" };
+    }
+    if (windowMs < 1) return { path: ["rate", "windowMs"], says: "must be at least 1" };
   }
   return undefined;
 };

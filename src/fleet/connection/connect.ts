@@ -1,6 +1,5 @@
-import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { isIP } from "node:net";
-
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import {
   connect,
   errors,
@@ -8,13 +7,62 @@ import {
   type NatsConnection,
   type Subscription,
 } from "@nats-io/transport-node";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { Subjects } from "../subjects.ts";
 import { credentialsFrom, userAndPassword } from "./credentials.ts";
-import { readServerUrls, type ServerUrls } from "./server-urls.ts";
+
+/** The servers of NATS, of which any will do. */
+interface ServerUrls {
+  /** As `host:port`. */
+  readonly servers: readonly string[];
+  readonly isTls: boolean;
+  readonly user?: string;
+  readonly password?: string;
+}
+
+const SCHEMES: readonly string[] = ["nats:", "tls:"];
+
+/**
+ * Reads `nats://host:4222`, or several of them with commas between. `isTyped` says that it came from the
+ * command line, which every user of the machine can read, so it must have no password.
+ */
+export function readServerUrls(text: string, isTyped = false): ServerUrls {
+  const urls = text.split(",").map((each) => parse(each.trim()));
+  const secret = urls.find(({ username, password }) => username !== "" || password !== "");
+  if (secret !== undefined && isTyped) {
+    throw new TrunklineError(
+      "usage",
+      `Cannot use credentials in the address of NATS on the command line, since every user of this ` +
+        `machine can read it. Put them into a file, and name it in \`fleet.credentials\` of the configuration.`,
+    );
+  }
+  const password = decodeURIComponent(secret?.password ?? "");
+  holdSecret(password);
+  return {
+    servers: urls.map(({ host, port }) => (port === "" ? `${host}:4222` : host)),
+    isTls: urls.some(({ protocol }) => protocol === "tls:"),
+    ...(secret !== undefined && {
+      user: decodeURIComponent(secret.username),
+      password,
+    }),
+  };
+}
+
+function parse(text: string): URL {
+  const withScheme = text.includes("://") ? text : `nats://${text}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  if (url === undefined || url.hostname === "" || !SCHEMES.includes(url.protocol)) {
+    const shown = text.replace(/\/\/.*@/, "//…@");
+    throw new TrunklineError(
+      "usage",
+      `Cannot read the address of NATS '${shown}': expected nats://HOST:PORT or tls://HOST:PORT.`,
+    );
+  }
+  return url;
+}
 
 /** Milliseconds. */
 const CONNECT_TIMEOUT = 5_000;
@@ -27,7 +75,7 @@ const PING_EVERY = 2_000;
 const PINGS = 2;
 
 /** Paths of PEM files. */
-export interface FleetTls {
+interface FleetTls {
   /** Of the authority that signed the server's certificate; else the system's authorities count. */
   readonly caFile?: string | undefined;
   /** Of this node, where the server asks for one. */

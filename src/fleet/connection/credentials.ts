@@ -1,14 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
-
-import type { Auth, Authenticator } from "@nats-io/transport-node";
+import { createUser } from "@nats-io/nkeys";
 import {
+  type Auth,
+  type Authenticator,
   credsAuthenticator,
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/held-secrets.ts";
+import { type FleetUser, userSettings } from "./permissions.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;
@@ -63,4 +64,18 @@ function authenticator(path: string): Authenticator {
     `Cannot read the credentials for NATS in ${path}: expected a file of nsc (.creds), the seed of ` +
       "an nkey (SU…), or one line `USER:PASSWORD`.",
   );
+}
+
+/** A new user of NATS: what its node keeps to itself, and what nats-server has to know. */
+interface NewUser {
+  /** The seed of its nkey, which is a secret. */
+  readonly seed: string;
+  /** Its entry in the settings of nats-server: it may do what it needs in its pool, and nothing else. */
+  readonly settings: string;
+}
+
+export function newUser(user: Omit<FleetUser, "nkey">): NewUser {
+  const pair = createUser();
+  const seed = new TextDecoder().decode(pair.getSeed());
+  return { seed, settings: userSettings({ ...user, nkey: pair.getPublicKey() }) };
 }

@@ -9,8 +9,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { FleetConnection } from "./connect.ts";
-import { answerNodes, askNode } from "./node-request.ts";
-import { NodeServer, openSocket, reachNode } from "./node-server.ts";
+import { answerNodes, askNode, NodeServer, openSocket, reachNode } from "./node-server.ts";
 
 const NODE = { id: "1-w", name: "w" };
 const SILENT = new Log("error", () => {});

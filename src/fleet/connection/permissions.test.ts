@@ -17,7 +17,7 @@ import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
-import { ChangeStream } from "../replication/change-stream.ts";
+import { ChangeStream } from "../replication/shared-store.ts";
 import { SessionStreams } from "../store/session-streams.ts";
 import { Subjects } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";

@@ -9,8 +9,8 @@ import { noNats } from "../../../test/support/nats-server.ts";
 import { FleetNode } from "../../../test/support/shared-fleet.ts";
 import { until } from "../../../test/support/until.ts";
 import { GatewayNode, STATE, WorkerNode } from "../../../test/support/fleet-node.ts";
-import { encodeBeat } from "../members/beat.ts";
-import { askNode } from "./node-request.ts";
+import { encodeBeat } from "../members/members.ts";
+import { askNode } from "./node-server.ts";
 import { hashToken, newToken } from "../../store/access/access-token.ts";
 import { SessionStreams } from "../store/session-streams.ts";
 

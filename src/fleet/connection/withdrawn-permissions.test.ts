@@ -5,9 +5,8 @@ import { fill, GatewayNode, WorkerNode } from "../../../test/support/fleet-node.
 import { GuardedNats } from "../../../test/support/guarded-nats.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { SessionStreams } from "../store/session-streams.ts";
-import { bucketStream } from "../store/streams.ts";
-import { askNode } from "./node-request.ts";
+import { bucketStream, SessionStreams } from "../store/session-streams.ts";
+import { askNode } from "./node-server.ts";
 
 const never = new AbortController().signal;
 const NODES = [
@@ -26,6 +25,7 @@ describe(
       await using gateway = new GatewayNode(connection, "g", {});
       using streams = await SessionStreams.open({ connection: connection.nats, subjects });
       await using worker = new WorkerNode(await nats.connect("w"), "w", { slots: 1 });
+      await until(() => gateway.members.get(worker.self.id) !== undefined);
       assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);
       assert.equal(await streams.find("s"), undefined);
       fill(worker);

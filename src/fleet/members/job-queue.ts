@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-
 import {
   AckPolicy,
   DiscardPolicy,
@@ -12,18 +11,74 @@ import {
   StorageType,
 } from "@nats-io/jetstream";
 import { errors, type Msg, nanos, type Subscription } from "@nats-io/transport-node";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
-import type { FleetConnection } from "../connection/connect.ts";
-import { addressOf, type NodeAddress } from "../connection/node-request.ts";
-import { ensureStream, firstFrom } from "../ensure-stream.ts";
-import type { Waiting } from "./beat.ts";
 import { VERSION } from "../../base/version.ts";
-import { type Job, type OfferAnswer, queueName, readJob, readOffer } from "./job.ts";
-import type { Members } from "./members.ts";
-import { hasLabels, isCompatible } from "./placement.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";
+import { ensureStream, firstFrom } from "../stream-reader.ts";
+import type { Members, Waiting } from "./members.ts";
+import { hasLabels, isCompatible } from "./placer.ts";
+
+/** A request that waits for a free slot, as it is in the stream. */
+interface Job {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Who waits for it. */
+  readonly gateway: NodeAddress;
+  /** Of the gateway, which a worker has to be compatible with. */
+  readonly version?: string | undefined;
+}
+
+/** What a worker with a free slot asks the gateway. The answer is whether the job is still wanted. */
+export interface Offer {
+  readonly worker: NodeAddress;
+}
+
+export interface OfferAnswer {
+  readonly isWanted: boolean;
+}
+
+/** Undefined for what is no job. */
+export function readJob(text: string): Job | undefined {
+  const job: Partial<Job> | undefined = readObject(text);
+  const isJob = isId(job?.id) && isAddress(job.gateway);
+  return isJob ? (job as Job) : undefined;
+}
+
+/** Undefined for what is no offer. */
+export function readOffer(text: string): Offer | undefined {
+  const offer: Partial<Offer> | undefined = readObject(text);
+  return isAddress(offer?.worker) ? (offer as Offer) : undefined;
+}
+
+function readObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Names the queue of the requests that ask for these labels. Each such queue has a consumer, so that a
+ * worker gets no request that it cannot serve.
+ */
+export function queueName(labels: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  if (entries.length === 0) return "any";
+  return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 32);
+}
+
+/** What a gateway asks a worker for that seems to have a free slot. */
+export interface Take {
+  /** The process that had the session open and counts as dead. */
+  readonly lost?: string | undefined;
+  /** The session, unless it is a new one. Whoever asks for it again gets the same slot. */
+  readonly session?: string | undefined;
+}
 
 /** Milliseconds. */
 const RETRY_AFTER = 250;
@@ -40,7 +95,7 @@ const UNUSED_QUEUE = 60 * 60_000;
 const STREAM_IS_FULL = 10077;
 const NO_STREAM = 10059;
 
-export interface JobQueueOptions {
+interface JobQueueOptions {
   readonly connection: FleetConnection;
   readonly self: NodeAddress;
   readonly members: Pick<Members, "get" | "alive" | "isReady">;

@@ -7,10 +7,10 @@ import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
-import { addressOf, answerNodes, type NodeAddress } from "../connection/node-request.ts";
-import { type Offer, type OfferAnswer, queueName, readJob, type Take } from "./job.ts";
+import { addressOf, answerNodes, type NodeAddress } from "../connection/node-server.ts";
+import { type Offer, type OfferAnswer, queueName, readJob, type Take } from "./job-queue.ts";
 import type { Members } from "./members.ts";
-import { hasLabels, isCompatible } from "./placement.ts";
+import { hasLabels, isCompatible } from "./placer.ts";
 import type { WorkerSlots } from "./worker-slots.ts";
 
 /** Milliseconds. */

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { FleetConnection } from "../connection/connect.ts";
-import type { NodeAddress } from "../connection/node-request.ts";
+import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
 import { SharedState } from "../replication/shared-state.ts";
 import { openSharedStores, openTokens } from "../replication/shared-stores.ts";
-import type { SharingStatus } from "../replication/share-loop.ts";
+import type { SharingStatus } from "../replication/shared-store.ts";
 import type { House } from "../../config/house.ts";
 import { IdentityKind } from "./shared-identities.ts";
 

@@ -80,10 +80,6 @@ class NodeContext implements ToolContext {
     }
   }
 
-  get takesUnparsed(): boolean {
-    return this.#context.takesUnparsed === true;
-  }
-
   get isTask(): boolean {
     return this.#context.isTask === true;
   }

@@ -3,14 +3,14 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { nodeIdOf } from "../ownership/node-id.ts";
-import { SHARED_FILE } from "../replication/shared-base.ts";
 import {
   type Decide,
   rowText,
+  SHARED_FILE,
   type SharedKind,
   type SharedRows,
   type SharedText,
-} from "../replication/shared-kind.ts";
+} from "../replication/shared-base.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { House } from "../../config/house.ts";
 import { checkIdentitySettings } from "../../config/schema/schema.gen.ts";

@@ -1,8 +1,7 @@
-import { type EventPiece, piecesOf, takeTogether } from "./event-pieces.ts";
+import { type EventPiece, piecesOf, takeTogether } from "./event-pages.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import { Fenced } from "./ownership.ts";
-import { Outdated, Refused } from "./records.ts";
-import type { Bookmark } from "./session-entry.ts";
+import { type Bookmark, Outdated, Refused } from "./session-entry.ts";
 
 export interface EventPublisherOptions {
   readonly journal: Journal;

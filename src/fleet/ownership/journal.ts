@@ -1,3 +1,19 @@
+import {
+  DeliverPolicy,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  type MsgRequest,
+  type StoredMsg,
+} from "@nats-io/jetstream";
+import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { firstFrom, StreamReader } from "../stream-reader.ts";
+import type { Subjects } from "../subjects.ts";
+import { ATTEMPTS, isFinal, isSessionId, toProtocolError, unanswered } from "./session-entry.ts";
+import type { NatsLink } from "./nats-link.ts";
+
 /** A message with events of one session. */
 export interface EventMessage {
   /** The server stores only one message with an id, for some minutes. */
@@ -39,4 +55,261 @@ export interface Journal {
   read(id: string, from: number, to: number): AsyncIterable<StoredMessage>;
   /** Removes the messages of a session before a sequence. */
   purge(id: string, before: number): Promise<void>;
+}
+
+const EPOCH = "Tl-Epoch";
+const NODE = "Tl-Node";
+const FIRST = "Tl-First";
+const LAST = "Tl-Last";
+const MORE = "Tl-More";
+const MESSAGE_ID = "Nats-Msg-Id";
+/** Only where the body is left out. */
+const SIZE = "Nats-Msg-Size";
+
+/**
+ * Messages that are fetched ahead of a reader, each of up to 256 KB. They are not counted in bytes: the
+ * library then asks for as many as came last, and waits where the next message is larger.
+ */
+const AHEAD = { max_messages: 64, threshold_messages: 32 };
+/** Milliseconds without a message until reading begins anew. */
+const LONGEST_WAIT = 2_000;
+/** Messages without bodies that are fetched ahead. */
+const HEADS_AHEAD = 1_000;
+/** Milliseconds of one request for them; twice in that time the server tells that it is there. */
+const HEADS_WAIT = 10_000;
+
+interface StreamJournalOptions {
+  readonly link: NatsLink;
+  readonly connection: NatsConnection;
+  readonly client: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly subjects: Subjects;
+}
+
+/** Messages of a session, from one sequence to another. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** Their bodies are left out. */
+  readonly isBare: boolean;
+}
+
+type ReadMessage = StoredMessage & MessageHead;
+
+interface Follower {
+  /** It begins, or begins anew: messages between those of before and the last ones are not told. */
+  readonly begun: () => void;
+  readonly heard: (id: string, head: MessageHead) => void;
+}
+
+interface StreamFollower extends Follower {
+  readonly stream: string;
+  /** Called when the last message of each session in the stream was heard. */
+  readonly known: () => void;
+}
+
+export interface Following extends AsyncDisposable {
+  /** Resolves when the last message of each session was heard. */
+  readonly known: Promise<unknown>;
+}
+
+/** The messages of sessions in streams of NATS, with a subject for each session. */
+export class StreamJournal implements Journal {
+  readonly #options: StreamJournalOptions;
+
+  constructor(options: StreamJournalOptions) {
+    this.#options = options;
+  }
+
+  async publish(id: string, message: EventMessage, after: number): Promise<number> {
+    const { client, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
+    const options = {
+      msgID: message.id,
+      headers: headersOf(message),
+      expect: { lastSubjectSequence: after, streamName: stream },
+    };
+    try {
+      const { seq } = await link.ask(() => client.publish(subject, message.body, options));
+      return seq;
+    } catch (error) {
+      throw toProtocolError(error);
+    }
+  }
+
+  async last(id: string): Promise<StoredMessage | undefined> {
+    const { stream, subject } = this.#placeOf(id);
+    return await this.#get(stream, { last_by_subj: subject });
+  }
+
+  /** The first message of a session from a sequence on. */
+  async next(id: string, from: number): Promise<StoredMessage | undefined> {
+    const { stream, subject } = this.#placeOf(id);
+    return await this.#get(stream, firstFrom(from, subject));
+  }
+
+  read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+    return this.#read(id, { from, to, isBare: false });
+  }
+
+  /** As `read`, without the bodies. */
+  heads(id: string, from: number, to: number): AsyncGenerator<MessageHead> {
+    return this.#read(id, { from, to, isBare: true });
+  }
+
+  /** Tells the last message of each session, and then each new message. */
+  follow(follower: Follower): Following {
+    const over = new AbortController();
+    const { eventStreams } = this.#options.subjects;
+    const known = eventStreams.map(() => Promise.withResolvers<void>());
+    const following = eventStreams.map((stream, at) =>
+      this.#follow({ ...follower, stream, known: () => known[at]?.resolve() }, over.signal),
+    );
+    for (const each of following) background(each, "Following the events of sessions");
+    return {
+      known: Promise.all(known.map(({ promise }) => promise)),
+      [Symbol.asyncDispose]: async () => {
+        over.abort();
+        for (const { resolve } of known) resolve();
+        await Promise.all(following);
+      },
+    };
+  }
+
+  async #follow(follower: StreamFollower, over: AbortSignal): Promise<void> {
+    for (let attempt = 1; !over.aborted; attempt++) {
+      try {
+        await this.#followOn(follower, over);
+        attempt = 0;
+      } catch {
+        // Whatever it was, it begins anew.
+      }
+      if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
+      if (this.#options.link.isClosed) return;
+    }
+  }
+
+  async #followOn(
+    { begun, heard, stream, known }: StreamFollower,
+    over: AbortSignal,
+  ): Promise<void> {
+    const { connection, subjects, link } = this.#options;
+    const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
+    const options = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
+    await using reader = await link.ask(() =>
+      StreamReader.open(connection, stream, reading, options),
+    );
+    begun();
+    if (reader.pending === 0) known();
+    const stop = (): void => reader.stop();
+    over.addEventListener("abort", stop);
+    if (over.aborted) stop();
+    try {
+      // Until there is a new connection: its server may not know this reader any more.
+      await link.ask(async () => {
+        for await (const message of reader) {
+          heard(subjects.sessionOf(message.subject), messageOf(message, message.headers));
+          if (message.info.pending === 0) known();
+        }
+      });
+    } finally {
+      over.removeEventListener("abort", stop);
+    }
+  }
+
+  async *#read(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
+    let next = Math.max(from, 1);
+    for (let attempt = 1; next <= to; attempt++) {
+      try {
+        for await (const message of this.#readOn(id, { from: next, to, isBare })) {
+          next = message.sequence + 1;
+          attempt = 1;
+          yield message;
+        }
+        return;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        if (attempt === ATTEMPTS) throw unanswered(error);
+        await this.#options.link.pause(attempt);
+      }
+    }
+  }
+
+  /** Fails if no message comes: a server that was restarted does not know its readers any more. */
+  async *#readOn(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
+    const { connection, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
+    const reading = {
+      filter_subject: subject,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: from,
+      headers_only: isBare,
+    };
+    const options = { ...AHEAD, expires: HEADS_WAIT };
+    const reader = await link.ask(() => StreamReader.open(connection, stream, reading, options));
+    const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
+    try {
+      for await (const message of reader) {
+        late.refresh();
+        if (message.seq > to) return;
+        yield messageOf(message, message.headers);
+        // After a purge there may be none with this very sequence.
+        if (message.seq === to || message.info.pending === 0) return;
+      }
+    } finally {
+      clearTimeout(late);
+      // Whoever reads need not wait until the server has forgotten the reader.
+      background(reader[Symbol.asyncDispose](), "Ending a reader of events");
+    }
+    const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;
+    throw new TrunklineError("unavailable", `Cannot read the events of session '${id}': ${why}.`);
+  }
+
+  async purge(id: string, before: number): Promise<void> {
+    const { manager, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
+    const purged = { filter: subject, seq: before };
+    await link.ask(() => manager.streams.purge(stream, purged));
+  }
+
+  async #get(stream: string, query: MsgRequest): Promise<StoredMessage | undefined> {
+    const { manager, link } = this.#options;
+    const found = await link.ask(() => manager.streams.getMessage(stream, query));
+    return found === null ? undefined : messageOf(found, found.header);
+  }
+
+  /** Where the messages of a session are. */
+  #placeOf(id: string): { readonly stream: string; readonly subject: string } {
+    const { subjects } = this.#options;
+    if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
+    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  }
+}
+
+function headersOf({ epoch, node, first, last, more }: EventMessage): MsgHdrs {
+  const map = headers();
+  map.set(EPOCH, String(epoch));
+  map.set(NODE, node);
+  map.set(FIRST, String(first));
+  map.set(LAST, String(last));
+  if (more) map.set(MORE, "1");
+  return map;
+}
+
+function messageOf(
+  { seq: sequence, data: body }: Pick<JsMsg | StoredMsg, "seq" | "data">,
+  header: MsgHdrs | undefined,
+): ReadMessage {
+  const number = (name: string): number => Number(header?.get(name)) || 0;
+  return {
+    id: header?.get(MESSAGE_ID) ?? "",
+    epoch: number(EPOCH),
+    node: header?.get(NODE) ?? "",
+    first: number(FIRST),
+    last: number(LAST),
+    more: header?.has(MORE) ?? false,
+    body,
+    size: number(SIZE) || body.length,
+    sequence,
+  };
 }

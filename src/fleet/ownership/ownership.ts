@@ -1,9 +1,18 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
 import type { EventMessage, Journal } from "./journal.ts";
-import { isFinal, Outdated, type Records, type StoredEntry } from "./records.ts";
-import { ATTEMPTS, retryUnanswered, unanswered } from "./retry-unanswered.ts";
-import type { Bookmark, EntryRecord, SessionEntry } from "./session-entry.ts";
+import {
+  ATTEMPTS,
+  type Bookmark,
+  type EntryRecord,
+  isFinal,
+  Outdated,
+  type Records,
+  retryUnanswered,
+  type SessionEntry,
+  type StoredEntry,
+  unanswered,
+} from "./session-entry.ts";
 
 export interface OwnershipOptions {
   readonly records: Records;

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-
-import { newRecord, readEntry, type SessionEntry } from "./session-entry.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import {
+  ATTEMPTS,
+  newRecord,
+  Outdated,
+  readEntry,
+  retryUnanswered,
+  type SessionEntry,
+} from "./session-entry.ts";
 
 const ENTRY: SessionEntry = {
   record: newRecord({
@@ -42,5 +49,44 @@ describe("readEntry()", () => {
     assert.equal(readEntry("s1", "{"), undefined);
     const odd = { ...ENTRY, record: { ...record, id: "../a" } };
     assert.equal(readEntry("../a", JSON.stringify(odd)), undefined);
+  });
+});
+
+describe("retryUnanswered", () => {
+  /** How often a work that fails in this way is tried, and what the caller is told. */
+  async function tried(
+    ...errors: (Error | undefined)[]
+  ): Promise<{ attempts: number; outcome: unknown }> {
+    let attempts = 0;
+    const outcome = await retryUnanswered(
+      async () => {},
+      async () => {
+        const error = errors[Math.min(attempts++, errors.length - 1)];
+        if (error !== undefined) throw error;
+        return "done";
+      },
+    ).catch((error: unknown) => error);
+    return { attempts, outcome };
+  }
+
+  it("repeats what was not answered", async () => {
+    const away = new TrunklineError("unavailable", "There is no connection to NATS.");
+    assert.deepEqual(await tried(new Error("timeout"), away, undefined), {
+      attempts: 3,
+      outcome: "done",
+    });
+  });
+
+  it("says in words that NATS does not answer, after some attempts", async () => {
+    const { attempts, outcome } = await tried(new Error("timeout"));
+    assert.equal(attempts, ATTEMPTS);
+    assert.ok(outcome instanceof TrunklineError);
+    assert.equal(outcome.code, "unavailable");
+    assert.equal(outcome.message, "NATS does not answer: timeout.");
+  });
+
+  it("does not repeat what would end in the same way", async () => {
+    const outdated = new Outdated("wrong last sequence");
+    assert.deepEqual(await tried(outdated), { attempts: 1, outcome: outdated });
   });
 });

@@ -1,4 +1,8 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
+import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
+import type { NatsLink } from "./nats-link.ts";
 
 /** What the bucket of sessions has of one session: its record, and who may write its events. */
 export interface SessionEntry {
@@ -81,4 +85,119 @@ const ID = /^[-\w]{1,200}(?:\.[-\w]{1,1000})?$/;
 /** Whether a text can be the id of a session: others could name the subjects of several sessions. */
 export function isSessionId(text: string): boolean {
   return ID.test(text);
+}
+
+export interface StoredEntry {
+  readonly entry: SessionEntry;
+  readonly revision: number;
+}
+
+/** The entries of sessions, by id. A write names the revision that it replaces. */
+export interface Records {
+  get(id: string): Promise<StoredEntry | undefined>;
+  /**
+   * Returns the new revision. `revision` 0 writes an entry that does not exist yet. Throws `Outdated` if
+   * the entry has another revision, and `Refused` if it cannot be written. After any other error it may
+   * have been written, now or later.
+   */
+  put(id: string, entry: SessionEntry, revision: number): Promise<number>;
+}
+
+/** What was to be replaced, or continued, has changed meanwhile. Nothing was written. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+}
+
+/** The server has refused to write something, for a reason that is not who holds the session. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** Whether another attempt would end in the same way. */
+export function isFinal(error: unknown): boolean {
+  if (error instanceof TrunklineError) return error.code !== "unavailable";
+  return error instanceof Outdated || error instanceof Refused;
+}
+
+/** What NATS refuses is told to whoever asked, with its reason. */
+export function told(error: unknown): unknown {
+  if (!(error instanceof Refused)) return error;
+  return new TrunklineError("unavailable", error.message, { cause: error });
+}
+
+/** The entries of sessions in a key-value bucket of NATS. */
+export class KvRecords implements Records {
+  readonly #kv: KV;
+  readonly #link: NatsLink;
+  readonly #mostBytes: number;
+
+  /** `mostBytes`: size of the largest entry. */
+  constructor(kv: KV, link: NatsLink, mostBytes: number) {
+    this.#kv = kv;
+    this.#link = link;
+    this.#mostBytes = mostBytes;
+  }
+
+  async get(id: string): Promise<StoredEntry | undefined> {
+    if (!isSessionId(id)) return undefined;
+    const found = await this.#link.ask(() => this.#kv.get(id));
+    if (found === null || found.operation !== "PUT") return undefined;
+    const entry = readEntry(id, found.string());
+    if (entry !== undefined) return { entry, revision: found.revision };
+    const next = "Restore it from a backup, or remove it from the bucket";
+    throw new Refused(`The entry of session '${id}' in NATS cannot be read. ${next}.`);
+  }
+
+  async put(id: string, entry: SessionEntry, revision: number): Promise<number> {
+    if (!isSessionId(id)) throw new Refused(`'${id.slice(0, 64)}' cannot be the id of a session.`);
+    const value = Buffer.from(JSON.stringify(entry));
+    if (value.length > this.#mostBytes) {
+      const size = `it has ${value.length} bytes, and NATS takes ${this.#mostBytes}`;
+      const next = "Raise `max_payload` of the NATS server";
+      throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
+    }
+    try {
+      return await this.#link.ask(() => this.#kv.put(id, value, { previousSeq: revision }));
+    } catch (error) {
+      throw toProtocolError(error);
+    }
+  }
+}
+
+/** "wrong last sequence", in both forms. */
+const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10071, 10164]);
+
+/** Answers of a server that starts or elects a leader: no peers, not available, not leader, not enabled. */
+const PASSING: ReadonlySet<number> = new Set([10005, 10008, 10009, 10039, 10076]);
+
+/** What an error of a write to JetStream means for who holds a session. */
+export function toProtocolError(error: unknown): unknown {
+  if (!(error instanceof JetStreamApiError) || PASSING.has(error.code)) return error;
+  if (WRONG_SEQUENCE.has(error.code)) return new Outdated(error.message, { cause: error });
+  return new Refused(`NATS refused it: ${error.message}.`, { cause: error });
+}
+
+/** Attempts whose answer is lost, until the caller is told. */
+export const ATTEMPTS = 6;
+
+/** Repeats what NATS has not answered. `pause` waits before an attempt is repeated. */
+export async function retryUnanswered<T>(
+  pause: (attempt: number) => Promise<void>,
+  work: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isFinal(error)) throw error;
+      if (attempt === ATTEMPTS) throw unanswered(error);
+      await pause(attempt);
+    }
+  }
+}
+
+export function unanswered(error: unknown): TrunklineError {
+  if (error instanceof TrunklineError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new TrunklineError("unavailable", `NATS does not answer: ${why}.`, { cause: error });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { DocumentEvent, ThreadDocument } from "../../store/review/thread-document.ts";
-import { mergeThreads } from "./merge-threads.ts";
+import { mergeThreads } from "./thread-kind.ts";
 
 const OPENED: DocumentEvent = { kind: "opened", at: 1, by: "ada", role: "person", text: "one" };
 

@@ -1,12 +1,92 @@
+import { hash } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
 import { addToCopy } from "../../store/audit/audit-copies.ts";
-import type { FleetConnection } from "../connection/connect.ts";
-import { AuditFiles, type AuditLines } from "./audit-files.ts";
-import { ChangeStream, type Published } from "./change-stream.ts";
-import { ShareLoop, type SharingStatus } from "./share-loop.ts";
+import { auditFiles } from "../../store/audit/audit-reader.ts";
 import { SharedBase } from "./shared-base.ts";
+import { type Published, SharedStore, type SharedStoreOptions } from "./shared-store.ts";
+
+const NEWLINE = 0x0a;
+
+/** Lines of one file of the audit. */
+interface AuditLines {
+  /** The file, by its first line: its name and its inode may change. */
+  readonly file: string;
+  /** The place of the first line in it. */
+  readonly from: number;
+  readonly lines: Buffer;
+}
+
+/** Reads what was added to the audit of this node, by any process. */
+class AuditFiles {
+  readonly #data: string;
+  /** Files that were set aside and read to their end, by name. */
+  readonly #done = new Set<string>();
+
+  /** The files by their inodes. */
+  readonly #ids = new Map<number, string>();
+  readonly #most: number;
+
+  /** `most` bytes are read at a time; the longest line has less. */
+  constructor(data: string, most: number) {
+    this.#data = data;
+    this.#most = most;
+  }
+
+  /** Reads all files again. */
+  rewind(): void {
+    this.#done.clear();
+  }
+
+  /** The next whole lines after what was read of each file; undefined where there are none. */
+  async next(read: ReadonlyMap<string, number>): Promise<AuditLines | undefined> {
+    const [current, ...older] = await auditFiles(this.#data);
+    for (const name of older.toReversed()) {
+      if (this.#done.has(name)) continue;
+      const found = await this.#read(name, read);
+      if (found !== undefined) return found;
+      this.#done.add(name);
+    }
+    return current === undefined ? undefined : this.#read(current, read);
+  }
+
+  async #read(name: string, read: ReadonlyMap<string, number>): Promise<AuditLines | undefined> {
+    await using file = await open(join(this.#data, name)).catch(() => undefined);
+    if (file === undefined) return undefined;
+    const { ino, size } = await file.stat();
+    const known = this.#ids.get(ino) ?? "";
+    const end = read.get(known) ?? 0;
+    if (end === size) return undefined;
+    if (end > 0 && end < size) {
+      const lines = await this.#linesAt(file, end);
+      return lines.length === 0 ? undefined : { file: known, from: end, lines };
+    }
+    const first = await this.#linesAt(file, 0);
+    if (first.length === 0) return undefined;
+    const id = idOf(first.subarray(0, first.indexOf(NEWLINE)));
+    this.#ids.set(ino, id);
+    if (read.has(id)) return await this.#read(name, read);
+    return { file: id, from: 0, lines: first };
+  }
+
+  async #linesAt(file: FileHandle, place: number): Promise<Buffer> {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(this.#most), 0, this.#most, place);
+    return wholeLines(buffer.subarray(0, bytesRead));
+  }
+}
+
+function wholeLines(bytes: Buffer): Buffer {
+  return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+}
+
+/** Files are in the order of time. */
+function idOf(line: Buffer): string {
+  const [, time = "1970-01-01T00:00:00.000Z"] =
+    /"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"/.exec(line.toString()) ?? [];
+  return `${time.replaceAll(/[-:.]/g, "")}-${hash("sha256", line).slice(0, 8)}`;
+}
 
 const KIND = "audit";
-const NEWLINE = 0x0a;
 /** Bytes of the audit in one message. */
 const CHUNK = 512 * 1024;
 /** Bytes of a message beside them. */
@@ -14,69 +94,45 @@ const HEADERS = 1024;
 /** Bytes of the audits that NATS keeps for nodes that are away or join later. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 
-export interface SharedAuditOptions {
-  readonly connection: FleetConnection;
+interface SharedAuditOptions extends SharedStoreOptions {
   /** The stable name of this node. */
   readonly name: string;
-  readonly data: string;
-  readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
 /**
  * Gives every node a copy of the audits of all others, byte by byte, so that their seals can be checked
  * there. The files of the audit are the queue: what is not sent yet is in them.
  */
-export class SharedAudit implements AsyncDisposable {
+export class SharedAudit extends SharedStore {
   readonly #options: SharedAuditOptions;
-  readonly #base: SharedBase;
-  readonly #stream: ChangeStream;
   readonly #files: AuditFiles;
-  readonly #loop: ShareLoop;
   /** Bytes of each file that were sent. */
   #sent = new Map<string, number>();
 
   private constructor(options: SharedAuditOptions, base: SharedBase) {
-    const { connection, data, report } = options;
+    const { connection, data } = options;
     const { subjects } = connection;
-    this.#options = options;
-    this.#base = base;
-    this.#files = new AuditFiles(data, Math.min(CHUNK, connection.maxPayload - HEADERS));
-    this.#stream = new ChangeStream(connection.nats, {
+    super(options, base, {
       name: subjects.audits,
       subjects: [subjects.audit("*")],
       maxBytes: MAX_BYTES,
-      replicas: connection.replicas,
     });
-    this.#loop = new ShareLoop({
-      stream: this.#stream,
-      begin: (created) => this.#begin(created),
-      apply: (messages) => this.#apply(messages),
-      send: () => this.#send(),
-      report,
-    });
+    this.#options = options;
+    this.#files = new AuditFiles(data, Math.min(CHUNK, connection.maxPayload - HEADERS));
   }
 
   static async open(options: SharedAuditOptions): Promise<SharedAudit> {
-    return new SharedAudit(options, await SharedBase.open(options.data, "audit"));
+    return new SharedAudit(options, await SharedBase.open(options.data, "audit")).start();
   }
 
-  get status(): SharingStatus {
-    return this.#loop.status;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#loop[Symbol.asyncDispose]();
-    this.#base[Symbol.dispose]();
-  }
-
-  async #begin(created: string): Promise<number> {
-    if ((await this.#base.begin(this.#stream.name, created)) === "joins") this.#files.rewind();
-    const entries = await this.#base.entries(KIND);
+  protected override async begin(created: string): Promise<number> {
+    if ((await this.base.begin(this.stream.name, created)) === "joins") this.#files.rewind();
+    const entries = await this.base.entries(KIND);
     this.#sent = new Map([...entries].map(([file, { seq }]) => [file, seq]));
-    return (await this.#base.read([KIND])).get(KIND) ?? 0;
+    return (await this.base.read([KIND])).get(KIND) ?? 0;
   }
 
-  async #apply(messages: readonly Published[]): Promise<void> {
+  protected override async apply(messages: readonly Published[]): Promise<void> {
     const { connection, data, name } = this.#options;
     for (const message of messages) {
       const node = message.subject.slice(connection.subjects.audit("").length);
@@ -84,19 +140,19 @@ export class SharedAudit implements AsyncDisposable {
       if (node !== name && lines !== undefined) addToCopy(data, node, lines);
     }
     // A copy knows what it has, so lines that come again after a crash change nothing.
-    await this.#base.note(new Map(), new Map([[KIND, messages.at(-1)?.seq ?? 0]]));
+    await this.base.note(new Map(), new Map([[KIND, messages.at(-1)?.seq ?? 0]]));
   }
 
-  async #send(): Promise<void> {
+  protected override async send(): Promise<void> {
     const { connection, name } = this.#options;
     for (;;) {
       const next = await this.#files.next(this.#sent);
       if (next === undefined) return;
-      await this.#stream.publish(connection.subjects.audit(name), encode(next));
+      await this.stream.publish(connection.subjects.audit(name), encode(next));
       const { file, from, lines } = next;
       const seq = from + lines.length;
       this.#sent.set(file, seq);
-      await this.#base.note(new Map([[KIND, new Map([[file, { seq, local: "" }]])]]));
+      await this.base.note(new Map([[KIND, new Map([[file, { seq, local: "" }]])]]));
     }
   }
 }

@@ -11,8 +11,7 @@ import { until } from "../../../test/support/until.ts";
 
 import { connectTo } from "../../../test/support/fleet-node.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { SharedKind } from "./shared-kind.ts";
-import { SharedBase } from "./shared-base.ts";
+import { SharedBase, type SharedKind } from "./shared-base.ts";
 import { SharedState } from "./shared-state.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 

@@ -1,11 +1,21 @@
 import { randomBytes } from "node:crypto";
 
-import type { FleetConnection } from "../connection/connect.ts";
 import type { Subjects } from "../subjects.ts";
-import { ChangeStream, type ChangeStreamSettings, type Published } from "./change-stream.ts";
-import { type Entry, isPending, markOf, SharedBase } from "./shared-base.ts";
-import { ShareLoop, type SharingStatus } from "./share-loop.ts";
-import type { Decide, SharedKind, SharedText } from "./shared-kind.ts";
+import {
+  type Decide,
+  type Entry,
+  isPending,
+  markOf,
+  SharedBase,
+  type SharedKind,
+  type SharedText,
+} from "./shared-base.ts";
+import {
+  type ChangeStreamSettings,
+  type Published,
+  SharedStore,
+  type SharedStoreOptions,
+} from "./shared-store.ts";
 
 /** Changes that are sent without waiting for each other. */
 const IN_FLIGHT = 64;
@@ -18,14 +28,10 @@ interface Sent {
   readonly end: unknown;
 }
 
-export interface SharedStateOptions {
-  readonly connection: FleetConnection;
-  /** The data folder. Only one process of a folder may share it at a time. */
-  readonly data: string;
+export interface SharedStateOptions extends SharedStoreOptions {
   readonly kinds: readonly SharedKind[];
   /** `tokens` for what only gateways may read and write. */
   readonly part?: "state" | "tokens";
-  readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
 /**
@@ -34,63 +40,40 @@ export interface SharedStateOptions {
  * change is made in the local store first, by whoever makes it, and found there: so it is in force here
  * at once, and sent as soon as NATS can be reached.
  */
-export class SharedState implements AsyncDisposable {
+export class SharedState extends SharedStore {
   readonly #options: SharedStateOptions;
-  readonly #base: SharedBase;
-  readonly #stream: ChangeStream;
   readonly #kinds: ReadonlyMap<string, SharedKind>;
   /** What each store was like when all its changes were last sent. */
   readonly #sent = new Map<string, Sent>();
   /** Sizes of texts that NATS refuses, by kind and key, so that they are reported once. */
   readonly #refused = new Map<string, number>();
-  readonly #loop: ShareLoop;
 
   private constructor(options: SharedStateOptions, base: SharedBase) {
-    const { connection, kinds, part, report } = options;
-    this.#options = options;
-    this.#base = base;
-    this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
+    const { connection, kinds, part } = options;
     const settings = part === "tokens" ? tokenStream : sharedStream;
-    this.#stream = new ChangeStream(connection.nats, {
-      ...settings(connection.subjects),
-      replicas: connection.replicas,
-    });
-    this.#loop = new ShareLoop({
-      stream: this.#stream,
-      begin: (created) => this.#begin(created),
-      apply: (messages) => this.#apply(messages),
-      send: () => this.#send(),
-      report,
-    });
+    super(options, base, settings(connection.subjects));
+    this.#options = options;
+    this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
   }
 
-  /** Begins to share. It does not wait for NATS. */
   static async open(options: SharedStateOptions): Promise<SharedState> {
-    return new SharedState(options, await SharedBase.open(options.data, options.part ?? "state"));
+    const base = await SharedBase.open(options.data, options.part ?? "state");
+    return new SharedState(options, base).start();
   }
 
-  get status(): SharingStatus {
-    return this.#loop.status;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#loop[Symbol.asyncDispose]();
-    this.#base[Symbol.dispose]();
-  }
-
-  async #begin(created: string): Promise<number> {
-    const how = await this.#base.begin(this.#stream.name, created);
+  protected override async begin(created: string): Promise<number> {
+    const how = await this.base.begin(this.stream.name, created);
     if (how === "joins") this.#sent.clear();
-    const read = await this.#base.read([...this.#kinds.keys()]);
+    const read = await this.base.read([...this.#kinds.keys()]);
     return Math.min(...read.values());
   }
 
   /** Applies messages of others in their order. */
-  async #apply(messages: readonly Published[]): Promise<void> {
+  protected override async apply(messages: readonly Published[]): Promise<void> {
     const latest = new Map<string, Map<string, Published>>();
     const read = new Map<string, number>();
     for (const message of messages) {
-      const [kind = "", ...rest] = message.subject.slice(this.#stream.prefix.length).split(".");
+      const [kind = "", ...rest] = message.subject.slice(this.stream.prefix.length).split(".");
       const key = rest.join(".");
       // What a newer version shares is read after the upgrade.
       if (!this.#kinds.has(kind)) continue;
@@ -110,7 +93,7 @@ export class SharedState implements AsyncDisposable {
         failures.push(error);
       }
     }
-    await this.#base.note(agreed, read);
+    await this.base.note(agreed, read);
     if (failures.length > 0) throw failures[0];
   }
 
@@ -119,7 +102,7 @@ export class SharedState implements AsyncDisposable {
     rows: ReadonlyMap<string, Published>,
   ): Promise<Map<string, Entry>> {
     const kind = this.#kinds.get(name);
-    const known = await this.#base.entries(name, rows.keys());
+    const known = await this.base.entries(name, rows.keys());
     const isNew = ([key, { seq }]: [string, Published]): boolean => {
       return seq > (known.get(key)?.seq ?? 0);
     };
@@ -172,7 +155,7 @@ export class SharedState implements AsyncDisposable {
   }
 
   /** A store that cannot be read does not hold up the others. */
-  async #send(): Promise<void> {
+  protected override async send(): Promise<void> {
     const failures: unknown[] = [];
     for (const kind of this.#kinds.values()) {
       await this.#sendKind(kind).catch((error: unknown) => failures.push(error));
@@ -186,11 +169,11 @@ export class SharedState implements AsyncDisposable {
     const before = this.#sent.get(kind.name);
     if (before?.stamp !== undefined && before.stamp === stamp) return;
     const { rows, isWhole, isLost = false, end } = await kind.read(before?.end);
-    if (isLost && (await this.#base.forget(kind.name))) {
+    if (isLost && (await this.base.forget(kind.name))) {
       this.#sent.delete(kind.name);
       throw new Error(`The ${kind.name} store was lost: it is filled again from the other nodes`);
     }
-    const known = await this.#base.entries(kind.name, isWhole ? undefined : rows.keys());
+    const known = await this.base.entries(kind.name, isWhole ? undefined : rows.keys());
     const changed = new Map<string, SharedText>(
       [...rows].filter(([key, text]) => {
         const entry = known.get(key);
@@ -222,11 +205,11 @@ export class SharedState implements AsyncDisposable {
       // it must not look as if it came from another node.
       const first = some.filter(([key, text]) => !known.has(key) && text !== undefined);
       const pending = first.map(([key, text]) => [key, { seq: 0, local: markOf(text) }] as const);
-      if (pending.length > 0) await this.#base.note(new Map([[kind, new Map(pending)]]));
+      if (pending.length > 0) await this.base.note(new Map([[kind, new Map(pending)]]));
       const sent = await Promise.all(
         some.map(([key, text]) => {
-          const subject = `${this.#stream.prefix}${kind}.${key}`;
-          return this.#stream.publish(subject, text ?? "", known.get(key)?.seq ?? 0);
+          const subject = `${this.stream.prefix}${kind}.${key}`;
+          return this.stream.publish(subject, text ?? "", known.get(key)?.seq ?? 0);
         }),
       );
       const entries = some.flatMap(([key, text], index) => {
@@ -234,7 +217,7 @@ export class SharedState implements AsyncDisposable {
         return seq === undefined ? [] : [[key, { seq, local: markOf(text) }] as const];
       });
       if (entries.length < some.length) isAll = false;
-      await this.#base.note(new Map([[kind, new Map(entries)]]));
+      await this.base.note(new Map([[kind, new Map(entries)]]));
     }
     return isAll;
   }

@@ -6,10 +6,9 @@ import { Holder, HOLDERS } from "../../store/holder.ts";
 import { REVIEW_MIGRATIONS } from "../../store/review/reviews-schema.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { REVIEWS_FILE } from "../../store/store-files.ts";
-import { RuleKind } from "./rule-kind.ts";
-import type { SharedKind } from "./shared-kind.ts";
+import { RuleKind, TextKind } from "./rule-kind.ts";
+import type { SharedKind } from "./shared-base.ts";
 import { SharedState, type SharedStateOptions } from "./shared-state.ts";
-import { TextKind } from "./text-kind.ts";
 import { ThreadKind } from "./thread-kind.ts";
 import { TokenKind } from "./token-kind.ts";
 

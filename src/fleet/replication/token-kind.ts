@@ -8,7 +8,7 @@ import {
   type SharedKind,
   type SharedRows,
   type SharedText,
-} from "./shared-kind.ts";
+} from "./shared-base.ts";
 
 /** The access tokens: their hashes and what they allow, by id. Who has a token uses it at any gateway. */
 export class TokenKind implements SharedKind {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { jetstreamManager } from "@nats-io/jetstream";
 
@@ -8,7 +7,7 @@ import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { SessionRecord } from "../../session/store.ts";
-import { bucketStream } from "./streams.ts";
+import { bucketStream } from "./session-streams.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 
@@ -95,7 +94,7 @@ describe("GatewayStore", { skip: noNats }, () => {
     await server.restart();
     await store.create({ ...NEW, id: "s2" });
     // Without a pause, nothing could arrive while there is no connection.
-    while ((await gateway.list()).length < 2) await delay(5);
+    await until(async () => (await gateway.list()).length >= 2);
   });
 
   it("follows again after it could not for a while", async () => {

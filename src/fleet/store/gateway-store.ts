@@ -1,5 +1,4 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
@@ -7,12 +6,11 @@ import type { Queued } from "../members/placer.ts";
 import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 import { FleetReader } from "./fleet-reader.ts";
 import { readEvents } from "./read-events.ts";
-import type { ListOptions, SessionMirror } from "./session-mirror.ts";
-import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
+import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
+import type { SessionMirror } from "./session-mirror.ts";
+import { SessionStreams } from "./session-streams.ts";
 
-export interface GatewayStoreOptions extends SessionStreamsOptions {
-  /** Whether a process that holds sessions seems alive. */
-  readonly isAlive: (holder: string) => boolean;
+export interface GatewayStoreOptions extends FleetStoreOptions {
   /**
    * Chooses the worker that opens a session which no live process holds. Returns the id of its process.
    * `lost` is the dead process that held it.
@@ -23,13 +21,11 @@ export interface GatewayStoreOptions extends SessionStreamsOptions {
     signal?: AbortSignal,
     queued?: Queued,
   ) => Promise<string>;
-  readonly log: Log;
 }
 
 /** The sessions of a fleet, as a gateway sees them. Workers hold them all. */
-export class GatewayStore implements SessionStore, AsyncDisposable {
+export class GatewayStore extends FleetStore implements SessionStore, AsyncDisposable {
   readonly #options: GatewayStoreOptions;
-  readonly #streams: SessionStreams;
   /** A copy of all sessions, for lists. */
   readonly mirror: SessionMirror;
 
@@ -38,8 +34,8 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     streams: SessionStreams,
     mirror: SessionMirror,
   ) {
+    super(streams, options.isAlive);
     this.#options = options;
-    this.#streams = streams;
     this.mirror = mirror;
   }
 
@@ -59,27 +55,26 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     throw workersOnly("fork sessions");
   }
 
-  /** The id of the live process that has a session open; undefined if none has. */
-  async holderOf(id: string): Promise<string | undefined> {
-    return liveHolder(await this.#need(id), this.#options.isAlive);
-  }
-
   /** Throws "conflict" with the process that holds the session, or that is to take it. */
   async hold(id: string): Promise<HeldSession> {
-    const entry = await this.#need(id);
+    const entry = await this.need(id);
     if (entry.deleted !== undefined) {
       throw new TrunklineError("closed", `Session '${id}' was deleted.`);
     }
-    const holder = liveHolder(entry, this.#options.isAlive);
+    const holder = liveHolder(entry, this.isAlive);
     if (holder !== undefined) throw new HeldElsewhere(id, holder, `node ${entry.node}`);
     throw new HeldElsewhere(id, await this.#place(entry), "a worker that was chosen for it");
   }
 
   /** The process that holds the session, or that is to take it; undefined if it does not exist. */
   async homeOf(id: string, signal: AbortSignal, queued?: Queued): Promise<string | undefined> {
-    const entry = await this.#streams.find(id);
+    const entry = await this.streams.find(id);
     if (entry === undefined || entry.deleted !== undefined) return undefined;
-    return liveHolder(entry, this.#options.isAlive) ?? (await this.#place(entry, signal, queued));
+    return liveHolder(entry, this.isAlive) ?? (await this.#place(entry, signal, queued));
+  }
+
+  protected override async openMirror(): Promise<SessionMirror> {
+    return this.mirror;
   }
 
   async release(): Promise<void> {}
@@ -95,28 +90,14 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     throw workersOnly("change sessions");
   }
 
-  async find(id: string): Promise<SessionRecord | undefined> {
-    // Not from the mirror: the client may come from another gateway, and be faster than a change.
-    const entry = await this.#streams.find(id);
-    return entry && recordOf(entry, this.#options.isAlive);
-  }
-
-  list(options: ListOptions = {}): Promise<SessionRecord[]> {
-    return this.mirror.list(options);
-  }
-
-  openOf(owner: string): Promise<string[]> {
-    return this.mirror.openOf(owner);
-  }
-
   read(id: string, after = 0): AsyncIterable<StoredEvent> {
-    return readEvents(this.#streams, id, after);
+    return readEvents(this.streams, id, after);
   }
 
   /** Opens the sessions for a dashboard. `onMembers` calls back when other processes may be alive. */
   openReader(onMembers: (listener: () => void) => () => void): Promise<FleetReader> {
-    const { isAlive } = this.#options;
-    return FleetReader.open({ streams: this.#streams, mirror: this.mirror, isAlive, onMembers });
+    const { streams, mirror, isAlive } = this;
+    return FleetReader.open({ streams, mirror, isAlive, onMembers });
   }
 
   async delete(): Promise<void> {
@@ -124,19 +105,13 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
   }
 
   #place(entry: SessionEntry, signal?: AbortSignal, queued?: Queued): Promise<string> {
-    const { isAlive, place } = this.#options;
-    return place(recordOf(entry, isAlive), entry.holder, signal, queued);
-  }
-
-  async #need(id: string): Promise<SessionEntry> {
-    const entry = await this.#streams.find(id);
-    if (entry !== undefined) return entry;
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    const record = recordOf(entry, this.isAlive);
+    return this.#options.place(record, entry.holder, signal, queued);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.mirror[Symbol.asyncDispose]();
-    this.#streams[Symbol.dispose]();
+    this.streams[Symbol.dispose]();
   }
 }
 

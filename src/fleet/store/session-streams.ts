@@ -1,18 +1,85 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import {
+  DiscardPolicy,
+  jetstream,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+} from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-
 import { TrunklineError } from "../../base/errors.ts";
-import { KvRecords } from "../ownership/kv-records.ts";
+import { ensureStream, type Stream } from "../stream-reader.ts";
+import { type StoredMessage, StreamJournal } from "../ownership/journal.ts";
 import { NatsLink } from "../ownership/nats-link.ts";
-import type { StoredMessage } from "../ownership/journal.ts";
-import { retryUnanswered } from "../ownership/retry-unanswered.ts";
-import type { SessionEntry } from "../ownership/session-entry.ts";
-import { StreamJournal } from "../ownership/stream-journal.ts";
+import { KvRecords, retryUnanswered, type SessionEntry } from "../ownership/session-entry.ts";
 import type { Subjects } from "../subjects.ts";
-import { SessionMirror, type SessionMirrorOptions } from "./session-mirror.ts";
-import { watchBucket } from "./watch-bucket.ts";
-import { bucketStream, ensureSessionStreams, type StreamOptions } from "./streams.ts";
+import { SessionMirror, type SessionMirrorOptions, watchBucket } from "./session-mirror.ts";
+
+/** Nanoseconds for which the server recognizes a message that it has stored already. */
+const DUPLICATES = 2 * 60 * 1e9;
+
+interface StreamOptions {
+  /** How many servers of a cluster keep each message; where it is left out, streams stay as they are. */
+  readonly replicas?: number | undefined;
+}
+
+/** The stream that is behind the bucket of sessions. */
+export function bucketStream(subjects: Subjects): string {
+  return `KV_${subjects.sessions}`;
+}
+
+/** What all streams of sessions have in common. */
+const KEPT = {
+  retention: RetentionPolicy.Limits,
+  storage: StorageType.File,
+  // What was acknowledged is never dropped to make room.
+  discard: DiscardPolicy.New,
+} as const;
+
+/** The streams of the events of sessions, the one of the bucket with their entries, and the checkpoints. */
+function sessionStreams(subjects: Subjects): Stream[] {
+  return [
+    ...subjects.eventStreams.map((name, at) => ({
+      ...KEPT,
+      name,
+      subjects: [subjects.eventsIn(at)],
+      duplicate_window: DUPLICATES,
+    })),
+    {
+      ...KEPT,
+      name: bucketStream(subjects),
+      subjects: [`$KV.${subjects.sessions}.>`],
+      max_msgs_per_subject: 1,
+      allow_rollup_hdrs: true,
+    },
+    checkpointStream(subjects),
+  ];
+}
+
+/** The stream that is behind the object store of checkpoints, as its library expects it. */
+export function checkpointStream({ checkpoints }: Subjects): Stream {
+  return {
+    ...KEPT,
+    name: `OBJ_${checkpoints}`,
+    subjects: [`$O.${checkpoints}.C.>`, `$O.${checkpoints}.M.>`],
+    allow_rollup_hdrs: true,
+    // A "direct" answer is what was stored, byte by byte: a rogue worker could have it sent to any subject.
+    allow_direct: false,
+  };
+}
+
+/** Creates the streams of sessions that do not exist. */
+async function ensureSessionStreams(
+  manager: JetStreamManager,
+  subjects: Subjects,
+  { replicas }: StreamOptions = {},
+): Promise<void> {
+  const made = await Promise.allSettled(
+    sessionStreams(subjects).map((stream) => ensureStream(manager, stream, replicas)),
+  );
+  for (const each of made) if (each.status === "rejected") throw each.reason;
+}
 
 /** Bytes of events in one message. */
 const MOST_BYTES = 256 * 1024;

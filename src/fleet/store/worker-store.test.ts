@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
+import { until } from "../../../test/support/until.ts";
 import type { SessionStore } from "../../session/store.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: {} };
@@ -30,12 +30,12 @@ describe("WorkerStore", { skip: noNats }, () => {
     const heard = (): number => [...acknowledged.values()].reduce((sum, each) => sum + each, 0);
     for (let kill = 0; kill < 3; kill++) {
       const before = heard();
-      while (heard() < before + 30) await delay(5);
+      await until(() => heard() >= before + 30);
       await server.kill();
       await server.restart();
     }
     const before = heard();
-    while (heard() < before + 30) await delay(5);
+    await until(() => heard() >= before + 30);
     over.abort();
     await Promise.all(speaking);
     const gateway = await fleet.gateway();

@@ -1,6 +1,5 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type {
@@ -14,23 +13,19 @@ import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
 import { type Claim, type EntryChange, Fenced, Ownership } from "../ownership/ownership.ts";
-import { told } from "../ownership/records.ts";
-import { liveHolder, newRecord, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
-import { copyEvents } from "./copy-events.ts";
+import { newRecord, recordOf, type SessionEntry, told } from "../ownership/session-entry.ts";
+import { copyEvents, eventsUpTo, readEvents } from "./read-events.ts";
 import { HeldReplica, notOpen } from "./held-replica.ts";
-import { eventsUpTo, readEvents } from "./read-events.ts";
 import { catchUp } from "./catch-up.ts";
-import type { ListOptions, SessionMirror } from "./session-mirror.ts";
-import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
+import type { SessionMirror } from "./session-mirror.ts";
+import { SessionStreams } from "./session-streams.ts";
+import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 
-export interface WorkerStoreOptions extends SessionStreamsOptions {
+export interface WorkerStoreOptions extends FleetStoreOptions {
   /** The data folder of this worker. */
   readonly data: string;
-  /** Whether a process that holds sessions seems alive. */
-  readonly isAlive: (holder: string) => boolean;
   /** Another worker has taken a session that this one holds. Its agent must stop. */
   readonly lost: (sessionId: string) => void;
-  readonly log: Log;
 }
 
 /** Events that a worker reads when it takes a session, so that it has all of them and not only the last. */
@@ -40,9 +35,8 @@ const MOST_BEHIND = 100;
  * The sessions of a fleet, as a worker has them. Events are appended to the local log, published, and
  * count as stored when NATS has acknowledged them.
  */
-export class WorkerStore implements SessionStore, AsyncDisposable {
+export class WorkerStore extends FleetStore implements SessionStore, AsyncDisposable {
   readonly #options: WorkerStoreOptions;
-  readonly #streams: SessionStreams;
   readonly #ownership: Ownership;
   readonly #replicas: SessionReplicas;
   readonly #mirror: Lazy<SessionMirror>;
@@ -62,15 +56,15 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     log: SessionLog,
     node: string,
   ) {
+    const { holder } = log;
+    const isAlive = (other: string): boolean => other === holder || options.isAlive(other);
+    super(streams, isAlive);
     this.#options = options;
-    this.#streams = streams;
     this.log = log;
     this.node = node;
     this.#replicas = new SessionReplicas(log.database);
     const { records, journal, link } = streams;
     const { pause } = link;
-    const { holder } = log;
-    const isAlive = (other: string): boolean => other === holder || options.isAlive(other);
     this.#mirror = new Lazy(() => streams.openMirror({ isAlive, log: options.log }));
     this.#ownership = new Ownership({ records, journal, holder, node, isAlive, pause });
   }
@@ -91,11 +85,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     return this.log.holder;
   }
 
-  /** The id of the live process that has a session open; undefined if none has. */
-  async holderOf(id: string): Promise<string | undefined> {
+  override async holderOf(id: string): Promise<string | undefined> {
     const held = this.#byId.get(id);
     if (held !== undefined && held.failure === undefined) return this.holder;
-    return liveHolder(await this.#need(id), this.#isAlive);
+    return await super.holderOf(id);
   }
 
   /**
@@ -109,7 +102,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       // Whoever has it open may have been opening it when this was told first.
       if (held.isLost) this.#options.lost(id);
       if (held.failure !== undefined) throw held.failure;
-      const { epoch, holder } = await this.#need(id);
+      const { epoch, holder } = await this.need(id);
       if (epoch === held.claim.epoch && holder === this.holder) return;
       this.#failed(held.key, new Fenced(`Another process has taken session '${id}'.`));
       throw held.failure ?? notOpen(id);
@@ -124,7 +117,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   }
 
   async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
-    const source = await this.#need(from);
+    const source = await this.need(from);
     return await this.#inLane(session.id, async () => {
       // It looks deleted until all its events are there.
       const claim = await this.#ownership.create(newRecord(session), true);
@@ -186,19 +179,14 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     });
   }
 
-  async find(id: string): Promise<SessionRecord | undefined> {
+  override async find(id: string): Promise<SessionRecord | undefined> {
     const held = this.#byId.get(id);
     if (held !== undefined && held.failure === undefined) return this.#recordOf(held.key);
-    const entry = await this.#streams.find(id);
-    return entry && recordOf(entry, this.#isAlive);
+    return await super.find(id);
   }
 
-  async list(options: ListOptions = {}): Promise<SessionRecord[]> {
-    return await (await this.#mirror.get()).list(options);
-  }
-
-  async openOf(owner: string): Promise<string[]> {
-    return await (await this.#mirror.get()).openOf(owner);
+  protected override openMirror(): Promise<SessionMirror> {
+    return this.#mirror.get();
   }
 
   async *read(id: string, after = 0): AsyncGenerator<StoredEvent> {
@@ -206,7 +194,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const isHeld = held !== undefined && held.failure === undefined;
     // What NATS has not acknowledged may be lost, so nobody sees it.
     const { first, last } = isHeld ? held : { first: Infinity, last: Infinity };
-    if (after + 1 < first) yield* readEvents(this.#streams, id, after, first - 1);
+    if (after + 1 < first) yield* readEvents(this.streams, id, after, first - 1);
     if (isHeld) yield* eventsUpTo(last, this.log.read(id, Math.max(after, first - 1)));
   }
 
@@ -222,13 +210,13 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    if (!this.#streams.link.isClosed) {
+    if (!this.streams.link.isClosed) {
       await Promise.allSettled(Array.from(this.#held.keys(), (key) => this.release(key)));
     }
     const closed = new TrunklineError("closed", "The store of sessions is closed.");
     for (const held of this.#held.values()) held.fail(closed);
     await (await this.#mirror.opened())?.[Symbol.asyncDispose]();
-    this.#streams[Symbol.dispose]();
+    this.streams[Symbol.dispose]();
     await this.log[Symbol.asyncDispose]();
   }
 
@@ -240,7 +228,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     upTo: number,
   ): Promise<HeldSession> {
     const key = await this.log.adopt(recordOf(claim.entry, () => true));
-    const copying = { streams: this.#streams, replicas: this.#replicas };
+    const copying = { streams: this.streams, replicas: this.#replicas };
     await copyEvents(copying, { id: from, born }, key, upTo);
     await this.#replicas.setMark(key, claim);
     const begun = await this.#begin(claim);
@@ -262,7 +250,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
 
   /** Opens a session that was taken, with the events that it has in NATS. */
   async #begin(claim: Claim, isTailDropped = false): Promise<HeldSession> {
-    const { journal, mostBytes, link } = this.#streams;
+    const { journal, mostBytes, link } = this.streams;
     const { id } = claim;
     const key = await this.log.adopt(recordOf(claim.entry, () => true));
     const publisher = await catchUp(
@@ -310,7 +298,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   /** Numbers of refused events are used again, in a new epoch: a copy of a refused message may come late. */
   async #takeAgain(held: HeldReplica): Promise<void> {
     for (let attempt = 1; !this.#isClosed; attempt++) {
-      await this.#streams.link.pause(attempt);
+      await this.streams.link.pause(attempt);
       try {
         await this.#inLane(held.id, async () => {
           if (this.#held.get(held.key) !== held || held.isLeft) return;
@@ -342,7 +330,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
         } catch (error) {
           this.#options.log.warn("fleet.session-not-released", { session: held.id, error });
           if (this.#isClosed) break;
-          await this.#streams.link.pause(attempt);
+          await this.streams.link.pause(attempt);
         }
       }
       await this.#end(held);
@@ -370,20 +358,11 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     }
   }
 
-  async #need(id: string): Promise<SessionEntry> {
-    const entry = await this.#streams.find(id);
-    if (entry !== undefined) return entry;
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
-  }
-
   #recordOf(key: number): SessionRecord {
     const held = this.#held.get(key);
     if (held === undefined) throw new TrunklineError("closed", `Session ${key} is not open here.`);
     return recordOf(held.claim.entry, () => true);
   }
-
-  readonly #isAlive = (holder: string): boolean =>
-    holder === this.holder || this.#options.isAlive(holder);
 
   async #inLane<T>(id: string, work: () => Promise<T>): Promise<T> {
     const result = (this.#lanes.get(id) ?? Promise.resolve()).then(work);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { describe, it } from "node:test";
 
-import { canonicalKey, configBoolean, parseConfigList, parseScopedList } from "./config-list.ts";
+import { canonicalKey, configBoolean, parseConfigList, parseScopedList } from "./git-config.ts";
 
 describe("parseConfigList()", () => {
   it("distinguishes a key without a value from an empty one, and keeps line ends", () => {

@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { runForBytes } from "../../../test/support/run-from-shell.ts";
-import { parseConfigList } from "./config-list.ts";
-import { ConfigText } from "./config-text.ts";
+import { parseConfigList } from "./git-config.ts";
+import { ConfigText } from "./edit-config.ts";
 import { sampleConfig } from "../../../test/samples/sample-config.ts";
 
 /** What git reads in a configuration file. */

@@ -4,9 +4,8 @@ import { describe, it } from "node:test";
 import { rounds } from "../../../test/support/full-run.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { runForBytes } from "../../../test/support/run-from-shell.ts";
-import { parseConfigList } from "./config-list.ts";
-import { ConfigText } from "./config-text.ts";
-import { checkEdited, editConfig, valuesIn } from "./edit-config.ts";
+import { parseConfigList } from "./git-config.ts";
+import { checkEdited, ConfigText, editConfig, valuesIn } from "./edit-config.ts";
 import { sampleConfig } from "../../../test/samples/sample-config.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { restoreKeys, type RestoreOptions } from "./restore-keys.ts";
+import { restoreKeys, type RestoreOptions } from "./edit-config.ts";
 
 function restored(now: string, before: string, after: string, options?: RestoreOptions) {
   const [a, b, c] = [now, before, after].map((text) => Buffer.from(text, "latin1"));

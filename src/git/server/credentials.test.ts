@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { runProgram } from "../run-program.ts";
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
-import { loginWith, writeAskpass } from "./credentials.ts";
+import { loginWith, writeAskpass } from "./pin-connection.ts";
 
 describe("loginWith()", () => {
   it("makes ssh fail for a call that must not connect", () => {

@@ -9,7 +9,7 @@ import { describe, it } from "node:test";
 
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
-import type { Credentials } from "./credentials.ts";
+import type { Credentials } from "./pin-connection.ts";
 import { ServerGit, type ServerGitOptions } from "./server-git.ts";
 
 /** A repository, and a program that leaves a mark when git is made to run it. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { ServerRepository } from "../../../test/support/server-repository.ts";
-import { lockIn, passLock } from "./stale-lock.ts";
+import { lockIn, passLock } from "./server-git.ts";
 
 describe("lockIn()", () => {
   it("finds the lock that git names, and only in the folder that is ours", () => {

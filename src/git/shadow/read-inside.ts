@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { runProgram } from "../run-program.ts";
-import { ID } from "./refs.ts";
+import { ID } from "./git-files.ts";
 import { PLAIN, type Shadow } from "./shadow-folder.ts";
 
 /** What a command has left in its git folder, as the git inside says: nothing of it is trusted. */

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Git } from "../git.ts";
-import { ZERO } from "./refs.ts";
+import { ZERO } from "./git-files.ts";
 
 /** Where new objects are reachable from until they are from refs of the person. */
 export const INCOMING = "refs/trunkline/incoming";

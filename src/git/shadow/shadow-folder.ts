@@ -14,10 +14,20 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 
-import { copyTree, fileIn, isFolder, MOST_INDEX, put, stateFiles, textIn } from "./git-files.ts";
+import {
+  copyTree,
+  fileIn,
+  formatPackedRefs,
+  isFolder,
+  MOST_INDEX,
+  put,
+  readRefs,
+  type Refs,
+  stateFiles,
+  textIn,
+} from "./git-files.ts";
 import type { KnownRepository } from "./known-repositories.ts";
 import { newIncoming } from "./receive-objects.ts";
-import { formatPackedRefs, readRefs, type Refs } from "./refs.ts";
 
 /** Something mounted over the files that a command sees. */
 export interface Mount {

@@ -1,5 +1,6 @@
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   realpathSync,
@@ -12,11 +13,12 @@ import { join } from "node:path";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { isInside } from "../../base/file/path.ts";
 import type { ChildOptions } from "../../base/process/child-process.ts";
+import { Git } from "../git.ts";
 import { dropIncoming, isOwnerGone, ownerName } from "./apply-plan.ts";
-import { GitPlaces } from "./git-places.ts";
-import { isFolder } from "./git-files.ts";
-import { KnownIndexes } from "./known-indexes.ts";
-import { type KnownRepository, knownRepositories } from "./known-repositories.ts";
+import { copyTree, isFolder, textIn } from "./git-files.ts";
+import { GitPlaces, KnownIndexes } from "./git-places.ts";
+import { knownRepositories, type KnownRepository, repositoryAt } from "./known-repositories.ts";
+import { newIncoming } from "./receive-objects.ts";
 import {
   copyShadow,
   digestOf,
@@ -25,11 +27,11 @@ import {
   mountsOf,
   openShadow,
   type Shadow,
+  writeBase,
 } from "./shadow-folder.ts";
-import { moveMade } from "./made-repository.ts";
 import { takeOver } from "./take-over.ts";
 
-export interface ShadowGitOptions {
+interface ShadowGitOptions {
   /** A folder of ours, which commands do not see. */
   readonly data: string;
   /** The folders of the session. */
@@ -39,7 +41,7 @@ export interface ShadowGitOptions {
 }
 
 /** The git folders that one command works in. */
-export interface ShadowVisit {
+interface ShadowVisit {
   readonly mounts: readonly Mount[];
   /** Repositories that it can only read, each with the reason. */
   readonly limits: readonly string[];
@@ -248,3 +250,45 @@ function isLeft(name: string): boolean {
 }
 
 const COMMAND = "command-";
+
+/**
+ * Moves away the git folder of a repository that a command has made, and makes an empty one in its place,
+ * with our settings only. The moved one is the shadow from which it is filled.
+ */
+async function moveMade(top: string, work: string): Promise<Shadow> {
+  const path = join(top, ".git");
+  const aside = join(top, `.git-made-${crypto.randomUUID().slice(0, 8)}`);
+  const common = join(work, "common");
+  renameSync(path, aside);
+  if (!lstatSync(aside).isDirectory()) {
+    const says = `its .git is not a folder. It is now '${aside}'`;
+    throw new TrunklineError("untrusted", says);
+  }
+  try {
+    renameSync(aside, common);
+  } catch {
+    // It is on another file system.
+    mkdirSync(common, { recursive: true });
+    copyTree(aside, common);
+    await rm(aside, { recursive: true, force: true });
+  }
+  await new Git(top).run(["init", "--quiet", "--template=", "--object-format=sha1", "."], {
+    mode: "files",
+  });
+  const repository = repositoryAt(top);
+  if (repository === undefined) throw new TrunklineError("unavailable", "git made no repository");
+  const refs = { ids: new Map(), symbolic: new Map() };
+  const head = textIn(path, "HEAD")?.trim() ?? "";
+  const none = { stash: "", files: {}, logSize: 0, operations: [] };
+  const empty = { ...none, refs, head, incoming: newIncoming() };
+  writeBase(work, repository, empty);
+  return {
+    repository,
+    work,
+    common,
+    own: common,
+    base: empty,
+    before: new Map(),
+    isAdopted: false,
+  };
+}

@@ -1,4 +1,4 @@
-import type { ConfigScope } from "../../git/config/config-list.ts";
+import type { ConfigScope } from "../../git/config/git-config.ts";
 import { type Detection, detectIdentity } from "./detect.ts";
 import { identityOfEnvironment } from "../environment.ts";
 import { IDENTITY_KEY } from "../git-settings.ts";

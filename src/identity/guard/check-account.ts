@@ -1,6 +1,5 @@
 import { parseRemoteUrl, type RemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
-import type { ProgramEnd } from "../../git/program.ts";
-import { runProgram } from "../../git/run-program.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
 import { hostText } from "../../base/address.ts";

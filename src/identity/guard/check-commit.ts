@@ -6,8 +6,10 @@ import type { Identity } from "../identity.ts";
 import { authorOf } from "../identity.ts";
 import type { RightIdentity } from "../detect/right-identity.ts";
 import type { GitContext } from "../detect/git-context.ts";
-import { OTHERS_WORK } from "./stamp.ts";
 import type { GuardProblem } from "./verdict.ts";
+
+/** Files that exist while git applies commits, which others may have written. */
+const OTHERS_WORK = ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
 interface Person {
   readonly name: string;

@@ -1,7 +1,6 @@
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { programWords } from "../credential/helper-command.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
-import { OTHERS_WORK, SEPARATOR, STAMP, STAMPED_VARIABLES } from "./stamp.ts";
 import type { GuardHook } from "./verdict.ts";
 
 /** Marks hooks that we wrote. */
@@ -25,39 +24,15 @@ export function guardScript(hook: GuardHook, program: OwnProgram, next: string):
     `${HOOK_MARK} Remove it with: trunkline identity guard remove`,
     // The guard and the next hook both read git's input.
     ...(isPush ? ["refs=$(cat)", `say() { [ -z "$refs" ] || printf '%s\\n' "$refs"; }`] : []),
-    ...(isPush ? [] : asBefore()),
-    `if ${isPush ? "true" : "! as_before"}; then`,
-    `  ${isPush ? "say | " : ""}${check}${isPush ? "" : " </dev/null"}`,
-    "  status=$?",
-    `  [ "$status" -lt 126 ] || echo ${shellQuote(refusal)} "$0" >&2`,
-    `  [ "$status" -eq 0 ] || exit 1`,
-    "fi",
+    isPush ? `say | ${check}` : `${check} </dev/null`,
+    "status=$?",
+    `[ "$status" -lt 126 ] || echo ${shellQuote(refusal)} "$0" >&2`,
+    `[ "$status" -eq 0 ] || exit 1`,
     `next=${next}`,
     `[ -x "$next" ] || exit 0`,
     isPush ? `say | "$next" "$@"` : `exec "$next" "$@"`,
     "",
   ].join("\n");
-}
-
-/**
- * A function that succeeds if nothing has changed since the guard allowed a commit (stamp.ts). It needs
- * no process but one: a commit that starts Node takes ten times as long.
- */
-function asBefore(): string[] {
-  const now = STAMPED_VARIABLES.map((name) => `\${${name}-}`).join(SEPARATOR);
-  return [
-    "as_before() {",
-    `  dir=\${GIT_DIR:-.git} stamp=\${GIT_DIR:-.git}/${STAMP}`,
-    `  [ -n "$GIT_AUTHOR_EMAIL" ] && [ -r "$stamp" ] || return 1`,
-    `  { IFS= read -r folder && IFS= read -r was && IFS= read -r missing; } <"$stamp" || return 1`,
-    `  [ "$folder" -ef . ] && [ "$was" = "${now}" ] || return 1`,
-    `  for each in ${OTHERS_WORK.join(" ")}; do [ ! -e "$dir/$each" ] || return 1; done`,
-    `  set -f; IFS='${SEPARATOR}'`,
-    `  for each in $missing; do [ ! -e "$each" ] || return 1; done`,
-    "  set +f; unset IFS",
-    `  sha256sum -c --status "$stamp" >/dev/null 2>&1`,
-    "}",
-  ];
 }
 
 /**

@@ -3,9 +3,9 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "no
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { ConfigScope } from "../../git/config/config-list.ts";
-import { setConfig, unsetConfig } from "../../git/config/git-config.ts";
-import { hooksFolder, hooksIn, type Repository } from "../../git/repository.ts";
+import { type ConfigScope, setConfig, unsetConfig } from "../../git/config/git-config.ts";
+import { hooksFolder, hooksIn } from "../../git/repository.ts";
+import type { Repository } from "../../git/git-folder.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
 import type { GitContext } from "../detect/git-context.ts";

@@ -10,7 +10,7 @@ import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { loadConfig } from "../../config/load.ts";
 import { House } from "../../config/house.ts";
-import { offerIdentities } from "./identities-offer.ts";
+import { offerIdentities } from "../identities-offer.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 

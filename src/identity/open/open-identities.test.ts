@@ -18,7 +18,7 @@ async function actsAs(sample: SampleRepository, identities: object, chosen?: str
   const { env, path: cwd } = sample;
   const data = join(sample.home, "data");
   const { config } = await loadConfig({ cwd, env, flags: { config: file, data } });
-  const quiet = { ...config, log: { level: "error", verbose: false } } as const;
+  const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
   const house = new House(quiet, { files: [file], load: async () => config });
   return await agentIdentity(house, chosen, env)(cwd);
 }

@@ -1,14 +1,22 @@
 import { existsSync } from "node:fs";
 
 import type { ActsAs, AgentIdentity } from "../../agent/command-environment.ts";
+import type { Log } from "../../base/log.ts";
 import { Together } from "../../base/together.ts";
 import type { Config, ConfigInput } from "../../config/config.ts";
+import type { Reloading } from "../../config/follow-config.ts";
 import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
-import type { House } from "../../config/house.ts";
 import type { IdentitiesOptions } from "../identities.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
 import { addForgeVariables, type ForgeVariables } from "../tokens/forge-variables.ts";
+
+/** What is used of the running program. */
+export interface ConfiguredApp {
+  readonly config: Config;
+  readonly log: Log;
+  readonly reloading: Pick<Reloading, "files"> | undefined;
+}
 
 /** What the identities of a configuration are opened with. */
 export function identitiesOptions(
@@ -41,18 +49,18 @@ export function identitiesOptions(
 
 /** The identities as the files configure them now: some may have been added since the start. */
 export async function currentIdentities(
-  house: House,
+  app: ConfiguredApp,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityCommands> {
   const { IdentityCommands } = await import("../identity-commands.ts");
-  const { config, input } = await currentConfig(house, folder, env);
+  const { config, input } = await currentConfig(app, folder, env);
   return new IdentityCommands(identitiesOptions(config, input));
 }
 
 /** The configuration in a folder as the files have it now. */
 export async function currentConfig(
-  { config: { data }, reloading }: House,
+  { config: { data }, reloading }: ConfiguredApp,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
@@ -70,17 +78,17 @@ export async function currentConfig(
  * one detected for the folder. Without one, it acts as the user who runs us.
  */
 export function agentIdentity(
-  house: House,
+  app: ConfiguredApp,
   chosen: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
-  const forge = forgeTokens(house);
+  const forge = forgeTokens(app);
   // Where a worker is lost, another one opens all its sessions at once.
   const together = new Together<AgentIdentity | undefined>();
   return (cwd) => together.ask(cwd, () => identityIn(cwd));
 
   async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
-    await using commands = await currentIdentities(house, cwd, env);
+    await using commands = await currentIdentities(app, cwd, env);
     const actAs = async (name: string): Promise<AgentIdentity> => {
       const environment = await commands.environments(name);
       // Throws where the identity is not usable, before an agent is started with another.
@@ -98,7 +106,7 @@ export function agentIdentity(
       const name = await commands.identities.right(cwd);
       return name === undefined ? undefined : await actAs(name);
     } catch (error) {
-      house.log.warn("agent.no-identity", { cwd, error });
+      app.log.warn("agent.no-identity", { cwd, error });
       return undefined;
     }
   }
@@ -106,13 +114,13 @@ export function agentIdentity(
 
 /** The name of the identity that `agentIdentity` would give an agent in a folder. */
 export async function agentIdentityName(
-  house: House,
+  app: ConfiguredApp,
   agent: string,
   cwd: string,
 ): Promise<string | undefined> {
-  const chosen = house.config.agents[agent]?.identity;
+  const chosen = app.config.agents[agent]?.identity;
   if (chosen !== undefined) return chosen;
-  await using commands = await currentIdentities(house, cwd, process.env);
+  await using commands = await currentIdentities(app, cwd, process.env);
   return commands.identities.list.length === 0 ? undefined : await commands.identities.right(cwd);
 }
 
@@ -122,7 +130,7 @@ const HOLDS = 60_000;
 type ForgeTokens = (commands: IdentityCommands, name: string) => Promise<ForgeVariables>;
 
 /** Looks tokens up once for many commands. An agent can work without one, so a failure is logged. */
-function forgeTokens({ log }: House): ForgeTokens {
+function forgeTokens({ log }: ConfiguredApp): ForgeTokens {
   const known = new Map<string, { readonly own: Promise<ForgeVariables>; readonly at: number }>();
   return (commands, name) => {
     const before = known.get(name);

@@ -1,6 +1,5 @@
-import { gitEnvironment } from "../../git/git-environment.ts";
-import type { ProgramEnd } from "../../git/program.ts";
-import { runProgram } from "../../git/run-program.ts";
+import { gitEnvironment } from "../../git/git.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import type { Identity, SigningFormat } from "../identity.ts";
 
 /** Whether an identity can sign now, without a person. */

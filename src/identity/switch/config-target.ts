@@ -2,8 +2,9 @@ import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 
 import { homeOf } from "../../base/process/environment.ts";
-import { configBoolean, type ConfigEntry, type ConfigScope } from "../../git/config/config-list.ts";
-import { hasLinkedWorktrees, type Repository } from "../../git/repository.ts";
+import { configBoolean, type ConfigEntry, type ConfigScope } from "../../git/config/git-config.ts";
+import { hasLinkedWorktrees } from "../../git/repository.ts";
+import type { Repository } from "../../git/git-folder.ts";
 import type { GitContext } from "../detect/git-context.ts";
 
 /** The file that a switch writes to. */

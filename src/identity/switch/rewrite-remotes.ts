@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigEdit } from "../../git/config/edit-config.ts";
 import { parseRemoteUrl, throughSshHost } from "../../base/remote-url.ts";
 import { remotesOf } from "../../git/remotes.ts";
-import type { Repository } from "../../git/repository.ts";
+import type { Repository } from "../../git/git-folder.ts";
 import { isFrom } from "./config-target.ts";
 import { hostFit } from "../host.ts";
 import type { Identity } from "../identity.ts";

@@ -1,6 +1,5 @@
-import { canonicalKey, configBoolean } from "../../git/config/config-list.ts";
+import { canonicalKey, configBoolean, isStronger } from "../../git/config/git-config.ts";
 import type { ConfigEdit } from "../../git/config/edit-config.ts";
-import { isStronger } from "../../git/config/git-config.ts";
 import { type ConfigTarget, isFrom } from "./config-target.ts";
 import {
   type GitSetting,

@@ -2,15 +2,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { maskText } from "../../base/text/mask.ts";
-import { canonicalKey } from "../../git/config/config-list.ts";
+import { canonicalKey } from "../../git/config/git-config.ts";
 import { type ConfigEdit, editConfig, valuesIn } from "../../git/config/edit-config.ts";
 import type { Git } from "../../git/git.ts";
-import {
-  listSubmodules,
-  openRepository,
-  type Repository,
-  type Submodule,
-} from "../../git/repository.ts";
+import { listSubmodules, openRepository, type Submodule } from "../../git/repository.ts";
+import type { Repository } from "../../git/git-folder.ts";
 import { globalTarget, repositoryTarget } from "./config-target.ts";
 import { detectIdentity } from "../detect/detect.ts";
 import { type FileChange, readCurrent } from "../../base/file/file-change.ts";

@@ -2,9 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { canonicalKey } from "../../git/config/config-list.ts";
-import { ConfigText } from "../../git/config/config-text.ts";
-import { valuesIn } from "../../git/config/edit-config.ts";
+import { canonicalKey } from "../../git/config/git-config.ts";
+import { ConfigText, valuesIn } from "../../git/config/edit-config.ts";
 import type { Plan } from "./apply.ts";
 import { bytesOf, type FileChange, isSame } from "../../base/file/file-change.ts";
 import type { Journal, JournalState, SettingChange } from "./journal.ts";

@@ -91,7 +91,7 @@ describe("Tokens", () => {
     assert.equal((await tokens.find(named))?.token, TOKEN);
     const other = tokensIn(folder.path, undefined, { WORK_TOKEN: "another-plain-token" });
     await other.find(named);
-    assert.ok(HELD.isIn("another-plain-token"), "it is masked from now on");
+    assert.equal(HELD.mask("another-plain-token"), "•••", "it is masked from now on");
     assert.equal(await tokens.find(identity()), undefined);
     assert.equal(await tokens.find(identity({ tokenSource: { kind: "none" } })), undefined);
     await assert.rejects(tokens.save(named, TOKEN), { code: "usage", message: /WORK_TOKEN/ });

@@ -1,7 +1,6 @@
 import { maskText } from "../../base/text/mask.ts";
-import { gitEnvironment } from "../../git/git-environment.ts";
-import type { ProgramEnd } from "../../git/program.ts";
-import { runProgram } from "../../git/run-program.ts";
+import { gitEnvironment } from "../../git/git.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { sshConfigArguments } from "../detect/ssh-options.ts";
 import { splitHost } from "../host.ts";
 import type { Identity } from "../identity.ts";

@@ -9,9 +9,9 @@ import { createSocket } from "node:dgram";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { pathToFileURL } from "node:url";
 
 import { sampleTool } from "../../../test/samples/sample-context.ts";
+import { SDK, SDK_FOLDER } from "../../../test/support/plugin-sdk.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import type { PluginPermissions } from "../plugin/permissions.ts";
@@ -26,9 +26,6 @@ import { defaultConfig } from "../../config/config.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 import { confinePlugins } from "./confine-plugins.ts";
-
-const ROOT = join(import.meta.dirname, "../../..");
-const SDK = pathToFileURL(join(ROOT, "src/plugin/sdk/trunkline-plugin.ts")).href;
 
 /** A plugin that tries to reach everything, and says what became of each try. */
 const PLUGIN = `
@@ -97,8 +94,7 @@ async function open(permissions: PluginPermissions) {
       ...{ offer, storage: {}, transport: { listen, connect }, log, confine },
     }),
   );
-  const sdk = [join(ROOT, "src"), join(ROOT, "node_modules")];
-  const read = [...sdk, at("approved"), ...(permissions.read ?? [])];
+  const read = [SDK_FOLDER, at("approved"), ...(permissions.read ?? [])];
   await orchestrator.configure([
     pluginSettings({
       ...{ id: "tools.reach", binary: process.execPath, module: at("link/plugin.mjs") },

@@ -3,13 +3,11 @@ import { mkdir, mkdtempDisposable, readdir, rename, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 
+import { SDK } from "../../../test/support/plugin-sdk.ts";
+import { until } from "../../../test/support/until.ts";
 import { pluginSettings } from "../plugin/settings.ts";
 import { devPlugin } from "./dev-plugin.ts";
-
-const SDK = pathToFileURL(join(import.meta.dirname, "../sdk/trunkline-plugin.ts")).href;
 
 const PLUGIN = `
 import { definePlugin } from ${JSON.stringify(SDK)};
@@ -133,7 +131,7 @@ describe("devPlugin()", () => {
     asked[0]?.resolve({ ...settings, env: { WORD: "as it was" } });
     told.lines.length = 0;
     await writeFile(file, `${PLUGIN}\n\n\n`);
-    while (asked.length < 3) await delay(5);
+    await until(() => asked.length >= 3);
     // One that cannot be asked is started as it was last.
     asked[2]?.reject(new Error("a slip"));
     await told.told(/^as it/);

@@ -3,8 +3,8 @@ import { mkdir, mkdtempDisposable, realpath, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { pathToFileURL } from "node:url";
 
+import { SDK, SDK_FOLDER } from "../../../test/support/plugin-sdk.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import type { PluginPermissions } from "../plugin/permissions.ts";
@@ -14,11 +14,6 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { busPlan, openBus } from "./bus.ts";
-
-const ROOT = join(import.meta.dirname, "../../..");
-const SDK = pathToFileURL(join(ROOT, "src/plugin/sdk/trunkline-plugin.ts")).href;
-/** What a plugin of these tests imports. */
-const CODE = [join(ROOT, "src"), join(ROOT, "node_modules")];
 
 /** A plugin that does on the bus what it is told, and says what became of it. */
 const PLUGIN = `
@@ -87,7 +82,7 @@ async function open(
   const program = `#!/bin/sh\nexec '${process.execPath}' '${at("plugin/plugin.mjs")}' "$@"\n`;
   await writeFile(at("plugin/run"), program, { mode: 0o755 });
   const settings = plugins.map(({ id, permissions, env = {}, isProgram }): PluginSettings => {
-    const given = permissions && { ...permissions, read: CODE };
+    const given = permissions && { ...permissions, read: [SDK_FOLDER] };
     const asked = given === undefined ? {} : { permissions: given };
     const module = { binary: process.execPath, module: at("plugin/plugin.mjs") };
     const how = isProgram === true ? { binary: at("plugin/run") } : module;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
+import { until } from "../../../test/support/until.ts";
 import { Stopper } from "../../base/stop.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
 import { PluginLink } from "./plugin-link.ts";
@@ -48,7 +49,7 @@ class SamplePlugin implements AsyncDisposable {
 
   /** Waits until so many calls have come to the plugin. */
   async reached(calls: number): Promise<void> {
-    while (this.#waiting.length < calls) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => this.#waiting.length >= calls);
   }
 
   get connections(): number {

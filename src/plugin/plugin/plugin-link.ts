@@ -8,10 +8,8 @@ import {
   BusClient,
   type BusClientOptions,
   LostError,
-  type PassOptions,
 } from "../../protocol/bus/connect.ts";
 import type { PluginResponse } from "../../protocol/bus/plugin.gen.ts";
-import type { PassedCall } from "../../tool/tool.ts";
 import type { PluginLimits } from "./settings.ts";
 
 export interface PluginLinkOptions extends Pick<BusClientOptions, "dial" | "lost"> {
@@ -102,18 +100,6 @@ export class PluginLink implements AsyncDisposable {
     }
   }
 
-  /** Passes a client's call on, if it can be sent at once. False where it cannot. */
-  pass(request: () => Asked, passed: PassedCall, { again, goOn }: PassOptions): boolean {
-    if (!this.#slots.takeNow()) return false;
-    const isPassed = this.#calls.pass(request, passed, {
-      again,
-      goOn: (call, answer) => goOn(call, this.#explaining(answer)),
-      ended: this.#leaveSlot,
-    });
-    if (!isPassed) this.#leaveSlot();
-    return isPassed;
-  }
-
   async *askForMany(
     request: Asked,
     options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
@@ -178,16 +164,6 @@ export class PluginLink implements AsyncDisposable {
     if (isNested) this.#nested--;
     else this.#slots.leave();
     if (this.running === 0) this.#idle?.resolve();
-  }
-
-  readonly #leaveSlot = (): void => this.#leave({ isNested: false });
-
-  async #explaining(answer: Promise<PluginResponse>): Promise<PluginResponse> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw this.#explained(error);
-    }
   }
 
   /** A request that was not sent yet when the plugin ended is not lost: the plugin is down. */

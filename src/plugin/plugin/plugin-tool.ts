@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
-import type { Asked, PassOptions } from "../../protocol/bus/connect.ts";
+import type { Asked } from "../../protocol/bus/connect.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type {
   PluginResponse,
@@ -13,7 +13,6 @@ import { TOLD } from "../../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
 import { type CallContext, isNested, toolCallOf } from "../bus-context.ts";
 import type { AskedPlugin } from "./plugin.ts";
-import type { PluginLink } from "./plugin-link.ts";
 import { callInPieces } from "../serve/stream-call.ts";
 import {
   fromBusPrompt,
@@ -41,31 +40,12 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
     }
     throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
   };
-  const pass: NonNullable<Tool["pass"]> = (passed, args) => {
-    const link = isStream || passed.meta !== undefined ? undefined : linkNow(plugin);
-    const request = (): Asked => callOf(tool.name, args, { ...passed.seat, meta: NO_META });
-    return link?.pass(request, passed, passing) ?? false;
-  };
-  const passing: PassOptions = {
-    again,
-    goOn: (passed, answer) => {
-      const result = answer.then((response) => {
-        const found = resultOf(plugin, response);
-        if (found !== undefined) return found;
-        // One that answers only in pieces says that it is not there.
-        isStream = true;
-        return call(passed.args, passed.context);
-      });
-      passed.becomes(result);
-    },
-  };
   const attributes = { "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
   return {
     definition,
     bringer: plugin.id,
     // A plugin is told where its caller works, and says so when it calls tools of the house.
     project: TOLD,
-    pass,
     call: (args, context) => {
       const { span } = context;
       if (span === undefined) return call(args, context);
@@ -98,21 +78,6 @@ function resultOf(plugin: AskedPlugin, answer: PluginResponse): ToolResult | und
   if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;
   return fromToolResponse(response);
 }
-
-/** How to ask a plugin that is up; undefined where it is not. */
-function linkNow(plugin: AskedPlugin): PluginLink | undefined {
-  try {
-    const link = plugin.link();
-    if (!(link instanceof Promise)) return link;
-    // Whoever calls it in full waits for it, and is told why it does not come.
-    link.catch(() => {});
-  } catch {
-    // The same.
-  }
-  return undefined;
-}
-
-const NO_META = {};
 
 /** A prompt of a plugin, under the name that it has here. */
 export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: string): Prompt {

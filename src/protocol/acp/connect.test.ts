@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../../test/support/until.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type MemoryChannel, memoryPair } from "../../wire/channel/memory.ts";
 import { AgentConnection, type AgentListener } from "./connect.ts";
@@ -134,12 +135,12 @@ describe("AgentConnection", () => {
         params: { sessionId: "s", update: { sessionUpdate } },
       });
     update("one");
-    while (heard.length === 0) await new Promise(setImmediate);
+    await until(() => heard.length > 0);
     update("two");
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
     assert.deepEqual(heard, ["one"]);
     stored.resolve();
-    while (heard.length < 2) await new Promise(setImmediate);
+    await until(() => heard.length >= 2);
     assert.deepEqual(heard, ["one", "two"]);
   });
 
@@ -150,9 +151,7 @@ describe("AgentConnection", () => {
     const waiting = connection.request(METHODS.prompt, { sessionId: "s", prompt });
     const failed = assert.rejects(waiting, { code: "closed" });
     connection.cancel("s");
-    while (!agent.seen.some(({ method }) => method === "session/cancel")) {
-      await new Promise(setImmediate);
-    }
+    await until(() => agent.seen.some(({ method }) => method === "session/cancel"));
     const cancel = agent.seen.find(({ method }) => method === "session/cancel");
     assert.deepEqual([cancel?.id, cancel?.params], [undefined, { sessionId: "s" }]);
     await agent.channel.finish();

@@ -8,7 +8,6 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Channel, Sink } from "../../wire/channel.ts";
-import { ChunkLines } from "./chunk-lines.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, type JsonObject, METHODS } from "./methods.ts";
 import type {
@@ -74,7 +73,7 @@ export class AgentConnection implements AsyncDisposable {
    */
   static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
     const { listener, limits, withLimits = (same) => same } = options;
-    const held = new HeldChannel(channel, listener);
+    const held = new HeldChannel(channel);
     const peer = new Peer(held, undefined, withLimits(listening(listener, held, limits)));
     try {
       const agent = await peer.request(
@@ -161,19 +160,13 @@ function listening(
   };
 }
 
-/**
- * A channel that stops reading while the last message is still being processed. Pieces of text are
- * passed on unparsed, beside the peer.
- */
+/** A channel that stops reading while the last message is still being processed. */
 class HeldChannel implements Channel<string> {
   readonly #channel: Channel<string>;
-  readonly #listener: AgentListener;
-  readonly #chunks = new ChunkLines();
   #hold: Promise<void> | undefined;
 
-  constructor(channel: Channel<string>, listener: AgentListener) {
+  constructor(channel: Channel<string>) {
     this.#channel = channel;
-    this.#listener = listener;
   }
 
   holdFor(promise: Promise<void> | undefined): void {
@@ -185,8 +178,6 @@ class HeldChannel implements Channel<string> {
   receive(sink: Sink<string>): void {
     this.#channel.receive({
       message: (text) => {
-        const chunk = this.#chunks.read(text);
-        if (chunk !== undefined) return this.#tell(chunk);
         const full = sink.message(text);
         const hold = this.#hold;
         this.#hold = undefined;
@@ -196,15 +187,6 @@ class HeldChannel implements Channel<string> {
       fault: (fault) => sink.fault(fault),
       end: (error) => sink.end(error),
     });
-  }
-
-  /** Nobody is told of a notification that fails (JSON-RPC 2.0 § 4.1). */
-  #tell(params: UpdateParams): Promise<void> | undefined {
-    try {
-      return this.#listener.update(params)?.catch(() => {});
-    } catch {
-      return undefined;
-    }
   }
 
   send(message: string): Promise<void> {

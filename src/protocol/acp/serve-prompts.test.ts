@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { covers } from "../../../test/support/requirement.ts";
+import { until } from "../../../test/support/until.ts";
 import { SessionError } from "../../session/session-error.ts";
 
 describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
@@ -19,9 +20,9 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     const prompt = [{ type: "text", text: "x" }];
     const id = client.post("session/prompt", { sessionId, prompt });
     await house.log.flush();
-    while (house.agent.sessions.length === 0 || !house.sessions.get(sessionId)?.isRunning) {
-      await new Promise(setImmediate);
-    }
+    await until(
+      () => house.agent.sessions.length > 0 && house.sessions.get(sessionId)?.isRunning === true,
+    );
     client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
     assert.equal((await client.answerTo(id)).error.code, -32800);
     await stopped.promise;

@@ -15,8 +15,6 @@ import {
   type PluginResponse,
   PluginResponseSchema,
 } from "./plugin.gen.ts";
-import { toolRequestFrame, toolResponseFrame } from "./tool-codec/tool-frame.ts";
-import { readToolRequest, readToolResponse } from "./tool-codec/tool-message.ts";
 import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
 import { shapeOf } from "./wire-shape.ts";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
@@ -37,11 +35,11 @@ keepMarks();
 
 /** The frame of a request. Numbers of 64 bits, such as versions, are bigints in every message. */
 export function encodeRequest(request: RequestInit): Buffer {
-  return encode(PluginRequestSchema, request, toolRequestFrame);
+  return encode(PluginRequestSchema, request);
 }
 
 export function encodeResponse(response: ResponseInit): Buffer {
-  return encode(PluginResponseSchema, response, toolResponseFrame);
+  return encode(PluginResponseSchema, response);
 }
 
 /** Told how many parts a message has before it is parsed. Throws to refuse it. */
@@ -52,11 +50,11 @@ export type Weigh = (parts: number) => void;
  * whose `case` is undefined: it has an id, so it can be answered. Fields unknown here are kept.
  */
 export function decodeRequest(body: Uint8Array, weigh?: Weigh): PluginRequest {
-  return decode(PluginRequestSchema, body, readToolRequest, weigh);
+  return decode(PluginRequestSchema, body, weigh);
 }
 
 export function decodeResponse(body: Uint8Array): PluginResponse {
-  return decode(PluginResponseSchema, body, readToolResponse);
+  return decode(PluginResponseSchema, body);
 }
 
 /** A frame whose prefix announces too much is not waited for. */
@@ -82,19 +80,13 @@ export function bodyOf(stream: Uint8Array): Uint8Array {
   return stream.subarray(PREFIX);
 }
 
-function encode<D extends DescMessage>(
-  schema: D,
-  init: MessageInitShape<D>,
-  toolFrame: (init: MessageInitShape<D>) => Buffer | undefined,
-): Buffer {
+function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Buffer {
   try {
-    const frame = toolFrame(init) ?? encodeFrame(toBinary(schema, create(schema, init)));
-    const body = frame.subarray(PREFIX);
+    const body = toBinary(schema, create(schema, init));
     if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
     // A message that we would refuse to read is not sent either.
     checkWire(shapeOf(schema), body);
-    frame.writeUInt32BE(body.length);
-    return frame;
+    return encodeFrame(body);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;
@@ -106,14 +98,13 @@ function encode<D extends DescMessage>(
 function decode<D extends DescMessage>(
   schema: D,
   body: Uint8Array,
-  readTool: (body: Uint8Array) => MessageShape<D> | undefined,
   weigh?: Weigh,
 ): MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {
     const parts = checkWire(shapeOf(schema), body);
     weigh?.(parts);
-    return readTool(body) ?? fromBinary(schema, body, RECURSION);
+    return fromBinary(schema, body, RECURSION);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { memoryConnection } from "../../../test/support/linked-plugin.ts";
 import { covers } from "../../../test/support/requirement.ts";
+import { until } from "../../../test/support/until.ts";
 import { Stopper } from "../../base/stop.ts";
 import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -88,10 +89,10 @@ describe("BusClient", { timeout: 30_000 }, () => {
     });
     const stop = new Stopper();
     const asked = client.ask(HEALTH, { stop });
-    while (broken.length < 1) await new Promise(setImmediate);
+    await until(() => broken.length >= 1);
     stop.stop(new Error("enough"));
     await assert.rejects(asked, /enough/);
-    while (broken.length < 2) await new Promise(setImmediate);
+    await until(() => broken.length >= 2);
   });
 
   it("reads no more of an answer than its limit", async () => {

@@ -2,7 +2,6 @@ import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import { type Deadline, Deadlines } from "../../base/limit/deadlines.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
-import type { PassedCall } from "../../tool/tool.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { answersOn, waited } from "./answer-stream.ts";
@@ -15,7 +14,6 @@ import {
 } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
-import { readPlainAnswer } from "./tool-codec/tool-message.ts";
 
 /** What is asked, by the name of its kind. */
 export type Asked = NonNullable<RequestInit["request"]>;
@@ -40,15 +38,6 @@ export interface AskForManyOptions {
   readonly stop?: Stop;
   /** Tells the other side that no more is wanted. Without it, the stream is broken off. */
   readonly cancel?: () => void;
-}
-
-/** How calls of a tool are passed on. One object for all of them. */
-export interface PassOptions {
-  readonly again: boolean;
-  /** The answer is not one text, or there is none: the call goes on as one that was not passed on. */
-  readonly goOn: (passed: PassedCall, answer: Promise<PluginResponse>) => void;
-  /** There is an answer, or there will be none. */
-  readonly ended?: () => void;
 }
 
 /** Milliseconds that a request which may be asked twice waits for a lost connection. */
@@ -87,46 +76,6 @@ export class BusClient implements AsyncDisposable {
       if (!(error instanceof LostError) || options.again !== true) throw error;
       return await this.#again(error, request, options);
     }
-  }
-
-  /**
-   * Passes a call on, if it can be sent at once. False where it cannot: then nothing was done. The call
-   * is told its answer without anything being made for it that only other answers need.
-   */
-  pass(request: () => Asked, passed: PassedCall, options: PassOptions): boolean {
-    const requestId = this.#nextId();
-    const frame = tryToEncode(requestId, request);
-    const stream = frame === undefined ? undefined : this.#redial.openNow();
-    if (frame === undefined || stream === undefined) return false;
-    const goOn = (answer: () => Promise<PluginResponse>): void => {
-      options.goOn(passed, answer().finally(options.ended));
-    };
-    const limit = new Limit(stream, undefined, this.#patience, () => this.#answerTo(request()));
-    passed.onStop(limit);
-    // That it could not be sent shows where the answer is read.
-    stream.end(frame).catch(() => {});
-    stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME).then(
-      (bytes) => {
-        limit[Symbol.dispose]();
-        const text = readPlainAnswer(bytes.subarray(PREFIX), requestId);
-        if (text === undefined || bytes.readUInt32BE() !== bytes.length - PREFIX) {
-          goOn(async () => this.#read(bytes, requestId));
-          return;
-        }
-        options.ended?.();
-        passed.said(text);
-      },
-      (error: unknown) => {
-        limit[Symbol.dispose]();
-        goOn(async () => {
-          const lost = limit.reason ?? this.#lost(error);
-          if (!(lost instanceof LostError) || !options.again) throw lost;
-          const { stop } = passed.context;
-          return this.#again(lost, request(), { stop });
-        });
-      },
-    );
-    return true;
   }
 
   /** Asks for what comes in pieces, until whoever reads them has enough or it is called off. */
@@ -224,15 +173,6 @@ export class BusClient implements AsyncDisposable {
 
   #unreadable({ code, message }: TrunklineError): TrunklineError {
     return new TrunklineError(code, `${this.#name} gave no answer that can be read. ${message}`);
-  }
-}
-
-/** Undefined for what cannot be sent: whoever asks for it in full is told why. */
-function tryToEncode(requestId: string, request: () => Asked): Buffer | undefined {
-  try {
-    return encodeRequest({ requestId, request: request() });
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,4 +1,3 @@
-import { Chain, type Link } from "../../base/chain.ts";
 import { hasBrand, TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
@@ -9,7 +8,7 @@ export interface LedgerLimits {
 }
 
 /** An exchange whose request is still to come. */
-export interface Begun extends Link<Begun> {
+export interface Begun {
   giveUp(): void;
 }
 
@@ -20,7 +19,7 @@ export interface Begun extends Link<Begun> {
 export class Ledger {
   readonly #limits: LedgerLimits;
   /** Those of which the request is not there yet, the oldest first. */
-  readonly #begun = new Chain<Begun>();
+  readonly #begun = new Set<Begun>();
   #exchanges = 0;
   #bytes = 0;
 
@@ -45,7 +44,7 @@ export class Ledger {
   begin(exchange: Begun): void {
     this.#begun.add(exchange);
     if (this.#begun.size <= this.#limits.exchanges) return;
-    const oldest = this.#begun.first;
+    const [oldest] = this.#begun;
     if (oldest === undefined) return;
     this.#begun.delete(oldest);
     oldest.giveUp();

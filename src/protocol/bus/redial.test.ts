@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
+import { until } from "../../../test/support/until.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { Redial } from "./redial.ts";
@@ -91,7 +92,7 @@ describe("Redial", () => {
     await assert.rejects(async () => redial.get(), {
       message: "The other side is not reachable, and is tried again. Nobody is there",
     });
-    while (dialled.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => dialled.length > 0);
     await turn();
     assert.equal(await redial.get(), dialled[0]);
     assert.deepEqual(told, ["connected"]);
@@ -104,7 +105,7 @@ describe("Redial", () => {
     first.lose("cable pulled");
     await turn();
     await assert.rejects(async () => redial.get(), /cable pulled/);
-    while (dialled.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => dialled.length >= 2);
     await turn();
     assert.equal(await redial.get(), dialled[1]);
     assert.deepEqual(told, ["connected", "lost: cable pulled", "connected"]);
@@ -132,7 +133,7 @@ describe("Redial", () => {
     const { redial, dialled } = redialling({ mostExchanges: 3 });
     const first = (await redial.get()) as FakeConnection;
     for (let n = 0; n < 3; n++) assert.equal(await redial.get(), first);
-    while (dialled.length < 2) await turn();
+    await until(() => dialled.length >= 2);
     await turn();
     const second = await redial.get();
     assert.equal(second, dialled[1]);
@@ -189,7 +190,7 @@ describe("Redial", () => {
     first.isQuiet = true;
     first.quiet();
     first.isQuiet = false;
-    while (dialled.length < 2) await turn();
+    await until(() => dialled.length >= 2);
     await dialled[1]?.closed;
     assert.deepEqual([await redial.get(), first.isClosed], [first, false]);
     await redial[Symbol.asyncDispose]();

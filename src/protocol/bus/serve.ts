@@ -25,14 +25,6 @@ export interface BusCall {
   send(answer: NonNullable<Answer>): Promise<void>;
 }
 
-/** A call of a tool that is passed on. Either `said` or `becomes` is called, once. */
-export interface PassedExchange extends BusCall {
-  /** Answers with one text. */
-  said(text: string): void;
-  /** Answers as a handler does. */
-  becomes(answer: Promise<Answer>): void;
-}
-
 /** Who answers what. A kind that is left out is answered with `unknown_request`. */
 export type BusHandlers = {
   readonly [K in Kind]?: (value: ValueOf<K>, call: BusCall) => Answer | Promise<Answer>;
@@ -40,8 +32,6 @@ export type BusHandlers = {
 
 export interface BusService {
   readonly handlers: BusHandlers;
-  /** Passes a call of a tool on, before a handler has it. False where it does not. */
-  readonly pass?: (value: ValueOf<"toolCall">, call: PassedExchange) => boolean;
   /** Where faults of our own go, under the id that their caller learns. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
   /** Keeps what one guest asks from costing others. */
@@ -85,10 +75,8 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
+class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   readonly connection: Connection;
-  before: Begun | undefined;
-  after: Begun | undefined;
   readonly #stream: BidiStream;
   readonly #service: BusService;
   readonly #stopper = new Stopper();
@@ -202,13 +190,7 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
       this.#endAfter(this.unread(request));
       return;
     }
-    try {
-      if (this.#isPassed(request)) return;
-    } catch (error) {
-      this.#endAfter(this.#send(this.#failed(error)));
-      return;
-    }
-    this.#endAfter(this.#answer(() => this.#handle(request)));
+    this.#endAfter(this.#answer(request));
   }
 
   /** Ends the request when its answer is sent. */
@@ -242,33 +224,14 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
     return request.request;
   }
 
-  #isPassed(request: Request): boolean {
-    const { pass } = this.#service;
-    if (pass === undefined || request.case !== "toolCall") return false;
-    return pass(request.value, this);
-  }
-
-  said(text: string): void {
-    const value = { success: true, result: { text } };
-    this.#endAfter(this.#sendLast({ case: "toolCall", value }));
-  }
-
-  becomes(answer: Promise<Answer>): void {
-    this.#endAfter(this.#answer(() => answer));
-  }
-
-  async #answer(work: () => Answer | Promise<Answer>): Promise<void> {
+  async #answer(request: Request): Promise<void> {
     let answer: Answer;
     try {
-      const working = work();
+      const working = this.#handle(request);
       answer = working instanceof Promise ? await working : working;
     } catch (error) {
       return this.#send(this.#failed(error));
     }
-    return this.#sendLast(answer);
-  }
-
-  #sendLast(answer: Answer): Promise<void> {
     let last: Buffer;
     try {
       last = this.#frameOf(answer);

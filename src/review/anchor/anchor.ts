@@ -3,8 +3,9 @@ import { join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { Git } from "../../git/git.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
-import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
+import { blobId, isBinary, linesOf, textOf } from "./file-text.ts";
 import { CONTEXT } from "./line-position.ts";
 import { type FoundRepository, headCommit } from "../repository.ts";
 
@@ -75,8 +76,6 @@ async function asCommitted(
   base: string,
   path: string,
 ): Promise<{ commit: string; content: Uint8Array | undefined }> {
-  // Loaded only here: most comments are on the work tree and need no git.
-  const { commitId, fileInCommit } = await import("./commit-file.ts");
   const commit = await commitId(root, base);
   return { commit, content: await fileInCommit(root, commit, path) };
 }
@@ -92,7 +91,7 @@ async function isSomething(
 ): Promise<boolean> {
   if (!isBare && existsSync(join(root, path))) return true;
   if (commit === undefined) return false;
-  return (await import("./commit-file.ts")).isInCommit(root, commit, path);
+  return isInCommit(root, commit, path);
 }
 
 function noSuchFile(path: string, line: number | undefined, isOld: boolean): TrunklineError {
@@ -150,4 +149,29 @@ export function readable(root: string, path: string): Uint8Array | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The content of a file in a commit. */
+export async function fileInCommit(
+  root: string,
+  commit: string,
+  path: string,
+): Promise<Uint8Array | undefined> {
+  const args = ["cat-file", "blob", `${commit}:${path}`];
+  const { code, stdout } = await new Git(root).run(args, { accepts: [0, 1, 128] });
+  return code === 0 ? stdout : undefined;
+}
+
+/** Whether a commit contains a file or folder. */
+export async function isInCommit(root: string, commit: string, path: string): Promise<boolean> {
+  const args = ["cat-file", "-e", `${commit}:${path}`];
+  return (await new Git(root).run(args, { accepts: [0, 1, 128] })).code === 0;
+}
+
+/** The full id of a commit. Throws "not-found" if there is none. */
+export async function commitId(root: string, commit: string): Promise<string> {
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{commit}`];
+  const { code, stdout } = await new Git(root).run(args, { accepts: [0, 1, 128] });
+  if (code === 0) return stdout.toString("utf8").trim();
+  throw new TrunklineError("not-found", `There is no commit '${commit}' in '${root}'.`);
 }

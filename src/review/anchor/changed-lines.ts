@@ -3,9 +3,9 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
-import { commitId, isInCommit } from "./commit-file.ts";
+import { commitId, isInCommit } from "./anchor.ts";
 import { written } from "./anchor.ts";
-import { isBinary, linesOf, textOf } from "./file-lines.ts";
+import { isBinary, linesOf, textOf } from "./file-text.ts";
 import type { FoundRepository } from "../repository.ts";
 
 /** A line of a diff that can be commented on. */

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
-import { mapLines } from "./line-map.ts";
+import { mapLines as mapNumbers, numberLines } from "./line-map.ts";
+
+function mapLines(before: readonly string[], after: readonly string[]): Int32Array {
+  return mapNumbers(numberLines(before, after));
+}
 
 function mapped(before: string, after: string): string {
   return [...mapLines(before.split(""), after.split(""))]

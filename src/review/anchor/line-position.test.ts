@@ -3,7 +3,14 @@ import { test } from "node:test";
 
 import type { Anchor } from "../../store/review/review-thread.ts";
 import { FileText } from "./file-text.ts";
-import { CONTEXT, findLines as findIn, type LinePosition } from "./line-position.ts";
+import {
+  CONTEXT,
+  findQuote,
+  findThrough,
+  GONE,
+  LineMatcher,
+  type LinePosition,
+} from "./line-position.ts";
 
 const TEXT = `package main
 
@@ -28,8 +35,12 @@ func third() {
 }
 `.split("\n");
 
-function findLines(anchor: Anchor, before: string[] | undefined, now: string[]): LinePosition {
-  return findIn(anchor, before && FileText.of(before), FileText.of(now));
+function findLines(
+  { line = 1, end = line }: Anchor,
+  before: string[],
+  now: string[],
+): LinePosition {
+  return new LineMatcher(FileText.of(before), FileText.of(now)).find(line - 1, end - 1);
 }
 
 function anchorAt(line: number, end = line, lines = TEXT): Anchor {
@@ -54,7 +65,7 @@ function positionOf(line: number, now: string[], end = line): LinePosition {
   return findLines(anchorAt(line, end), TEXT, now);
 }
 
-test("findLines() finds a line of an unchanged text exactly where it was", () => {
+test("LineMatcher finds a line of an unchanged text exactly where it was", () => {
   for (const line of TEXT.keys()) {
     const { line: found, method } = positionOf(line + 1, TEXT);
     assert.equal(found, line + 1);
@@ -63,7 +74,7 @@ test("findLines() finds a line of an unchanged text exactly where it was", () =>
   assert.equal(positionOf(10, TEXT).confidence, "exact");
 });
 
-test("findLines() follows a line through changes above and below it", () => {
+test("LineMatcher follows a line through changes above and below it", () => {
   const now = edited((lines) => lines.splice(3, 0, "// one", "// two"));
   assert.deepEqual(positionOf(10, now), {
     line: 12,
@@ -79,13 +90,13 @@ test("findLines() follows a line through changes above and below it", () => {
   });
 });
 
-test("findLines() reports a deleted line as gone, though its words are elsewhere", () => {
+test("LineMatcher reports a deleted line as gone, though its words are elsewhere", () => {
   const now = edited((lines) => lines.splice(16, 5));
   assert.equal(positionOf(18, now).confidence, "gone");
   assert.equal(positionOf(19, now).confidence, "gone");
 });
 
-test("findLines() finds a moved block by its words", () => {
+test("LineMatcher finds a moved block by its words", () => {
   const now = edited((lines) => {
     const moved = lines.splice(4, 4);
     lines.splice(14, 0, "", ...moved);
@@ -97,7 +108,7 @@ test("findLines() finds a moved block by its words", () => {
   }
 });
 
-test("findLines() finds a line that was edited in place, with low confidence", () => {
+test("LineMatcher finds a line that was edited in place, with low confidence", () => {
   const now = edited((lines) => (lines[9] = "\tvalue := compute(1, 2, 3)"));
   assert.deepEqual(positionOf(10, now), {
     line: 10,
@@ -109,26 +120,66 @@ test("findLines() finds a line that was edited in place, with low confidence", (
   assert.equal(positionOf(10, replaced).confidence, "gone");
 });
 
-test("findLines() is not certain about a line in a block that occurs twice", () => {
+test("LineMatcher is not certain about a line in a block that occurs twice", () => {
   const block = ["{", "  same", "  words", "  here", "  again", "}"];
   const before = [...block, ...block];
   const anchor = anchorAt(3, 3, before);
   assert.equal(findLines(anchor, before, ["new", ...before]).confidence, "high");
 });
 
-test("findLines() narrows a range to its remaining lines", () => {
+test("LineMatcher narrows a range to its remaining lines", () => {
   const now = edited((lines) => lines.splice(9, 2));
   const found = positionOf(9, now, 13);
   assert.deepEqual(found, { line: 9, end: 11, confidence: "high", method: "diff" });
 });
 
-test("findLines() searches only for the words if the text was not stored", () => {
+test("findQuote() searches for the words of a text that was not stored", () => {
   const now = edited((lines) => lines.splice(0, 0, "// a", "// b"));
-  const found = findLines(anchorAt(10), undefined, now);
+  const found = findQuote(anchorAt(10), now);
   assert.deepEqual(found, { line: 12, end: 12, confidence: "high", method: "quote" });
-  assert.equal(findLines(anchorAt(10), undefined, []).confidence, "gone");
+  assert.equal(findQuote(anchorAt(10), []).confidence, "gone");
 });
 
-test("findLines() keeps a comment on a whole file with the file", () => {
-  assert.equal(findLines({ path: "x", side: "new" }, TEXT, []).confidence, "exact");
+const LINES = Array.from({ length: 12 }, (_, n) => `const value${n} = compute(${n}, "of ${n}");`);
+
+function through(...texts: string[][]): LineMatcher[] {
+  return texts
+    .slice(1)
+    .map((text, at) => new LineMatcher(FileText.of(texts[at] ?? []), FileText.of(text)));
+}
+
+test("findThrough() is as sure as its least sure step, and never certain", () => {
+  const longer = ["new", ...LINES];
+  assert.deepEqual(findThrough(through(LINES, longer, ["newer", ...longer]), 5, 6), {
+    line: 8,
+    end: 9,
+    confidence: "high",
+    method: "diff",
+  });
+  const edited = LINES.with(5, "const value5 = compute(5, other);");
+  const steps = through(LINES, edited, ["new", ...edited]);
+  assert.deepEqual(findThrough(steps, 5, 5), {
+    line: 7,
+    end: 7,
+    confidence: "low",
+    method: "fuzzy",
+  });
+});
+
+test("findThrough() follows a line through an indentation, other quotes and other line breaks", () => {
+  const indented = LINES.map((line) => `\t\t${line}`);
+  const quoted = indented.map((line) => line.replaceAll('"', "'"));
+  const wrapped = quoted.flatMap((line) => line.split(/(?<== |, )/));
+  const steps = through(LINES, indented, quoted, wrapped, LINES);
+  for (const at of LINES.keys()) assert.equal(findThrough(steps, at, at).line, at + 1);
+  const cut = through(LINES, indented, quoted, wrapped);
+  for (const at of LINES.keys()) {
+    const { line, end } = findThrough(cut, at, at);
+    assert.deepEqual([line, end], [at * 3 + 1, at * 3 + 3]);
+  }
+});
+
+test("findThrough() does not come back to a line after it was gone", () => {
+  const without = LINES.toSpliced(5, 1);
+  assert.deepEqual(findThrough(through(LINES, without, LINES), 5, 5), GONE);
 });

@@ -1,8 +1,7 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { FileText } from "./file-text.ts";
-import { isTelling, LineNumbers } from "./line-numbers.ts";
-import { Settled } from "./settled.ts";
-import { followWords, type Gap, type Tracks, trackLines } from "./track-lines.ts";
+import type { Span } from "./line-map.ts";
+import { followWords, isTelling, type Tracks, trackLines } from "./track-lines.ts";
 
 /**
  * How sure a position is: "exact" is certain, "high" has one obvious candidate, "low" is only
@@ -20,11 +19,6 @@ export interface LinePosition {
   readonly end?: number;
   readonly confidence: Confidence;
   readonly method: Method;
-  /**
-   * What may change the position, beside the two texts: the commits between them, or other files that
-   * this one may have been renamed to.
-   */
-  readonly dependsOn?: "commits" | "files";
 }
 
 export const GONE: LinePosition = { confidence: "gone", method: "none" };
@@ -35,39 +29,21 @@ const LEAST_LIKENESS = 0.8;
 /** In a larger changed region no similar line is searched. */
 const MOST_CHANGED = 100;
 
-/**
- * Finds the lines of an anchor in a text that may have changed. `before` is the text that was
- * commented on; without it only the quoted lines can be searched.
- */
-export function findLines(
-  anchor: Anchor,
-  before: FileText | undefined,
-  now: FileText,
-): LinePosition {
-  const { line, end = line } = anchor;
-  if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
-  if (before === undefined) return quoted(anchor, now.lines);
-  return new LineMatcher(before, now).find(line - 1, end - 1);
-}
-
 /** Finds lines of one text in another. The two texts are compared once for all comments. */
 export class LineMatcher {
   readonly #before: FileText;
   readonly #now: FileText;
-  readonly #numbers: LineNumbers;
-  readonly #followed = new Set<Gap>();
+  readonly #followed = new Set<Span>();
   #tracks: Tracks | undefined;
-  #settled: Settled | undefined;
 
-  constructor(before: FileText, now: FileText, numbers = new LineNumbers()) {
+  constructor(before: FileText, now: FileText) {
     this.#before = before;
     this.#now = now;
-    this.#numbers = numbers;
   }
 
   /** `first` and `last` count from 0. */
   find(first: number, last: number): LinePosition {
-    const tracks = this.#compared;
+    const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
     const { map, certain, moved } = tracks;
     const start = map[first] ?? -1;
     let at = first;
@@ -75,16 +51,6 @@ export class LineMatcher {
     if (at <= last) return this.#doubtful(first, last, tracks);
     const method = moved[first] === 1 ? "quote" : "diff";
     return { line: start + 1, end: start + last - first + 1, confidence: "exact", method };
-  }
-
-  /** Whether texts between the two could not tell more about a position that was found. */
-  isSettled(first: number, last: number, position: LinePosition): boolean {
-    this.#settled ??= new Settled(this.#before, this.#now, this.#numbers, this.#compared);
-    return this.#settled.is(first, last, position);
-  }
-
-  get #compared(): Tracks {
-    return (this.#tracks ??= trackLines(this.#before, this.#now, this.#numbers));
   }
 
   #doubtful(first: number, last: number, tracks: Tracks): LinePosition {
@@ -122,7 +88,7 @@ export class LineMatcher {
   }
 
   /** Comparing words takes long, so they are followed only where a comment is. */
-  #follow(gap: Gap, tracks: Tracks): void {
+  #follow(gap: Span, tracks: Tracks): void {
     if (this.#followed.has(gap)) return;
     this.#followed.add(gap);
     followWords(gap, this.#before, this.#now, tracks);
@@ -130,22 +96,22 @@ export class LineMatcher {
 
   /** Finds a line that was edited in place, if it is still similar. */
   #changed(first: number, tracks: Tracks): LinePosition {
-    const { map, before, now } = tracks;
-    const [quote = ""] = this.#before.slice(first, first + 1, before.starts);
+    const { map } = tracks;
+    const quote = this.#before.lines[first] ?? "";
     if (!isTelling(quote)) return GONE;
     let above = first - 1;
     while (above >= 0 && (map[above] ?? -1) < 0) above--;
     let below = first + 1;
     while (below < map.length && (map[below] ?? -1) < 0) below++;
     const from = above < 0 ? 0 : (map[above] ?? -1) + 1;
-    const to = below < map.length ? (map[below] ?? 0) : now.numbers.length;
+    const to = below < map.length ? (map[below] ?? 0) : this.#now.lines.length;
     if (to - from > MOST_CHANGED || below - above - 1 > MOST_CHANGED) return GONE;
     // Lines that are matched to another line are taken.
     for (const gap of tracks.gaps) {
       if (gap.newFrom < to && from < gap.newTo) this.#follow(gap, tracks);
     }
-    const here = this.#before.slice(above + 1, below, before.starts);
-    const there = this.#now.slice(from, to, now.starts);
+    const here = this.#before.lines.slice(above + 1, below);
+    const there = this.#now.lines.slice(from, to);
     const taken = new Set(map.filter((at) => at >= from && at < to));
     const free = there.map((line, at) => (taken.has(from + at) ? "" : line));
     const best = bestOf(quote, free);
@@ -171,8 +137,34 @@ function bestOf(line: string, others: readonly string[]): number | undefined {
   return isTied ? undefined : best;
 }
 
-/** Searches for the quoted lines; the lines around them must match too. */
-function quoted(anchor: Anchor, now: readonly string[]): LinePosition {
+/**
+ * Follows lines through all versions of a text. There are few changes between two versions, so
+ * similar lines can be told apart that the first and the last version alone could not. `first` and
+ * `last` count from 0.
+ */
+export function findThrough(
+  steps: readonly LineMatcher[],
+  first: number,
+  last: number,
+): LinePosition {
+  let [line, end] = [first + 1, last + 1];
+  let method: Method = "diff";
+  for (const step of steps) {
+    const position = step.find(line - 1, end - 1);
+    if (position.line === undefined) return GONE;
+    ({ line, end = line } = position);
+    if (position.method === "fuzzy" || (position.method === "quote" && method === "diff")) {
+      method = position.method;
+    }
+  }
+  return { line, end, confidence: method === "fuzzy" ? "low" : "high", method };
+}
+
+/**
+ * Searches for the quoted lines of a comment, where the text that it was made on is not stored. The lines
+ * around them must match too.
+ */
+export function findQuote(anchor: Anchor, now: readonly string[]): LinePosition {
   const { quote = [], before = [], after = [] } = anchor;
   const [first] = quote;
   if (first === undefined) return GONE;

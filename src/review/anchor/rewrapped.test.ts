@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Rewrapped, rewrapped } from "./rewrapped.ts";
+import { lineWords, type Rewrapped, rewrapped } from "./rewrapped.ts";
 
 function found(before: string[], now: string[]): [number, Rewrapped][] {
   return [...rewrapped(before, now)];
@@ -54,4 +54,17 @@ test("rewrapped() takes about as long for lines that were joined as for one that
   const broken = timeOf([words.join(" ")], words, 1);
   const joined = timeOf(words, [words.join(" ")], words.length);
   assert.ok(joined < 20 * broken + 500_000, `${joined} and ${broken} µs`);
+});
+test("lineWords() leaves out what a formatter adds, and names the line of each word", () => {
+  const lines = ["// call it", "  call('one', (two));", "", " * @param  naïve_1"];
+  assert.deepEqual(lineWords(lines), {
+    words: ["call", "it", "call", "one", "two", "@", "param", "naïve_1"],
+    lines: [0, 0, 1, 1, 1, 3, 3, 3],
+  });
+});
+
+test("lineWords() takes no longer for a line of a million stars", () => {
+  const { words } = lineWords([`a ${"*".repeat(1_000_000)} b`]);
+  assert.equal(words.length, 1_000_002);
+  assert.deepEqual(lineWords([`a ${"*".repeat(1_000_000)}/ `]).words, ["a"]);
 });

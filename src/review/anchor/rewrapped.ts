@@ -1,5 +1,24 @@
-import { mapLines } from "./line-map.ts";
-import { lineWords } from "./line-words.ts";
+import { mapLines, numberLines } from "./line-map.ts";
+
+/** The words of consecutive lines, each with the index of its line. */
+export interface LineWords {
+  readonly words: readonly string[];
+  readonly lines: readonly number[];
+}
+
+/** Letters and digits are one word, every other character is one too. */
+const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
+/**
+ * The marks around a line of a comment, which re-wrapping moves to other words. Of many stars, only the
+ * first begins a mark: looking from each of them would take minutes for a line of a megabyte.
+ */
+const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|(?<!\*)\*+\/\s*$/g;
+
+/** The words of lines. Characters that a formatter adds and removes are left out. */
+export function lineWords(lines: readonly string[]): LineWords {
+  const found = lines.map((line) => line.replace(MARK, "").match(WORD) ?? []);
+  return { words: found.flat(), lines: found.flatMap((words, at) => words.map(() => at)) };
+}
 
 /** The lines of the new text that hold the words of an old line. */
 export interface Rewrapped {
@@ -30,7 +49,7 @@ export function rewrapped(
   const [old, next] = [lineWords(before), lineWords(now)];
   if (old.words.length === 0 || next.words.length === 0) return found;
   if (old.words.length + next.words.length > MOST_WORDS) return found;
-  const map = mapLines(old.words, next.words);
+  const map = mapLines(numberLines(old.words, next.words));
   const known = new KnownWords(map, next.lines, now.length);
   for (let first = 0; first < old.words.length;) {
     let end = first + 1;

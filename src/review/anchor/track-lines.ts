@@ -1,7 +1,5 @@
 import type { FileText } from "./file-text.ts";
-import { bytes, copied, ints, mapNumbers } from "./line-map.ts";
-import { LineNumbers, TELLING } from "./line-numbers.ts";
-import type { NumberedText } from "./number-lines.ts";
+import { mapLines, numberLines, onlyIndexes, type Span } from "./line-map.ts";
 import { rewrapped } from "./rewrapped.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
@@ -16,20 +14,27 @@ export interface Tracks {
   readonly moved: Uint8Array;
   /** Lines that have most of their words, but not the same ones. */
   readonly edited: Uint8Array;
-  /** The index in the new text of each line that occurs once on each side and has enough text; or -1. */
-  readonly landmarks: Int32Array;
-  readonly before: NumberedText;
-  readonly now: NumberedText;
-  /** Where words can be followed, in order. */
-  readonly gaps: Gap[];
+  /** Where lines are gone and others are in their place, in order: words can be followed there. */
+  readonly gaps: readonly Span[];
 }
 
-/** Lines between two that were found as a whole, from an index to before another. */
-export interface Gap {
-  readonly oldFrom: number;
-  readonly oldTo: number;
-  readonly newFrom: number;
-  readonly newTo: number;
+/** Two texts that are compared, as numbers and as keys of lines. */
+interface Compared {
+  readonly before: Int32Array;
+  readonly after: Int32Array;
+  readonly oldKeys: readonly string[];
+  readonly newKeys: readonly string[];
+  readonly map: Int32Array;
+  /** The index in the new text of each line that occurs once on each side and is telling; or -1. */
+  readonly landmarks: Int32Array;
+  readonly moved: Uint8Array;
+}
+
+/** Enough letters and digits that the line does not look like many others, as a brace does. */
+const TELLING = /(?:[\p{L}\p{N}][^\p{L}\p{N}]*){6}/u;
+
+export function isTelling(line: string): boolean {
+  return TELLING.test(line);
 }
 
 /**
@@ -38,48 +43,60 @@ export interface Gap {
  * Moved runs are found by such lines too. Lines that are gone as a whole may be found by
  * `followWords`.
  */
-export function trackLines(
-  oldText: FileText,
-  newText: FileText,
-  numbers = new LineNumbers(),
-): Tracks {
-  const [before, now] = [numbers.of(oldText), numbers.of(newText)];
-  const length = now.numbers.length;
-  const map = mapNumbers(before.numbers, now.numbers, numbers.size);
-  const landmarks = landmarksOf(before, now, numbers);
-  const moved = bytes(map.length);
-  let runs = runsOf(map);
-  if (dropStrays(map, runs, landmarks, length)) runs = runsOf(map);
-  if (map.includes(-1)) {
-    const loose = looseEnds(map, runs, landmarks);
-    if (followMoves({ before, now, numbers }, map, landmarks, moved, loose)) runs = runsOf(map);
-  }
-  const certain = certainIn(map, runs, landmarks, moved, length);
-  const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
-  const edited = bytes(map.length);
-  return { map, ends: copied(map), certain, moved, edited, landmarks, before, now, gaps };
+export function trackLines(oldText: FileText, newText: FileText): Tracks {
+  const [oldKeys, newKeys] = [oldText.keys, newText.keys];
+  const { before, after, size } = numberLines(oldKeys, newKeys);
+  const map = mapLines({ before, after, size });
+  const [oldOnly, newOnly] = [onlyIndexes(before, size), onlyIndexes(after, size)];
+  const landmarks = before.map((line, at) =>
+    oldOnly[line] === at && isTelling(oldKeys[at] ?? "") ? Math.max(newOnly[line] ?? -1, -1) : -1,
+  );
+  const moved = new Uint8Array(map.length);
+  const compared = { before, after, oldKeys, newKeys, map, landmarks, moved };
+  dropStrays(compared);
+  if (map.includes(-1)) followMoves(compared);
+  const certain = certainIn(compared);
+  const edited = new Uint8Array(map.length);
+  return { map, ends: map.slice(), certain, moved, edited, gaps: gapsIn(compared) };
 }
 
-/**
- * Lines between two landmarks of a run. A function of its own, as other loops are: V8 compiles a small one
- * sooner, and a list ends before a large one is.
- */
-function certainIn(
-  map: Int32Array,
-  runs: readonly number[],
-  landmarks: Int32Array,
-  moved: Uint8Array,
-  length: number,
-): Uint8Array {
-  const certain = bytes(map.length);
-  for (let n = 0; n < runs.length; n += 2) {
-    const from = runs[n] ?? 0;
-    const to = runs[n + 1] ?? 0;
+/** Consecutive lines that are still consecutive. */
+interface Run {
+  readonly from: number;
+  /** Index after the last line. */
+  readonly to: number;
+}
+
+function runsOf(map: Int32Array): Run[] {
+  const runs: Run[] = [];
+  for (let from = 0; from < map.length;) {
+    let to = from + 1;
+    const there = map[from] ?? -1;
+    if (there !== -1) {
+      while (to < map.length && map[to] === there + to - from) to++;
+      runs.push({ from, to });
+    }
+    from = to;
+  }
+  return runs;
+}
+
+/** The first landmark of a run; its end if there is none. */
+function firstLandmark({ from, to }: Run, { map, landmarks }: Compared): number {
+  let at = from;
+  while (at < to && landmarks[at] !== map[at]) at++;
+  return at;
+}
+
+/** Lines between two landmarks of a run. */
+function certainIn(compared: Compared): Uint8Array {
+  const { map, landmarks, moved, after } = compared;
+  const certain = new Uint8Array(map.length);
+  for (const { from, to } of runsOf(map)) {
     // The start and the end of the file are landmarks too.
     const isAtStart = from === 0 && map[0] === 0;
-    const isAtEnd = to === map.length && map[to - 1] === length - 1;
-    let left = from;
-    if (!isAtStart) while (left < to && landmarks[left] !== map[left]) left++;
+    const isAtEnd = to === map.length && map[to - 1] === after.length - 1;
+    const left = isAtStart ? from : firstLandmark({ from, to }, compared);
     let right = to - 1;
     if (!isAtEnd) while (right > left && landmarks[right] !== map[right]) right--;
     // Moved lines may have been rearranged, or copied and then changed.
@@ -88,15 +105,14 @@ function certainIn(
   return certain;
 }
 
-/** Where lines are gone, and others are in their place. */
-function gapsOf(map: Int32Array, moved: Uint8Array, length: number): Gap[] {
-  const gaps: Gap[] = [];
+function gapsIn({ map, moved, after }: Compared): Span[] {
+  const gaps: Span[] = [];
   let oldFrom = 0;
   let newFrom = 0;
   let isOpen = false;
   for (let at = 0; at <= map.length; at++) {
     const isEnd = at === map.length;
-    const there = isEnd ? length : (map[at] ?? -1);
+    const there = isEnd ? after.length : (map[at] ?? -1);
     if (!isEnd && (there < newFrom || moved[at] === 1)) {
       isOpen ||= there < 0;
       continue;
@@ -111,13 +127,12 @@ function gapsOf(map: Int32Array, moved: Uint8Array, length: number): Gap[] {
 
 /** Finds the words of lines in a gap that were broken or joined differently. */
 export function followWords(
-  { oldFrom, oldTo, newFrom, newTo }: Gap,
+  { oldFrom, oldTo, newFrom, newTo }: Span,
   oldText: FileText,
   newText: FileText,
-  { map, ends, edited, before, now }: Tracks,
+  { map, ends, edited }: Tracks,
 ): void {
-  const oldLines = oldText.slice(oldFrom, oldTo, before.starts);
-  const found = rewrapped(oldLines, newText.slice(newFrom, newTo, now.starts));
+  const found = rewrapped(oldText.lines.slice(oldFrom, oldTo), newText.lines.slice(newFrom, newTo));
   for (const [at, { from, to, isEdited }] of found) {
     const line = oldFrom + at;
     if (map[line] !== -1) continue;
@@ -127,83 +142,39 @@ export function followWords(
   }
 }
 
-/** Consecutive lines that are still consecutive. */
-interface Run {
-  readonly from: number;
-  /** Index after the last line. */
-  readonly to: number;
-}
-
-/** Landmarks: lines with enough text that occur once on each side. */
-function landmarksOf(
-  { numbers: lines, once }: NumberedText,
-  now: NumberedText,
-  numbers: LineNumbers,
-): Int32Array {
-  const landmarks = ints(lines.length).fill(-1);
-  for (let at = 0; at < lines.length; at++) {
-    const number = lines[at] ?? 0;
-    const there = now.once[number] ?? -1;
-    if (there < 0 || once[number] !== at || numbers.lettersOf(number) < TELLING) continue;
-    landmarks[at] = there;
-  }
-  return landmarks;
-}
-
-/** The first landmark of a run; its end if there is none. */
-function firstLandmark(from: number, to: number, map: Int32Array, landmarks: Int32Array): number {
-  let at = from;
-  while (at < to && landmarks[at] !== map[at]) at++;
-  return at;
-}
-
 /**
  * Drops doubtful matches between two known runs: if nearly everything there was replaced, equal
- * lines only look the same. Returns whether there were any.
+ * lines only look the same.
  */
-function dropStrays(
-  map: Int32Array,
-  runs: readonly number[],
-  landmarks: Int32Array,
-  length: number,
-): boolean {
+function dropStrays(compared: Compared): void {
+  const { map, after } = compared;
   let oldFrom = 0;
   let newFrom = 0;
   let strays: Run[] = [];
-  let isDropped = false;
   const close = (oldTo: number, newTo: number): void => {
-    if (strays.length === 0) return;
     const matched = strays.reduce((sum, { from, to }) => sum + to - from, 0);
-    const most = Math.max(oldTo - oldFrom, newTo - newFrom);
-    if (matched * 4 < most) {
-      const [first] = strays;
-      const last = strays.at(-1);
-      for (const run of strays) {
-        const { from, to } = run;
+    if (matched * 4 < Math.max(oldTo - oldFrom, newTo - newFrom)) {
+      for (const [index, { from, to }] of strays.entries()) {
         const newAt = map[from] ?? 0;
-        const isAfter = run === first && isNear(from - oldFrom, newAt - newFrom);
-        const isBefore = run === last && isNear(oldTo - to, newTo - newAt - (to - from));
-        if (isAfter || isBefore) continue;
-        map.fill(-1, from, to);
-        isDropped = true;
+        const isAfter = index === 0 && isNear(from - oldFrom, newAt - newFrom);
+        const isLast = index === strays.length - 1;
+        const isBefore = isLast && isNear(oldTo - to, newTo - newAt - (to - from));
+        if (!isAfter && !isBefore) map.fill(-1, from, to);
       }
     }
     strays = [];
   };
-  for (let n = 0; n < runs.length; n += 2) {
-    const from = runs[n] ?? 0;
-    const to = runs[n + 1] ?? 0;
-    if (firstLandmark(from, to, map, landmarks) === to) {
-      strays.push({ from, to });
+  for (const run of runsOf(map)) {
+    if (firstLandmark(run, compared) === run.to) {
+      strays.push(run);
       continue;
     }
-    const newAt = map[from] ?? 0;
-    close(from, newAt);
-    oldFrom = to;
-    newFrom = newAt + to - from;
+    const newAt = map[run.from] ?? 0;
+    close(run.from, newAt);
+    oldFrom = run.to;
+    newFrom = newAt + run.to - run.from;
   }
-  close(map.length, length);
-  return isDropped;
+  close(map.length, after.length);
 }
 
 /** Whether only a few lines were inserted or deleted. */
@@ -214,26 +185,23 @@ function isNear(taken: number, put: number): boolean {
 /** A shorter move is not followed: a single line may as well be new. */
 const SHORTEST_MOVE = 3;
 /** Letters and digits of lines that may be moved alone, as for git (git-blame(1), `-M`). */
-const LETTERS_OF_A_MOVE = 20;
-const WINDOW = 3;
+const MOVED_ALONE = /(?:[\p{L}\p{N}][^\p{L}\p{N}]*){20}/u;
 
 /**
  * Landmarks that the diff did not match were moved, together with the lines around them. The same
- * holds for a few consecutive lines that are unique only together. Returns whether any were moved.
- *
- * Most lines are matched, so the others are looked up with `indexOf`, which is compiled from the start.
+ * holds for a few consecutive lines that are unique only together.
  */
-function followMoves(
-  { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
-  map: Int32Array,
-  landmarks: Int32Array,
-  moved: Uint8Array,
-  loose: Uint8Array,
-): boolean {
-  const owner = ownersIn(map, now.numbers.length);
+function followMoves(compared: Compared): void {
+  const { before, after, oldKeys, map, landmarks, moved } = compared;
+  const loose = looseEnds(compared);
+  /** The index in the old text of each new line; or -1. */
+  const owner = new Int32Array(after.length).fill(-1);
+  map.forEach((to, at) => {
+    if (to >= 0) owner[to] = at;
+  });
   const isFree = (from: number, to: number): boolean => {
-    const number = before.numbers[from];
-    if (number === undefined || number !== now.numbers[to]) return false;
+    const number = before[from];
+    if (number === undefined || number !== after[to]) return false;
     if (map[from] !== -1 && loose[from] !== 1) return false;
     const other = owner[to] ?? -1;
     return other < 0 || loose[other] === 1;
@@ -254,16 +222,13 @@ function followMoves(
     while (map[at + first - 1] === -1 && isFree(at + first - 1, to + first - 1)) first--;
     let last = 0;
     while (isFree(at + last + 1, to + last + 1)) last++;
-    let letters = 0;
-    for (let step = first; step <= last; step++) {
-      letters += numbers.lettersOf(before.numbers[at + step] ?? -1);
-    }
-    if (last - first + 1 < SHORTEST_MOVE && letters < LETTERS_OF_A_MOVE) return;
+    const isLong = last - first + 1 >= SHORTEST_MOVE;
+    if (!isLong && !MOVED_ALONE.test(oldKeys.slice(at + first, at + last + 1).join(""))) return;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   };
   // Before anything is followed.
-  const windows = uniqueWindows({ before, now, numbers }, map, owner);
-  for (let at = map.indexOf(-1); at !== -1; at = map.indexOf(-1, at + 1)) {
+  const windows = uniqueWindows(compared, owner);
+  for (let at = 0; at < map.length; at++) {
     const to = landmarks[at] ?? -1;
     if (to >= 0) follow(at, to);
   }
@@ -271,105 +236,56 @@ function followMoves(
   // An unmatched line may still be next to the line above or below it. A line that loses its match
   // this way may find another.
   for (let round = 0; round < 2; round++) {
-    for (let at = map.indexOf(-1, 1); at !== -1; at = map.indexOf(-1, at + 1)) {
+    for (let at = 1; at < map.length; at++) {
       const to = (map[at - 1] ?? -1) + 1;
-      if (to > 0 && isFree(at, to)) put(at, to);
+      if (map[at] === -1 && to > 0 && isFree(at, to)) put(at, to);
     }
   }
   for (let at = map.length - 2; at >= 0; at--) {
-    at = map.lastIndexOf(-1, at);
     const to = (map[at + 1] ?? -1) - 1;
-    if (at >= 0 && to >= 0 && isFree(at, to) && owner[to] === -1) put(at, to);
+    if (map[at] === -1 && to >= 0 && owner[to] === -1 && isFree(at, to)) put(at, to);
   }
-  return moved.includes(1);
-}
-
-/** The index in the old text of each new line; or -1. */
-function ownersIn(map: Int32Array, length: number): Int32Array {
-  const owner = ints(length).fill(-1);
-  for (let at = 0; at < map.length; at++) {
-    const to = map[at] ?? -1;
-    if (to >= 0) owner[to] = at;
-  }
-  return owner;
 }
 
 /**
  * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
  * so a moved block may take them.
  */
-function looseEnds(map: Int32Array, runs: readonly number[], landmarks: Int32Array): Uint8Array {
-  const loose = bytes(map.length);
-  for (let n = 0; n < runs.length; n += 2) {
-    const from = runs[n] ?? 0;
-    if (from > 0) loose.fill(1, from, firstLandmark(from, runs[n + 1] ?? 0, map, landmarks));
+function looseEnds(compared: Compared): Uint8Array {
+  const loose = new Uint8Array(compared.map.length);
+  for (const run of runsOf(compared.map)) {
+    if (run.from > 0) loose.fill(1, run.from, firstLandmark(run, compared));
   }
   return loose;
 }
 
 /** The windows that begin with an unmatched line on both sides, and occur once on each. */
-function uniqueWindows(
-  { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
-  map: Int32Array,
-  owner: Int32Array,
-): [number, number][] {
-  // Most of these lines are not in the other text, which takes less time to see than to hash a window.
-  const lost = new Map<number, number>();
-  for (let at = map.indexOf(-1); at !== -1; at = map.indexOf(-1, at + 1)) {
-    if (!isIn(now, before.numbers[at])) continue;
-    const hash = windowAt(before.numbers, at, numbers);
-    if (hash !== 0) lost.set(hash, at);
-  }
-  const found = new Map<number, number>();
-  if (lost.size === 0) return [];
-  for (let to = owner.indexOf(-1); to !== -1; to = owner.indexOf(-1, to + 1)) {
-    if (!isIn(before, now.numbers[to])) continue;
-    const hash = windowAt(now.numbers, to, numbers);
-    if (lost.has(hash)) found.set(hash, to);
-  }
+function uniqueWindows({ oldKeys, newKeys, map }: Compared, owner: Int32Array): [number, number][] {
+  const lost = new Map<string, number>();
+  map.forEach((to, at) => {
+    const window = to === -1 ? windowAt(oldKeys, at) : undefined;
+    if (window !== undefined) lost.set(window, at);
+  });
+  const found = new Map<string, number>();
+  owner.forEach((at, to) => {
+    const window = at === -1 ? windowAt(newKeys, to) : undefined;
+    if (window !== undefined && lost.has(window)) found.set(window, to);
+  });
   if (found.size === 0) return [];
-  const times = new Map<number, number>();
-  for (const { numbers: lines } of [before, now]) {
-    for (let at = 0; at < lines.length; at++) {
-      const hash = windowAt(lines, at, numbers);
-      if (found.has(hash)) times.set(hash, (times.get(hash) ?? 0) + 1);
+  const times = new Map<string, number>();
+  for (const keys of [oldKeys, newKeys]) {
+    for (let at = 0; at < keys.length; at++) {
+      const window = windowAt(keys, at) ?? "";
+      if (found.has(window)) times.set(window, (times.get(window) ?? 0) + 1);
     }
   }
-  return [...found].flatMap(([hash, to]): [number, number][] =>
-    times.get(hash) === 2 ? [[lost.get(hash) ?? 0, to]] : [],
+  return [...found].flatMap(([window, to]): [number, number][] =>
+    times.get(window) === 2 ? [[lost.get(window) ?? 0, to]] : [],
   );
 }
 
-function isIn({ once }: NumberedText, line: number | undefined): boolean {
-  return (once[line ?? -1] ?? -1) !== -1;
-}
-
-/**
- * A hash of the few lines from one; 0 if they have too few letters. Two windows with one hash do no
- * harm, because the lines themselves are compared before they count as moved.
- */
-function windowAt(lines: Int32Array, at: number, numbers: LineNumbers): number {
-  let letters = 0;
-  let hash = 0;
-  for (let n = at; n < at + WINDOW; n++) {
-    const line = lines[n] ?? -1;
-    letters += numbers.lettersOf(line);
-    hash = Math.imul(hash, 0x01000193) ^ (line + 1);
-  }
-  return letters < TELLING ? 0 : hash;
-}
-
-/** The start and the end of each run, one after the other: an object for each would be much garbage. */
-function runsOf(map: Int32Array): number[] {
-  const runs: number[] = [];
-  for (let from = 0; from < map.length;) {
-    let to = from + 1;
-    let there = map[from] ?? -1;
-    if (there !== -1) {
-      while (to < map.length && map[to] === ++there) to++;
-      runs.push(from, to);
-    }
-    from = to;
-  }
-  return runs;
+/** The few lines from one, if they have enough letters. */
+function windowAt(keys: readonly string[], at: number): string | undefined {
+  const window = keys.slice(at, at + SHORTEST_MOVE).join("\n");
+  return isTelling(window) ? window : undefined;
 }

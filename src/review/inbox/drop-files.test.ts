@@ -24,6 +24,7 @@ import { DropPlaces } from "./drop-places.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 import { covers } from "../../../test/support/requirement.ts";
+import { until } from "../../../test/support/until.ts";
 
 /** Drop files of a repository that are watched. */
 class Dropping implements AsyncDisposable {
@@ -149,9 +150,7 @@ describe("DropFiles", { timeout: 600_000 }, () => {
     const record = dropping.record("in two halves");
     const file = openSync(dropping.file, "w");
     writeSync(file, record.slice(0, 20));
-    while (!readdirSync(dirname(dropping.file)).some((name) => name.includes(".taken-"))) {
-      await delay(5);
-    }
+    await until(() => readdirSync(dirname(dropping.file)).some((name) => name.includes(".taken-")));
     writeSync(file, record.slice(20));
     closeSync(file);
     assert.equal((await dropping.threads(1))[0]?.comment, "in two halves");
@@ -349,7 +348,7 @@ describe("DropFiles", { timeout: 600_000 }, () => {
     dropping.begin();
     dropping.drop(dropping.record("one"), join(dropping.inbox, "1.json"));
     dropping.drop(dropping.record("two"), join(dropping.inbox, "2.json"));
-    while (dropping.reports.length === 0) await delay(5);
+    await until(() => dropping.reports.length > 0);
     disk.decide = () => undefined;
     const threads = await dropping.threads(2);
     assert.deepEqual(

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { Reviews } from "../../store/review/reviews.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 import { watchReviews } from "./watch-reviews.ts";
 
 const REPOSITORY = { gitDir: "/x/.git", root: "/x" };
@@ -29,7 +29,7 @@ test("watchReviews() reports everything that is written, in a folder that is cre
       const thread = { repository: REPOSITORY, anchor, comment: `${n}`, by: "a", source: "t" };
       await writer.add({ ...thread, severity: "nit" });
     }
-    while (seen.length <= n) await delay(1);
+    await until(() => seen.length > n);
   }
   clearInterval(alive);
   stop();

@@ -10,7 +10,7 @@ import {
 } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-threads.ts";
-import { blobId } from "../anchor/file-lines.ts";
+import { blobId } from "../anchor/file-text.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import { isTime } from "../message-text.ts";
 import { OBJECT_ID } from "../repository.ts";

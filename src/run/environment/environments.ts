@@ -4,7 +4,7 @@ import { Slots } from "../../base/limit/slots.ts";
 import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
-import type { Credentials } from "../../git/server/credentials.ts";
+import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { buildLayer, type LayerBuilderOptions, SetupError } from "./build-layer.ts";
 import { filesOf, layerKey, type RevisionFiles } from "./layer-key.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { Git } from "../../git/git.ts";
 import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
-import { writeAskpass } from "../../git/server/credentials.ts";
+import { writeAskpass } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";
 import { openData } from "../../config/data-folder.ts";

@@ -29,7 +29,7 @@ async function identify(home: SampleHome, url: string) {
 async function identifier(home: SampleHome, identities: object = IDENTITIES) {
   await home.write(home.userFile, JSON.stringify({ identities }));
   const { config } = await home.load();
-  const quiet = { ...config, log: { level: "error", verbose: false } } as const;
+  const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
   const house = new House(quiet, { files: [home.userFile], load: async () => config });
   const env = { HOME: home.path, PATH: process.env.PATH, WORK_TOKEN: "t0k3n" };
   return identifyFor(house, { ...env, TRUNKLINE_TOKEN_STORE: "file" });

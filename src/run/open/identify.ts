@@ -1,4 +1,4 @@
-import type { Credentials } from "../../git/server/credentials.ts";
+import type { Credentials } from "../../git/server/pin-connection.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
 import { authorOf, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";

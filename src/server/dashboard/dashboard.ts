@@ -1,22 +1,34 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { type ApiCall, type ApiRoute, route } from "../../base/api-route.ts";
 import { background } from "../../base/background.ts";
+import type { Capability } from "../../base/capability.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { accessTokenOf, hasScope, mayUseAll, type Principal } from "../../base/principal.ts";
+import {
+  accessTokenOf,
+  hasScope,
+  mayUseAll,
+  type Principal,
+  SCOPES,
+} from "../../base/principal.ts";
+import { maskText } from "../../base/text/mask.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../protocol/acp/door.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import type { SessionReading } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { CAPABILITIES } from "../../config/capabilities.ts";
+import { followConfig } from "../../config/follow-config.ts";
 import type { House } from "../../config/house.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
-import { scopesOf } from "./access-rules.ts";
-import type { Me } from "./api.ts";
+import type { Me, Trouble } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
 import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
+import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
 import { Watching } from "./live/watching.ts";
-import { type ApiCall, type ApiRoute, Router } from "./router.ts";
+import { Router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
@@ -24,10 +36,13 @@ import { SessionSource } from "./session/session-source.ts";
 import { Shares } from "./shares.ts";
 import type { DashboardSources } from "./sources.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
-import { ServerParts } from "./server-parts.ts";
+import { CallStatistics } from "./view/call-statistics.ts";
+import { identityRoutes } from "./view/identities.ts";
+import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { Runs } from "./view/runs.ts";
+import { Services } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
-import { Troubles } from "./view/troubles.ts";
+import { Tools } from "./view/tools.ts";
 
 export interface DashboardOptions {
   readonly house: House;
@@ -54,7 +69,6 @@ const MOST_STREAMS = 32;
 /** The server side of the dashboard: its JSON API and its live events. */
 export class Dashboard implements AsyncDisposable {
   readonly #live = new LiveRows();
-  readonly #troubles = new Troubles(this.#live);
   readonly #reader: SessionReading;
   readonly #rows: SessionRows;
   readonly #clients: SessionClients;
@@ -74,6 +88,7 @@ export class Dashboard implements AsyncDisposable {
     options: DashboardOptions,
     rows: SessionRows,
     threads: Threads,
+    routes: readonly ApiRoute[],
     ends: DisposableStack,
   ) {
     const { house, door, peer } = options;
@@ -94,19 +109,19 @@ export class Dashboard implements AsyncDisposable {
       data,
       traffic: options.traffic,
       failed: (session, error) =>
-        this.#troubles.add(`A prompt in session ${session} failed`, error),
+        tellTrouble(this.#live, `A prompt in session ${session} failed`, error),
     });
-    const parts = new ServerParts(options, rows, threads, ends);
+    const parts = serverParts(options, rows, threads, ends);
     this.#watching = new Watching({
       rows: this.#live,
       sources: [this.#source, threads.source, ...parts.live],
-      failed: (error) => this.#troubles.add("The dashboard cannot see what changes", error),
+      failed: (error) => tellTrouble(this.#live, "The dashboard cannot see what changes", error),
     });
-    const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.#log = house.log;
     this.#fleet = options.sources?.fleet;
     this.#program = options.sources?.program;
-    this.routes = [...this.#ownRoutes(), ...routes];
+    const own = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
+    this.routes = [...this.#ownRoutes(), ...own, ...routes];
     this.#router = new Router(this.routes, house.log);
   }
 
@@ -122,7 +137,11 @@ export class Dashboard implements AsyncDisposable {
       identityOf: (agent, cwd) => agentIdentityName(options.house, agent, cwd),
     });
     const threads = ends.use(await Threads.open(data, rows));
-    return new Dashboard(options, rows, threads, ends.move());
+    const capabilities: readonly Capability<House>[] = CAPABILITIES;
+    const routes = await Promise.all(
+      capabilities.map((capability) => capability.routes?.(options.house) ?? []),
+    );
+    return new Dashboard(options, rows, threads, routes.flat(), ends.move());
   }
 
   handle(
@@ -143,18 +162,8 @@ export class Dashboard implements AsyncDisposable {
 
   #ownRoutes(): ApiRoute[] {
     return [
-      {
-        method: "GET",
-        path: "/api/me",
-        needs: "nothing",
-        handle: async ({ principal }) => this.#me(principal),
-      },
-      {
-        method: "GET",
-        path: "/api/events",
-        needs: "nothing",
-        handle: (call) => this.#stream(call),
-      },
+      route("GET /api/me", "nothing", async ({ principal }) => this.#me(principal)),
+      route("GET /api/events", "nothing", (call) => this.#stream(call)),
     ];
   }
 
@@ -163,7 +172,7 @@ export class Dashboard implements AsyncDisposable {
     const fleet = this.#fleet?.poolFor(principal);
     return {
       name,
-      scopes: scopesOf(principal),
+      scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
       version: VERSION,
       epoch: this.#live.epoch,
       ...(fleet === undefined ? {} : { fleet }),
@@ -211,4 +220,57 @@ export class Dashboard implements AsyncDisposable {
 function nameIn(tokens: AccessTokens, owner: string): string {
   const id = accessTokenOf({ id: owner });
   return tokens.list().find((token) => token.id === id)?.name ?? owner;
+}
+
+/** What the dashboard shows of the server itself: tools, servers, plugins, identities. */
+function serverParts(
+  options: DashboardOptions,
+  sessions: SessionRows,
+  threads: Threads,
+  ends: DisposableStack,
+): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
+  const { house, sources } = options;
+  const { data } = house.config;
+  const { fleet } = sources ?? {};
+  let { config } = house;
+  ends.defer(
+    followConfig(house.reloading, house.log, (changed) => {
+      config = { ...config, ...changed };
+    }),
+  );
+  const services =
+    sources === undefined ? undefined : new Services(sources, () => config.mcpServers);
+  const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
+  const overview: OverviewOptions = {
+    ...options,
+    sessions,
+    data,
+    config: () => config,
+    threads: (principal) => threads.count(principal),
+    approvals: () => tools?.approvals().length ?? 0,
+  };
+  const routes = [
+    route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
+    ...(tools?.routes ?? []),
+    ...(services?.routes ?? []),
+    ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
+    ...identityRoutes(house, sessions.reader),
+  ];
+  const started = new PolledRows({
+    event: "overview",
+    every: 1_000,
+    // The time since the start would make each one another.
+    read: async () => new Map([["", { ...(await readOverview(overview)), uptimeSeconds: 0 }]]),
+    isFor: mayUseAll,
+  });
+  return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
+}
+
+/** Tells people of failures that no row shows. */
+function tellTrouble(live: LiveRows, what: string, error: unknown): void {
+  const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
+  const id = crypto.randomUUID();
+  const says = maskText(`${what}: ${why}`);
+  const trouble: Trouble = { id, at: Date.now(), level: "error", says };
+  live.set("trouble", id, trouble, mayUseAll);
 }

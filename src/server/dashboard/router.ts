@@ -1,37 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import type { ApiCall, ApiRoute } from "../../base/api-route.ts";
 import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import type { Principal } from "../../base/principal.ts";
+import {
+  limitRefusal,
+  mayControl,
+  mayUseAll,
+  mayUseTool,
+  type Principal,
+  scopeRefusal,
+} from "../../base/principal.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { fail, send } from "../http/http-answers.ts";
-import { type Need, routeRefusal } from "./access-rules.ts";
-
-/** One request to the API. */
-export interface ApiCall {
-  readonly principal: Principal;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly query: URLSearchParams;
-  /** The part of the path that `:id` stands for. */
-  readonly id: string;
-  /** The part that `:part` stands for. */
-  readonly part: string;
-  /** The body of a POST, which is a JSON object. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
-export interface ApiRoute {
-  readonly method: "GET" | "POST";
-  /** Such as `/api/sessions/:id/traffic/:part`. */
-  readonly path: string;
-  readonly needs: Need;
-  /** The tool that does the same, or the like: a token that is limited to tools has to name it. */
-  readonly tool?: string;
-  /** The answer as JSON; undefined where the handler has answered itself. */
-  readonly handle: (call: ApiCall) => Promise<object | undefined>;
-}
 
 const STATUS: Readonly<Record<ErrorCode, number>> = {
   usage: 400,
@@ -160,27 +142,19 @@ function readObject(text: string): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-/** A whole number in the query, within bounds. Throws "usage" for anything else. */
-export function numberIn(
-  query: URLSearchParams,
-  name: string,
-  {
-    least = 0,
-    most = Number.MAX_SAFE_INTEGER,
-    usual,
-  }: { least?: number; most?: number; usual: number },
-): number {
-  const text = query.get(name);
-  if (text === null) return usual;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
-  if (value >= least && value <= most) return value;
-  const says = `'${name}' has to be a whole number from ${least} to ${most}.`;
-  throw new TrunklineError("usage", says);
-}
-
-/** A text in a body. Throws "usage" where it is missing. */
-export function textIn(body: ApiCall["body"], name: string): string {
-  const value = body[name];
-  if (typeof value === "string" && value.trim() !== "") return value;
-  throw new TrunklineError("usage", `'${name}' is missing.`);
+/** Why a principal may not use a route; undefined where it may. This is asked for each route. */
+export function routeRefusal(
+  principal: Principal,
+  { method, path, needs, tool }: Pick<ApiRoute, "method" | "path" | "needs" | "tool">,
+): string | undefined {
+  const lacking = needs === "nothing" ? undefined : scopeRefusal(principal, needs, path);
+  if (lacking !== undefined) return lacking;
+  if (needs === "admin" && !mayUseAll(principal)) {
+    return `${path} is about what belongs to all, and this token is limited to a part of it.`;
+  }
+  if (method === "POST" && !mayControl(principal)) {
+    return `${path} changes something, and this token only observes. Use one that was created without --observe.`;
+  }
+  if (tool === undefined || mayUseTool(principal, tool)) return undefined;
+  return limitRefusal(principal, path, `--tool ${tool}`);
 }

@@ -8,9 +8,9 @@ import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
-import { routeRefusal } from "./access-rules.ts";
 import { Dashboard, type DashboardOptions } from "./dashboard.ts";
-import type { ApiRoute } from "./router.ts";
+import type { ApiRoute } from "../../base/api-route.ts";
+import { routeRefusal } from "./router.ts";
 
 /** Each route, and what it needs. A new one has to be put here, and so has to be thought about. */
 const NEEDS = `

@@ -1,9 +1,13 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
+import { type ApiRoute, route } from "../../base/api-route.ts";
+import { mayUseAll } from "../../base/principal.ts";
+import { maskText } from "../../base/text/mask.ts";
 import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
 import { NOTIFICATIONS_FILE } from "../../store/notify/notify-database.ts";
 import { NotifyStore } from "../../store/notify/notify-store.ts";
+import type { DeliveryRow } from "../dashboard/api.ts";
 import type { Reason } from "./entries.ts";
 import type { NoticeContent } from "./message.ts";
 
@@ -52,4 +56,27 @@ export async function deliveries(data: string, most = 100): Promise<DeliveryView
 
 function timeOf(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
+}
+
+/** Notifications that the dashboard shows. */
+const MOST = 50;
+
+/** Notifications and what became of them: a person who got none sees why. Others than the owner see none. */
+export function notificationRoutes(data: string): readonly ApiRoute[] {
+  return [
+    route("GET /api/notifications", "nothing", async ({ principal }) => {
+      const found = mayUseAll(principal) ? await deliveries(data, MOST) : [];
+      return { deliveries: found.map(rowOf) };
+    }),
+  ];
+}
+
+function rowOf({ id, time, reason, session, receiver, state, ...view }: DeliveryView): DeliveryRow {
+  return {
+    ...{ id, reason, receiver, state },
+    time: Date.parse(time),
+    attempts: view.attempts.length,
+    ...(session === undefined ? {} : { session }),
+    ...(view.result === undefined ? {} : { result: maskText(view.result) }),
+  };
 }

@@ -11,7 +11,7 @@ import { openNotices, openNotifier } from "./open-notifier.ts";
 
 function houseWith(data: string, notifications: House["config"]["notifications"]): House {
   const config = { ...defaultConfig(data), notifications };
-  return new House({ ...config, log: { level: "error", verbose: false } });
+  return new House({ ...config, log: { level: "error", verbose: false, requests: false } });
 }
 
 describe("openNotices()", () => {

@@ -1,32 +1,23 @@
-import { once } from "node:events";
-import { rmSync } from "node:fs";
-import { chmod, mkdir, rename } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
-import { dirname, isAbsolute } from "node:path";
+import { isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { background } from "../../base/background.ts";
 import { OWNER } from "../../base/principal.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import type { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
-import { SocketName } from "../../store/socket-name.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
-import { GreetedChannel } from "../../wire/channel/greeted.ts";
-import { streamChannel } from "../../wire/channel/stream.ts";
-import { mustBeOwn, OwnProcess } from "../../store/access/own-process.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig } from "../../config/follow-config.ts";
 import type { House } from "../../config/house.ts";
 import { gatewaySocketPath } from "./gateway-sockets.ts";
+import { ProcessSocket } from "../../session/open/process-socket.ts";
 import {
   CLOSING,
-  type Greeting,
-  type ServersNow,
+  type GatewayWelcome,
+  type RelayGreeting,
   type StatusQuestion,
-  type Welcome,
-} from "./greeting.ts";
+} from "./reach-gateway.ts";
 import { differenceOf, termsOf } from "./terms.ts";
 
 export interface GatewaySocketOptions {
@@ -52,12 +43,9 @@ interface Served {
 export class GatewaySocket implements AsyncDisposable {
   readonly #house: House;
   readonly #options: GatewaySocketOptions;
-  readonly #path: string;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
   readonly #served = new Set<Served>();
   readonly #unfollow: () => void;
-  readonly #own: OwnProcess;
+  #socket: ProcessSocket<RelayGreeting | StatusQuestion, GatewayWelcome> | undefined;
   /** As it is now: it may change while the gateway runs. */
   #config: Config;
 
@@ -65,11 +53,6 @@ export class GatewaySocket implements AsyncDisposable {
     this.#house = house;
     this.#options = options;
     this.#config = house.config;
-    this.#own = new OwnProcess(house.config.data);
-    this.#path = gatewaySocketPath(house.config.data, options.id);
-    this.#server = createServer((socket) => {
-      background(this.#accept(socket), "Accepting a relay");
-    });
     // Only what is applied while the gateway runs: with any other change, a window serves itself.
     this.#unfollow = followConfig(house.reloading, house.log, (live) => {
       const { mcpServers, bus, policy, profiles } = live;
@@ -79,8 +62,18 @@ export class GatewaySocket implements AsyncDisposable {
 
   static async open(house: House, options: GatewaySocketOptions): Promise<GatewaySocket> {
     const opened = new GatewaySocket(house, options);
+    const { data, limits } = house.config;
     try {
-      await opened.#listen();
+      opened.#socket = await ProcessSocket.open<RelayGreeting | StatusQuestion, GatewayWelcome>({
+        data,
+        path: gatewaySocketPath(data, options.id),
+        limits,
+        log: house.log,
+        welcome: (greeting) => opened.#welcome(greeting as RelayGreeting | StatusQuestion),
+        serve: async (channel, greeting) => {
+          if (greeting.protocol === "mcp") await opened.#serve(channel, greeting);
+        },
+      });
     } catch (error) {
       opened.#unfollow();
       throw error;
@@ -91,68 +84,23 @@ export class GatewaySocket implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const { grace } = this.#options;
     this.#unfollow();
-    rmSync(this.#path, { force: true });
-    const closed = once(this.#server, "close");
-    this.#server.close();
+    this.#socket?.leave();
     for (const { channel } of this.#served) channel.send(CLOSING);
     const gone = Promise.all(Array.from(this.#served, (served) => served.gone));
     await Promise.race([gone, sleep(grace, undefined, { ref: false })]);
-    for (const socket of this.#sockets) socket.destroy();
+    await this.#socket?.[Symbol.asyncDispose]();
     await gone;
-    await closed;
   }
 
-  /** Listens under another name first: under its own name, a socket that refuses is a dead one's. */
-  async #listen(): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    using name = new SocketName(`${this.#path}.new`);
-    this.#server.unref();
-    this.#server.listen(name.path);
-    await once(this.#server, "listening");
-    await chmod(name.path, 0o600);
-    await rename(`${this.#path}.new`, this.#path);
-  }
-
-  async #accept(socket: Socket): Promise<void> {
-    const { limits } = this.#house.config;
-    this.#sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => this.#sockets.delete(socket));
-    try {
-      await mustBeOwn(socket);
-      const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
-      const greeting = JSON.parse(await channel.greeting) as Greeting | StatusQuestion;
-      const unproven = this.#own.refusal(greeting);
-      if (greeting.protocol === "status") {
-        const now: ServersNow =
-          unproven === undefined
-            ? { servers: this.#options.servers() }
-            : { servers: [], refused: unproven };
-        await channel.send(JSON.stringify(now));
-        await channel[Symbol.asyncDispose]();
-        return;
-      }
-      const why = unproven === undefined ? undefined : `does not believe it. ${unproven}`;
-      const refused = why ?? this.#refusal(greeting);
-      const welcome: Welcome = refused === undefined ? { isAccepted: true } : { refused };
-      await channel.send(JSON.stringify(welcome));
-      if (refused === undefined) await this.#serve(channel, greeting);
-      else await channel[Symbol.asyncDispose]();
-    } catch (error) {
-      this.#house.log.warn("relay.refused", { error });
-    } finally {
-      socket.destroy();
-    }
-  }
-
-  #refusal(greeting: Greeting): string | undefined {
+  #welcome(greeting: RelayGreeting | StatusQuestion): GatewayWelcome {
+    if (greeting.protocol === "status") return { servers: this.#options.servers() };
     const { protocol, folder, profile = "" } = greeting;
     const isKnown = protocol === "mcp" && isAbsolute(folder) && typeof profile === "string";
-    if (!isKnown) return "does not serve this";
-    return differenceOf(termsOf(this.#config, this.#options.env), greeting);
+    if (!isKnown) return { refused: "does not serve this" };
+    return { refused: differenceOf(termsOf(this.#config, this.#options.env), greeting) };
   }
 
-  async #serve(channel: Channel<string>, { folder, profile }: Greeting): Promise<void> {
+  async #serve(channel: Channel<string>, { folder, profile }: RelayGreeting): Promise<void> {
     using connection = new Connection(OWNER, folder, profile);
     const options = this.#options.door.optionsFor(connection);
     const peer = new Peer(channel, connection, this.#house.withLimits(options));

@@ -10,8 +10,8 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { textResult, type Tool } from "../../tool/tool.ts";
 import type { Channel, Room } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
-import { CLOSING } from "./greeting.ts";
 import { McpRelay } from "./mcp-relay.ts";
+import { CLOSING } from "./reach-gateway.ts";
 
 type Message = {
   id?: number | string;

@@ -1,10 +1,10 @@
-import { Heartbeat } from "../../base/limit/heartbeat.ts";
+import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/id.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
-import { type Channel, type FrameFault, ROOM, type Room, type Sink } from "../../wire/channel.ts";
+import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";
-import { CLOSING } from "./greeting.ts";
-import type { OpenServer, OwnServer } from "./own-server.ts";
+import { type OpenServer, OwnServer } from "./own-server.ts";
+import { CLOSING } from "./reach-gateway.ts";
 
 export interface McpRelayOptions {
   readonly client: Channel<string>;
@@ -29,9 +29,7 @@ export class McpRelay implements Sink<string> {
   readonly #failed = Promise.withResolvers<never>();
   /** Messages of the client that wait for our own server. */
   readonly #waiting: string[] = [];
-  readonly #heartbeat: Heartbeat;
-  /** The beginning of a message that asks for a sign of life, and of its answer by our own peer. */
-  #ping: string | undefined;
+  readonly #gateway: Channel<string>;
   /** The gateway takes no new requests. */
   #isLeaving = false;
   #opening: Promise<void> | undefined;
@@ -40,19 +38,14 @@ export class McpRelay implements Sink<string> {
 
   constructor(options: McpRelayOptions) {
     this.#options = options;
-    const { gateway, beat: interval } = options;
-    this.#heartbeat = new Heartbeat({
-      ...(interval === undefined ? {} : { interval }),
+    const gateway = new HeartbeatChannel(options.gateway, {
+      method: "ping",
+      interval: options.beat,
       isWaiting: () => this.#conversation.isAnswerDue,
-      beat: () => {
-        // Made here, since few windows ever wait so long.
-        this.#ping ??= `{"jsonrpc":"2.0","id":"${crypto.randomUUID()}",`;
-        gateway.send(`${this.#ping}"method":"ping"}`);
-      },
-      silent: () => gateway.abort(new Error("It does not answer")),
     });
+    this.#gateway = gateway;
     gateway.receive({
-      message: (text) => this.#fromGateway(text),
+      message: (text) => this.#pass(text),
       fault: (fault) => this.#unreadable(fault),
       end: () => this.#takeOver(),
     });
@@ -73,9 +66,8 @@ export class McpRelay implements Sink<string> {
       clearTimeout(timer);
     }
     this.#isClosed = true;
-    this.#heartbeat[Symbol.dispose]();
     if (this.#opening === undefined) {
-      await this.#options.gateway[Symbol.asyncDispose]();
+      await this.#gateway[Symbol.asyncDispose]();
       await this.#options.client[Symbol.asyncDispose]();
       return;
     }
@@ -93,7 +85,7 @@ export class McpRelay implements Sink<string> {
       return this.#lost.promise.then(() => this.#opening);
     }
     this.#conversation.fromClient(text);
-    return this.#options.gateway.send(text);
+    return this.#gateway.send(text);
   }
 
   /** Called by the client's channel: a message that was not read whole. */
@@ -103,8 +95,7 @@ export class McpRelay implements Sink<string> {
       return;
     }
     const { idText, isResponse } = recoverMessage(fault);
-    const { client, gateway } = this.#options;
-    (isResponse ? gateway : client).send(refusal(idText, fault));
+    (isResponse ? this.#gateway : this.#options.client).send(refusal(idText, fault));
   }
 
   /** Called by the client's channel. */
@@ -113,14 +104,7 @@ export class McpRelay implements Sink<string> {
     this.#ended.resolve();
   }
 
-  #fromGateway(text: string): void | Room {
-    const room = this.#pass(text);
-    this.#heartbeat.heard(room === ROOM ? undefined : room);
-    return room;
-  }
-
   #pass(text: string): void | Room {
-    if (this.#ping !== undefined && text.startsWith(this.#ping)) return undefined;
     if (text === CLOSING) return this.#leave();
     this.#conversation.toClient(text);
     return this.#options.client.send(text);
@@ -137,14 +121,14 @@ export class McpRelay implements Sink<string> {
 
   #leave(): void {
     this.#isLeaving = true;
-    const { gateway } = this.#options;
-    const left = this.#conversation.drained().then(() => gateway.abort(new Error("It closes")));
+    const left = this.#conversation
+      .drained()
+      .then(() => this.#gateway.abort(new Error("It closes")));
     left.catch(() => {});
   }
 
   #takeOver(): void {
     if (this.#opening !== undefined || this.#isClosed) return;
-    this.#heartbeat[Symbol.dispose]();
     const opening = this.#goOn();
     this.#opening = opening.catch(() => {});
     opening.catch((error: unknown) => this.#failed.reject(error));
@@ -153,10 +137,8 @@ export class McpRelay implements Sink<string> {
   }
 
   async #goOn(): Promise<void> {
-    const { client, gateway, open, tookOver } = this.#options;
-    await gateway[Symbol.asyncDispose]();
-    // Every start of `trunkline mcp` loads this file, and few outlive a gateway.
-    const { OwnServer } = await import("./own-server.ts");
+    const { client, open, tookOver } = this.#options;
+    await this.#gateway[Symbol.asyncDispose]();
     const own = await OwnServer.open(client, this.#conversation, open);
     // What comes meanwhile waits behind it.
     for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {

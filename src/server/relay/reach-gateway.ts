@@ -1,30 +1,56 @@
-import { once } from "node:events";
 import { rmSync } from "node:fs";
 
-import { SocketName } from "../../store/socket-name.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
-import { GreetedChannel } from "../../wire/channel/greeted.ts";
-import { streamChannel } from "../../wire/channel/stream.ts";
-import type { Greeting, ServersNow, StatusQuestion, Welcome } from "./greeting.ts";
+import type { Greeted, Welcome } from "../../wire/channel/greeting.ts";
+import { type ReachProcessOptions, reachProcess } from "../../session/open/process-socket.ts";
+import type { Terms } from "./terms.ts";
+
+/** Who wants to be served by a gateway. */
+export interface RelayGreeting extends Terms {
+  readonly protocol: "mcp";
+  /** The folder that the client has started the process in. */
+  readonly folder: string;
+  /** The profile that the process was started with. */
+  readonly profile?: string | undefined;
+}
+
+/** The greeting of whoever only wants to know how the servers are. */
+export interface StatusQuestion {
+  readonly protocol: "status";
+}
+
+export interface GatewayWelcome extends Welcome {
+  /** How the MCP servers of the gateway are, for who has asked. */
+  readonly servers?: readonly UpstreamStatus[];
+}
+
+/**
+ * The last message of a gateway that stops: it takes no new requests, and closes the connection when
+ * the open ones are answered, or soon after.
+ */
+export const CLOSING = `{"jsonrpc":"2.0","method":"trunkline/closing"}`;
 
 /** Milliseconds. A gateway that is stopped or too busy does not delay a start for longer. */
 const PATIENCE = 1_000;
 
-export interface ReachOptions {
+export interface ReachGatewayOptions {
   readonly data: string;
   readonly sockets: readonly string[];
-  readonly greeting: Omit<Greeting, "proof">;
+  readonly greeting: RelayGreeting;
   readonly limits: Partial<ChannelLimits>;
   /** Why a gateway was not used, in words that complete "The gateway …". */
   readonly refused: (why: string) => void;
 }
 
 /** A channel to the first gateway that takes us; undefined if none does. */
-export async function reachGateway(options: ReachOptions): Promise<Channel<string> | undefined> {
+export async function reachGateway(
+  options: ReachGatewayOptions,
+): Promise<Channel<string> | undefined> {
   for (const path of options.sockets) {
     try {
-      return await join(path, options);
+      const { channel } = await welcomed({ ...options, path });
+      return channel;
     } catch (error) {
       options.refused(error instanceof Error ? error.message : String(error));
     }
@@ -37,51 +63,29 @@ export async function serversNow(
   data: string,
   sockets: readonly string[],
 ): Promise<UpstreamStatus[]> {
-  const greeting: Omit<StatusQuestion, "proof"> = { protocol: "status" };
+  const greeting: StatusQuestion = { protocol: "status" };
   const asked = sockets.map(async (path) => {
-    const { channel, answer } = await greet(path, { data, greeting, limits: {} });
+    const { channel, welcome } = await welcomed({ data, path, greeting });
     await channel[Symbol.asyncDispose]();
-    return (answer as ServersNow).servers;
+    return (await welcome).servers ?? [];
   });
   const answers = await Promise.allSettled(asked);
   return answers.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
 }
 
-async function join(path: string, options: ReachOptions): Promise<Channel<string>> {
-  const { channel, answer } = await greet(path, options);
-  const welcome = answer as Welcome;
-  if (!("refused" in welcome)) return channel;
-  await channel[Symbol.asyncDispose]();
-  throw new Error(welcome.refused);
-}
-
-/** Connects to a gateway, and waits for its answer to the first message. */
-async function greet(
-  path: string,
-  { data, greeting, limits }: { data: string; greeting: object; limits: Partial<ChannelLimits> },
-): Promise<{ readonly channel: Channel<string>; readonly answer: unknown }> {
-  // Every start of `trunkline mcp` loads this file, and most find no gateway.
-  const [{ connect }, { mustBeOwn, OwnProcess }] = await Promise.all([
-    import("node:net"),
-    import("../../store/access/own-process.ts"),
-  ]);
-  using name = new SocketName(path);
-  const socket = connect(name.path);
-  const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
-  const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
+/** Connects to a gateway, and waits for its answer to the greeting. */
+async function welcomed(options: ReachProcessOptions): Promise<Greeted<GatewayWelcome>> {
   try {
-    await Promise.race([once(socket, "connect"), channel.greeting]);
-    await mustBeOwn(socket);
-    channel.send(JSON.stringify({ ...greeting, proof: new OwnProcess(data).proof }));
-    return { channel, answer: JSON.parse(await channel.greeting) as unknown };
+    const greeted = await reachProcess<GatewayWelcome>(options);
+    const late = new Error("does not answer");
+    const timer = setTimeout(() => greeted.channel.abort(late), PATIENCE);
+    await greeted.welcome.finally(() => clearTimeout(timer));
+    return greeted;
   } catch (error) {
-    socket.destroy();
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    const { code, message, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
     // A gateway that was killed leaves its socket, which has its name only once it is listened on.
-    if (code === "ECONNREFUSED") rmSync(path, { force: true });
+    if (code === "ECONNREFUSED") rmSync(options.path, { force: true });
     throw new Error(`cannot be reached: ${message}`, { cause: error });
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -16,7 +16,7 @@ describe("differenceOf()", () => {
     const gateway = {
       ...config,
       server: { host: "h", port: 1 },
-      log: { level: "error" as const, verbose: false },
+      log: { level: "error" as const, verbose: false, requests: false },
     };
     const ours = termsOf(gateway, { PATH: "/bin", TERM: "dumb" });
     assert.equal(differenceOf(ours, termsOf(config, { PATH: "/bin", TERM: "xterm" })), undefined);

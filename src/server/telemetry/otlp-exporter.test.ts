@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, it } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
 
 import { OtlpReceiver } from "../../../test/support/otlp-receiver.ts";
+import { until } from "../../../test/support/until.ts";
 import { type ExporterLimits, OtlpExporter } from "./otlp-exporter.ts";
 import type { EndedSpan } from "./otlp-json.ts";
 
@@ -42,7 +42,7 @@ class Sample {
   }
 
   async dropped(count: number): Promise<void> {
-    while (this.exporter.counts.dropped < count) await turn();
+    await until(() => this.exporter.counts.dropped >= count);
   }
 
   add(count: number): void {

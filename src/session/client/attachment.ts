@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { background } from "../../base/background.ts";
-import { ownCopy } from "../../base/text/own-copy.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
@@ -103,7 +102,7 @@ export class Attachment {
       this.#queue.push({ after: this.#known, upTo: seq });
     } else {
       if (!isInLog && this.#queue.filter(isState).length >= backlog.updates) this.#dropOldest();
-      this.#queue.push({ ...shown, text: ownCopy(shown.text) });
+      this.#queue.push(shown);
       this.#characters += shown.text.length;
       this.#holding.force(this.#characters);
     }

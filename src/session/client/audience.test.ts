@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, ScriptedAgent } from "../../../test/support/scripted-agent.ts";
+import { until } from "../../../test/support/until.ts";
 
 describe("clients of a session", { timeout: 30_000 }, () => {
   it("can resume after an event, and see every later event once", async () => {
@@ -91,12 +92,10 @@ describe("clients of a session", { timeout: 30_000 }, () => {
       return open(options);
     };
     client.post("session/new", { cwd: "/tmp" });
-    while (house.sessions.size === 0 && (await house.log.list()).length === 0) {
-      await new Promise(setImmediate);
-    }
+    await until(async () => house.sessions.size > 0 || (await house.log.list()).length > 0);
     await client.leave();
     left.resolve();
-    while (house.sessions.size === 0) await new Promise(setImmediate);
+    await until(() => house.sessions.size > 0);
     await new Promise((resolve) => setTimeout(resolve, 5));
     const [record] = await house.log.list();
     const session = house.sessions.get(record?.id ?? "");

@@ -1,5 +1,4 @@
 import { background } from "../../base/background.ts";
-import { ownCopy } from "../../base/text/own-copy.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { isFor } from "./attachment.ts";
 import { Attachments } from "./attachments.ts";
@@ -141,7 +140,7 @@ export class Audience {
   #keep(early: ShownUpdate[], shown: ShownUpdate): void {
     // Each client gets the current commands when it attaches.
     if (shown.kind === "available_commands_update") return;
-    early.push({ ...shown, text: ownCopy(shown.text) });
+    early.push(shown);
     this.#earlyCharacters += shown.text.length;
     const { updates, characters } = this.#limits.backlog;
     const isTooMuch = early.length > updates || this.#earlyCharacters > characters;

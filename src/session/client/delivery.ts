@@ -3,7 +3,6 @@ import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { fits, fitUpdate, roomIn } from "./fit-update.ts";
 import { mergeUpdates } from "./merge-updates.ts";
-import { jsonOf, parsedUpdate } from "./text-chunk.ts";
 
 /** A stored update that is about to be sent to the attached clients. */
 export interface PendingUpdate extends ShownUpdate {
@@ -12,6 +11,12 @@ export interface PendingUpdate extends ShownUpdate {
   readonly text: string;
   /** The client that caused the update, which does not receive it. */
   readonly except?: SessionClient | undefined;
+}
+
+/** One that waits for its turn: later text is merged into it. */
+interface WaitingUpdate extends PendingUpdate {
+  /** Bytes of its JSON, once text was merged into it. */
+  readonly bytes?: number;
 }
 
 export interface DeliveryOptions {
@@ -40,7 +45,7 @@ export class Delivery {
   readonly #flow: number;
   #allowance: number;
   #countedAt: number;
-  #waiting: PendingUpdate[] = [];
+  #waiting: WaitingUpdate[] = [];
   #timer: NodeJS.Timeout | undefined;
   #room: PromiseWithResolvers<void> | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -73,12 +78,13 @@ export class Delivery {
       return;
     }
     const before = this.#waiting.at(-1);
+    const isAlike = before?.except === pending.except && before?.isInLog === pending.isInLog;
     const merged =
-      before?.except !== pending.except || before?.isInLog !== pending.isInLog
-        ? undefined
-        : before && mergeUpdates(before.update, pending.update, roomIn(this.#options.maxSize));
+      before !== undefined && isAlike
+        ? mergeUpdates(before, pending.update, roomIn(this.#options.maxSize))
+        : undefined;
     if (merged === undefined) this.#waiting.push(pending);
-    else this.#waiting[this.#waiting.length - 1] = { ...pending, update: merged, text: "" };
+    else this.#waiting[this.#waiting.length - 1] = { ...pending, ...merged, text: "" };
     this.#wait();
   }
 
@@ -128,7 +134,7 @@ export class Delivery {
   readonly #next = (): void => {
     this.#timer = undefined;
     while (this.#waiting.length > 0 && this.#take())
-      this.#show(this.#waiting.shift() as PendingUpdate);
+      this.#show(this.#waiting.shift() as WaitingUpdate);
     if (this.#waiting.length > 0) this.#wait();
     this.#settle();
   };
@@ -156,8 +162,8 @@ export class Delivery {
 /** The messages for an update: one, or several where it exceeds the size limit. */
 export function toShown(pending: PendingUpdate, maxSize: number): ShownUpdate[] {
   const { seq, kind, isInLog } = pending;
-  const text = pending.text === "" ? jsonOf(pending.update) : pending.text;
+  const text = pending.text === "" ? JSON.stringify(pending.update) : pending.text;
   if (fits(text, maxSize)) return [{ seq, kind, text, isInLog }];
-  const parts = fitUpdate(parsedUpdate(pending.update), text, maxSize);
+  const parts = fitUpdate(pending.update, text, maxSize);
   return parts.map((part) => ({ seq, kind, text: JSON.stringify(part), isInLog }));
 }

@@ -15,16 +15,37 @@ const tool = (more: object): SessionUpdate => ({
   ...more,
 });
 
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 const merged = (first: SessionUpdate, second: SessionUpdate, maxBytes: number): unknown =>
-  JSON.parse(JSON.stringify(mergeUpdates(first, second, maxBytes)));
+  mergeUpdates({ update: first }, second, maxBytes)?.update;
 
 describe("mergeUpdates()", () => {
   it("joins text of one message, up to the limit", () => {
     const most = Buffer.byteLength(JSON.stringify(chunk("abcd")));
     assert.deepEqual(merged(chunk("ab"), chunk("cd"), most), chunk("abcd"));
-    assert.equal(mergeUpdates(chunk("ab"), chunk("cd"), most - 1), undefined);
+    assert.equal(merged(chunk("ab"), chunk("cd"), most - 1), undefined);
     const id = { messageId: "m" };
     assert.deepEqual(merged(chunk("a", id), chunk("b", id), 999), chunk("ab", id));
+  });
+
+  it("joins texts whose characters JSON escapes, also halves of a surrogate pair", () => {
+    const texts = ["\\", '"', "\u0000", "\ud83d", "\ude42", "é", "\u2028", ""];
+    let joined: ReturnType<typeof mergeUpdates> = { update: chunk("") };
+    for (const text of texts) joined = mergeUpdates(joined ?? assert.fail(), chunk(text), 1_000);
+    assert.deepEqual(joined?.update, chunk(texts.join("")));
+    assert.ok((joined.bytes ?? 0) >= jsonBytes(joined.update));
+  });
+
+  it("joins a flood in time that grows with its length alone", () => {
+    const part = chunk("0123456789");
+    let joined: ReturnType<typeof mergeUpdates> = { update: part };
+    const began = process.cpuUsage();
+    for (let at = 0; at < 100_000; at++) {
+      joined = mergeUpdates(joined ?? assert.fail(), part, Infinity);
+    }
+    assert.equal(joined?.bytes, jsonBytes(joined?.update));
+    // Some milliseconds; counting the text each time would take a minute.
+    assert.ok(process.cpuUsage(began).user < 10_000_000);
   });
 
   it("uses the later fields of a tool call", () => {
@@ -52,7 +73,7 @@ describe("mergeUpdates()", () => {
     ["a plan", { sessionUpdate: "plan", entries: [] }, { sessionUpdate: "plan", entries: [] }],
   ] as const) {
     it(`does not merge with ${what}`, () => {
-      assert.equal(mergeUpdates(first, second, 1_000), undefined);
+      assert.equal(merged(first, second, 1_000), undefined);
     });
   }
 });

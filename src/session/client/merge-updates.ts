@@ -1,5 +1,17 @@
 import type { SessionUpdate } from "../agent.ts";
-import { TextChunk } from "./text-chunk.ts";
+
+const TEXTS: ReadonlySet<string> = new Set([
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "user_message_chunk",
+  "compaction_summary_chunk",
+]);
+
+/** An update, with the bytes of its JSON once texts were joined: counting them anew for each is slow. */
+interface SizedUpdate {
+  readonly update: SessionUpdate;
+  readonly bytes?: number;
+}
 
 /**
  * Merges two updates into one with the same effect; undefined where that is not possible. Text of one
@@ -7,16 +19,36 @@ import { TextChunk } from "./text-chunk.ts";
  * (ACP tool-calls § Updating).
  */
 export function mergeUpdates(
-  first: SessionUpdate,
+  { update: first, bytes: known }: SizedUpdate,
   second: SessionUpdate,
   maxBytes: number,
-): SessionUpdate | undefined {
-  const kind = first.sessionUpdate;
-  if (kind !== second.sessionUpdate) return undefined;
-  if (kind === "tool_call_update" && first.toolCallId === second.toolCallId) {
-    if (first._meta !== undefined || second._meta !== undefined) return undefined;
-    return { ...first, ...second };
+): SizedUpdate | undefined {
+  if (first.sessionUpdate !== second.sessionUpdate) return undefined;
+  if (first._meta !== undefined || second._meta !== undefined) return undefined;
+  if (first.sessionUpdate === "tool_call_update" && first.toolCallId === second.toolCallId) {
+    return { update: { ...first, ...second } };
   }
-  const [one, other] = [TextChunk.from(first), TextChunk.from(second)];
-  return one === undefined || other === undefined ? undefined : one.join(other, maxBytes);
+  const [before, after] = [textOf(first), textOf(second)];
+  if (before === undefined || after === undefined) return undefined;
+  if (JSON.stringify(withText(first, "")) !== JSON.stringify(withText(second, "")))
+    return undefined;
+  const quotes = 2;
+  const bytes = (known ?? jsonBytes(first)) + jsonBytes(after) - quotes;
+  return bytes > maxBytes ? undefined : { update: withText(first, before + after), bytes };
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** The text of an update that carries nothing else. */
+function textOf({ sessionUpdate, content }: SessionUpdate): string | undefined {
+  if (!TEXTS.has(sessionUpdate)) return undefined;
+  const { type, text, ...annotations } = (content ?? {}) as Readonly<Record<string, unknown>>;
+  if (type !== "text" || typeof text !== "string") return undefined;
+  return Object.keys(annotations).length === 0 ? text : undefined;
+}
+
+function withText(update: SessionUpdate, text: string): SessionUpdate {
+  return { ...update, content: { type: "text", text } };
 }

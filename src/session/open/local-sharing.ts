@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import { BEAT, eachInterval } from "../../base/limit/heartbeat.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
-import { HolderSocket } from "./holder-socket.ts";
+import { openHolderSocket } from "./holder-socket.ts";
 import type { SharedSessions, SharingOptions } from "./session-sharing.ts";
 
 /** Opens the sessions of a data folder, which all processes of its user share. */
@@ -22,7 +22,7 @@ export async function openLocalSessions(
     holder,
     holderOf: (id) => store.holderOf(id),
     openReader: () => SessionReader.open(data),
-    letIn: (serve) => HolderSocket.open({ data, holder, limits, log, serve }),
+    letIn: (serve) => openHolderSocket({ data, holder, limits, log, serve }),
     [Symbol.asyncDispose]: async () => {
       clearInterval(looks);
       await store[Symbol.asyncDispose]();

@@ -29,7 +29,7 @@ export async function* replay(
   options: ReplayOptions,
 ): AsyncGenerator<Replayed> {
   let count = 0;
-  let held: Replayed | undefined;
+  let held: (Replayed & { readonly bytes?: number }) | undefined;
   let hasChanged = false;
   let last = 0;
   for await (const { seq, message } of events) {
@@ -45,13 +45,13 @@ export async function* replay(
         held = { seq, update };
         continue;
       }
-      const merged: SessionUpdate | undefined =
-        ++count < VERBATIM ? undefined : mergeUpdates(held.update, update, options.maxBytes);
+      const merged: ReturnType<typeof mergeUpdates> =
+        ++count < VERBATIM ? undefined : mergeUpdates(held, update, options.maxBytes);
       if (merged === undefined) {
         yield held;
         held = { seq, update };
       } else {
-        held = { seq, update: merged };
+        held = { seq, ...merged };
       }
     }
   }

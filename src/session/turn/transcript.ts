@@ -1,7 +1,6 @@
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { Delivery, PendingUpdate } from "../client/delivery.ts";
-import { jsonOf } from "../client/text-chunk.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
 import type { Appended, SessionStore } from "../store.ts";
 import { isReplayed } from "./replay.ts";
@@ -41,7 +40,7 @@ export class Transcript {
   /** Resolves when the update is stored and there is room for more. */
   say(update: SessionUpdate): Promise<void> {
     // Serialized once, for the log and for all clients.
-    const text = jsonOf(update);
+    const text = JSON.stringify(update);
     const {
       failure,
       last: seq,

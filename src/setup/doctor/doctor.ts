@@ -1,9 +1,43 @@
+import { fileWords } from "../../base/errors.ts";
+import type { LoadedConfig } from "../../config/config.ts";
+import { confirm } from "../../cli/shell/ask.ts";
+import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { isVerbose } from "../../cli/shell/host.ts";
-import type { Invocation } from "../../cli/shell/command.ts";
-import { paint } from "../../cli/shell/style.ts";
-import { type Examined, examine } from "./examine.ts";
-import { FIX_COMMAND, type Finding } from "./finding.ts";
-import { Checks } from "./run-checks.ts";
+import { paint } from "../../cli/shell/layout.ts";
+import { configFlags } from "../../cli/shell/open-house.ts";
+import { checkAccess, checkTls } from "./access-checks.ts";
+import {
+  type Allowance,
+  type Check,
+  Checks,
+  type Finding,
+  type Fix,
+  FIX_COMMAND,
+} from "./check.ts";
+import {
+  checkGit,
+  checkNode,
+  checkPort,
+  checkRuns,
+  checkSandbox,
+  checkStart,
+} from "./machine-checks.ts";
+import {
+  checkAgents,
+  checkBus,
+  checkConfig,
+  checkIdentities,
+  checkModels,
+  checkNotifications,
+  checkServers,
+} from "./settings-checks.ts";
+import {
+  canBeUsed,
+  checkDataFolder,
+  checkFiles,
+  checkLeftovers,
+  checkWorktrees,
+} from "./state-checks.ts";
 
 /** Milliseconds for each check. They run at the same time, and it only ends what hangs. */
 const PATIENCE = 10_000;
@@ -14,12 +48,7 @@ const TIDYING = 400;
 /** Milliseconds after the last line for a process that ends by itself. */
 const LEAVING = 100;
 
-type Values = {
-  readonly json?: boolean;
-  readonly fix?: boolean;
-  readonly yes?: boolean;
-  readonly deep?: boolean;
-};
+type Values = OptionValues<never, "fix" | "yes" | "deep">;
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation<Values>): Promise<number> {
@@ -34,7 +63,6 @@ export async function run(invocation: Invocation<Values>): Promise<number> {
     else out(hintOf(first.findings));
     return first.ok ? 0 : 1;
   }
-  const { applyFixes } = await import("./fix.ts");
   const fixed = await applyFixes(invocation, first.findings);
   // Whether a fix has helped is only known by looking again.
   const again = fixed.length === 0 ? first : await examineAll(invocation, () => {});
@@ -95,4 +123,158 @@ function hintOf(findings: readonly Finding[]): string {
   if (count === 0) return "";
   const what = count === 1 ? "One of these" : `${count} of these`;
   return `\n${what} can be fixed with \`${FIX_COMMAND}\`, which asks before it puts a file aside.\n`;
+}
+
+interface Examined {
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+}
+
+/** Milliseconds in which a server has to be up; with `--deep`, most of the time of the check. */
+const SERVERS_UP = 3_000;
+
+/** Examines the whole setup. What is needed to know what there is to check is examined first. */
+async function* examine(
+  invocation: Invocation,
+  checks: Checks,
+  isDeep: boolean,
+): AsyncGenerator<Finding> {
+  const { cwd, env } = invocation;
+  let loaded: LoadedConfig | undefined;
+  const config: Check = {
+    what: "Configuration",
+    examine: async () => {
+      const found = await checkConfig({ cwd, env, flags: configFlags(invocation.values) });
+      ({ loaded } = found);
+      return found.findings;
+    },
+  };
+  const node: Check = { what: "Node", examine: () => [checkNode(process.versions.node)] };
+  const git: Check = { what: "git", examine: async () => [await checkGit(cwd, env)] };
+  yield* checks.run([node, config]);
+  if (loaded === undefined) {
+    yield* checks.run([git]);
+    return;
+  }
+  const { data } = loaded.config;
+  let isUsable = false;
+  const folder: Check = {
+    what: "Data folder",
+    examine: async () => {
+      const findings = await checkDataFolder(data);
+      isUsable = canBeUsed(findings);
+      return findings;
+    },
+  };
+  yield* checks.run([folder]);
+  const all = configuredChecks(invocation, loaded, isDeep);
+  // A check that needs the data folder is left out if that cannot be used.
+  const skipped = isUsable ? [] : all.filter(({ needsData }) => needsData);
+  if (skipped.length > 0) {
+    const names = skipped.map(({ what }) => what).join(", ");
+    const next = "Fix the data folder, and run `trunkline doctor` again.";
+    yield { state: "warn", what: "Data folder", says: `without it, not checked: ${names}`, next };
+  }
+  const rest = all.filter((check) => !skipped.includes(check));
+  yield* checks.run([git, ...rest]);
+}
+
+/** The checks that need a configuration. */
+function configuredChecks(
+  invocation: Invocation,
+  loaded: LoadedConfig,
+  isDeep: boolean,
+): (Check & { readonly needsData: boolean })[] {
+  const { config } = loaded;
+  const { data } = config;
+  const { cwd, env } = invocation;
+  const servers = (allowance: Allowance) =>
+    checkServers(config, allowance, isDeep ? undefined : SERVERS_UP);
+  const checks: readonly (readonly [string, "data" | "", Check["examine"]])[] = [
+    ["Data files", "data", (allowance) => checkFiles(data, allowance)],
+    ["Leftovers", "data", () => checkLeftovers(data)],
+    ["Work trees", "data", () => checkWorktrees(config, env)],
+    ["trunkline mcp", "data", ({ signal }) => checkStart(invocation, signal)],
+    ["Port", "", async (allowance) => [await checkPort(config, allowance)]],
+    ["Access", "data", () => checkAccess(config)],
+    ["TLS", "", () => checkTls(config)],
+    ["Notifications", "data", () => checkNotifications(config)],
+    ["Agents", "", (allowance) => checkAgents(config, { cwd, env, isDeep, allowance })],
+    ["MCP servers", "data", servers],
+    ["Plugin bus", "data", () => checkBus(config)],
+    ["Models", "", () => checkModels(loaded, env)],
+    ["Identities", "data", () => checkIdentities(config, invocation)],
+    ["Remote runs", "data", () => checkRuns(config, env)],
+    ["Sandbox of commands", "", () => checkSandbox(config)],
+  ];
+  return checks.map(([what, needs, examine]) => ({ what, examine, needsData: needs === "data" }));
+}
+
+interface Fixed {
+  readonly what: string;
+  readonly does: string;
+  readonly outcome: "done" | "declined" | "failed";
+  /** Why it failed. */
+  readonly why?: string;
+}
+
+/** Asks the person at the terminal; null where there is none. */
+type Question = (question: string) => Promise<boolean>;
+
+type FixValues = OptionValues<never, "yes">;
+
+/**
+ * Applies the fixes of findings, one after the other. Those that put something aside are applied only
+ * with `--yes`, or if the person at the terminal agrees.
+ */
+export async function applyFixes(
+  { values, out }: Pick<Invocation<FixValues>, "values" | "out">,
+  findings: readonly Finding[],
+  ask: Question | null = terminalQuestion(),
+): Promise<Fixed[]> {
+  const fixed: Fixed[] = [];
+  for (const { what, fix } of findings) {
+    if (fix === undefined) continue;
+    const isAllowed = await mayApply(fix, values, ask);
+    const done = { what, does: fix.does, ...(isAllowed ? await apply(fix) : DECLINED) };
+    fixed.push(done);
+    if (values.json !== true) out(fixedLine(done));
+  }
+  return fixed;
+}
+
+const DECLINED = { outcome: "declined" } as const;
+
+async function mayApply(
+  fix: Fix,
+  { yes, json }: FixValues,
+  ask: Question | null,
+): Promise<boolean> {
+  if (fix.asks !== true || yes === true) return true;
+  if (json === true || ask === null) return false;
+  return ask(`${fix.does}?`);
+}
+
+async function apply(fix: Fix): Promise<Pick<Fixed, "outcome" | "why">> {
+  try {
+    await fix.apply();
+    return { outcome: "done" };
+  } catch (error) {
+    return { outcome: "failed", why: fileWords(error) };
+  }
+}
+
+function fixedLine({ what, does, outcome, why }: Fixed): string {
+  switch (outcome) {
+    case "done":
+      return `fixed ${what}: ${does}.\n`;
+    case "failed":
+      return `not fixed ${what}: ${does}: ${why}\n`;
+    case "declined":
+      return `not fixed ${what}: ${does}: needs your consent. Run \`trunkline doctor --fix --yes\`.\n`;
+  }
+}
+
+function terminalQuestion(): Question | null {
+  return process.stdin.isTTY && process.stderr.isTTY ? confirm : null;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Finding, Fix } from "./finding.ts";
-import { applyFixes } from "./fix.ts";
+import type { Finding, Fix } from "./check.ts";
+import { applyFixes } from "./doctor.ts";
 
 /** What is printed, and which fixes were applied, with these options and this answer of a person. */
 async function fixWith(

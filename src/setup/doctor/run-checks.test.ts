@@ -3,8 +3,7 @@ import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { Finding } from "./finding.ts";
-import { type Check, Checks } from "./run-checks.ts";
+import { type Check, Checks, type Finding } from "./check.ts";
 
 const LATE = "Wait longer.";
 

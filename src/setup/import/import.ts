@@ -9,7 +9,7 @@ import { userFile } from "../../config/locations.ts";
 import { hashToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { confirm } from "../../cli/shell/ask.ts";
-import type { Invocation } from "../../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { configFlags, quietHouse } from "../../cli/shell/open-house.ts";
 import { placesOf } from "../places.ts";
 import { TARGETS } from "../targets.ts";
@@ -17,11 +17,7 @@ import { type Candidate, collectServers } from "./collect.ts";
 import type { OwnServer } from "./foreign-server.ts";
 import { counted } from "../../cli/shell/layout.ts";
 
-type ImportValues = {
-  readonly "dry-run"?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-};
+type ImportValues = OptionValues<never, "dry-run" | "yes">;
 
 /** `trunkline setup [PROGRAM] --import`: the MCP servers of other programs into our configuration. */
 export async function importServers(

@@ -6,20 +6,13 @@ import { selfCommand } from "../../base/process/self-command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { userFile } from "../../config/locations.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
-import type { Invocation } from "../../cli/shell/command.ts";
+import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { quietHouse } from "../../cli/shell/open-house.ts";
 import { keptOptions, type ServiceWords, taskCommand } from "./service-files.ts";
 import { Launchd, type ServiceManager, UserSystemd, writeService } from "./service-manager.ts";
+import { print, printJson } from "../../cli/shell/layout.ts";
 
-interface ServiceValues {
-  readonly [name: string]: string | boolean | readonly string[] | undefined;
-  readonly host?: string;
-  readonly port?: string;
-  readonly print?: boolean;
-  readonly config?: string;
-  readonly data?: string;
-  readonly json?: boolean;
-}
+type ServiceValues = OptionValues<"host" | "port" | "config" | "data", "print">;
 
 /** `trunkline service install` */
 export async function install(invocation: Invocation<ServiceValues>): Promise<number> {
@@ -42,10 +35,8 @@ export async function install(invocation: Invocation<ServiceValues>): Promise<nu
   const isChanged = await writeService(manager.file, text);
   await manager.start(isChanged);
   const advice = await manager.advice();
-  if (values.json === true) {
-    out(`${JSON.stringify({ file: manager.file, changed: isChanged, advice }, null, 2)}\n`);
-    return 0;
-  }
+  if (values.json === true)
+    return printJson(invocation, { file: manager.file, changed: isChanged, advice });
   out(`${isChanged ? "Installed" : "Already installed"}: ${visibleLine(manager.file)}\n`);
   out("The gateway runs, and starts again at each login. `trunkline service status` shows it.\n");
   if (advice !== undefined) err(`${advice}\n`);
@@ -54,7 +45,7 @@ export async function install(invocation: Invocation<ServiceValues>): Promise<nu
 
 /** `trunkline service remove` */
 export async function remove(invocation: Invocation<ServiceValues>): Promise<number> {
-  const { values, out } = invocation;
+  const { out } = invocation;
   const manager = managerOf(process.platform, invocation.env);
   if (manager === undefined) {
     out("Run: schtasks /Delete /TN Trunkline /F\n");
@@ -62,9 +53,11 @@ export async function remove(invocation: Invocation<ServiceValues>): Promise<num
   }
   const isInstalled = existsSync(manager.file);
   await manager.stop();
-  if (values.json === true) out(`${JSON.stringify({ removed: isInstalled }, null, 2)}\n`);
-  else out(isInstalled ? "Removed the service.\n" : "The service was not installed.\n");
-  return 0;
+  return print(
+    invocation,
+    { removed: isInstalled },
+    isInstalled ? "Removed the service.\n" : "The service was not installed.\n",
+  );
 }
 
 /** `trunkline service status`: 0 if it is installed and runs. */

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 
 import { AccessTokens } from "./access-tokens.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 
 const TOOLS = { scopes: ["tools"] } as const;
 const MODULE = JSON.stringify(new URL("access-tokens.ts", import.meta.url).href);
@@ -217,7 +218,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     const { token } = await tokens.create("a", TOOLS);
     tokens.use(token);
     const isNoted = () => tokens.list()[0]?.lastUsed !== undefined;
-    while (!isNoted()) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(isNoted);
   });
 
   it("gives no access while its file cannot be read", async () => {

@@ -13,6 +13,7 @@ import { SEAL } from "./audit-seals.ts";
 import { verifyAudit } from "./verify-audit.ts";
 import { AUDIT_FILE, AUDIT_FOLDER, readAudit } from "../../../test/support/read-audit.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 
 async function entries(folder: SampleFolder): Promise<unknown[]> {
   return Array.fromAsync(readAudit(folder.path));
@@ -116,10 +117,12 @@ describe("AuditLog", () => {
 
   it("renames a full file and begins another", async () => {
     await using folder = await SampleFolder.create();
-    using log = new AuditLog(folder.path, { maxFile: 100 });
-    for (const entry of numbers(30)) {
-      log.record(entry);
-      log.flush();
+    {
+      using log = new AuditLog(folder.path, { maxFile: 100 });
+      for (const entry of numbers(30)) {
+        log.record(entry);
+        log.flush();
+      }
     }
     const written = await readdir(join(folder.path, AUDIT_FOLDER));
     const names = written.filter((name) => name !== "audit.ndjson" && name !== "key");
@@ -256,7 +259,7 @@ describe("AuditLog", () => {
     void channel.send("{}");
     for (const entry of numbers(3)) log.record(entry);
     void channel.send("{}");
-    while (seen.length === 0) await new Promise(setImmediate);
+    await until(() => seen.length > 0);
     assert.equal(seen[0]?.split("\n").length, 4);
   });
 

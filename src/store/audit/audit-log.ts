@@ -117,12 +117,6 @@ export class AuditLog implements Disposable {
     if (this.#hasRoom(line.length)) this.#pieces.push(line);
   }
 
-  /** The same of an entry that is JSON already, up to its last brace, in three pieces. */
-  recordText(head: string, args: string, tail: string): void {
-    const length = head.length + args.length + tail.length + this.#end.length;
-    if (this.#hasRoom(length)) this.#pieces.push(head, args, tail, this.#end);
-  }
-
   /** Counts a line that is to be written at the end of this turn. False where too many wait already. */
   #hasRoom(length: number): boolean {
     if (this.#length + length > this.#options.maxWaiting) {

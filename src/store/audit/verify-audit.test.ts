@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 import { AuditLog } from "./audit-log.ts";
 import { AUDIT_FILE } from "./audit-names.ts";
 import { firstHash } from "./audit-seals.ts";
@@ -103,7 +104,7 @@ describe("verifyAudit()", () => {
       for (let n = 0; n < 3; n++) {
         log.record({ time: "t", n });
         log.flush();
-        while ((await sealsIn(folder)) <= n) await new Promise(setImmediate);
+        await until(async () => (await sealsIn(folder)) > n);
       }
       return join(folder.path, AUDIT_FILE);
     };
@@ -263,7 +264,7 @@ describe("verifyAudit()", () => {
       for (let n = 0; n < 2; n++) {
         log.record({ time: "t", n });
         log.flush();
-        while ((await verifyAudit(folder.path)).sealed <= n) await new Promise(setImmediate);
+        await until(async () => (await verifyAudit(folder.path)).sealed > n);
       }
       log.record({ time: "t", n: 2 });
     }

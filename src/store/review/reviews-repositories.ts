@@ -29,7 +29,7 @@ export class Repositories {
     return this.#database.read((database) =>
       database
         .prepare(
-          `SELECT DISTINCT made_on FROM thread
+          `SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
            JOIN repository ON repository.id = thread.repository
            WHERE git_dir = ? AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ?`,
         )

@@ -112,13 +112,10 @@ export function shownThreadOf(row: Row, moment: Moment): Thread {
 function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
   if (row.state !== "claimed") return undefined;
   const until = Number(row.lease);
-  if (until <= now || !isClaimed(String(row.holder), holder)) return undefined;
+  const by = String(row.holder);
+  // A claim ends with its lease, and with the process that has it.
+  if (until <= now || (by !== ELSEWHERE && !holder.isAlive(by))) return undefined;
   return { agent: String(row.agent), until };
-}
-
-/** Whether the process that has a claim may still be alive. */
-export function isClaimed(by: string, holder: Pick<Holder, "isAlive">): boolean {
-  return by === ELSEWHERE || holder.isAlive(by);
 }
 
 /** Removes the fields that only the store needs. */

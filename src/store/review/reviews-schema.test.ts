@@ -32,10 +32,10 @@ test("threads of an earlier version are listed and delivered as before", async (
     });
   }
   using reviews = await Reviews.open(folder.path);
-  const [brief] = await reviews.listBriefly({ gitDir: "/r/.git" });
-  assert.partialDeepStrictEqual(brief, {
-    ...{ id: "rabc", line: 2, end: 3 },
-    place: { path: "a", side: "new", blob: "b1", commit: "c1" },
+  const [thread] = await reviews.list({ gitDir: "/r/.git" });
+  assert.partialDeepStrictEqual(thread, {
+    id: "rabc",
+    anchor: { path: "a", side: "new", line: 2, end: 3, blob: "b1", commit: "c1" },
   });
   const request = { limit: 10, first: "oldest" } as const;
   assert.equal((await reviews.take({ ...request, reader: "old" })).messages.length, 0);

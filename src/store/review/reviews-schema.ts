@@ -118,4 +118,11 @@ export const REVIEW_MIGRATIONS = [
    ALTER TABLE thread ADD COLUMN made_on TEXT;
    UPDATE thread SET side = anchor ->> 'side', line = anchor ->> 'line', last_line = anchor ->> 'end',
      blob = anchor ->> 'blob', made_on = anchor ->> 'commit';`,
+
+  `-- The anchor says the same.
+   ALTER TABLE thread DROP COLUMN side;
+   ALTER TABLE thread DROP COLUMN line;
+   ALTER TABLE thread DROP COLUMN last_line;
+   ALTER TABLE thread DROP COLUMN blob;
+   ALTER TABLE thread DROP COLUMN made_on;`,
 ];

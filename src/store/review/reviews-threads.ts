@@ -184,8 +184,8 @@ export function insertRow(
   prepared(
     database,
     `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
-         author, source, at, updated, fingerprint, side, line, last_line, blob, made_on)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         author, source, at, updated, fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?)`,
   ).run(
     id,
     repository,
@@ -200,11 +200,6 @@ export function insertRow(
     at,
     at,
     fingerprint ?? null,
-    anchor.side,
-    anchor.line ?? null,
-    anchor.end ?? anchor.line ?? null,
-    anchor.blob ?? null,
-    anchor.commit ?? null,
   );
 }
 

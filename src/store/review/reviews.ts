@@ -23,7 +23,6 @@ import {
   takeBack,
   takeMessages,
 } from "./reviews-delivery.ts";
-import { type BriefThread, listBriefly, storedTexts } from "./reviews-brief.ts";
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
@@ -98,16 +97,6 @@ export class Reviews implements Disposable {
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
     const moment = this.#moment;
     return this.#database.read((database) => listThreads(database, filter, moment));
-  }
-
-  /** The same briefly, for long lists. */
-  listBriefly(filter: ThreadFilter): Promise<BriefThread[]> {
-    const moment = this.#moment;
-    return this.#database.read((database) => listBriefly(database, filter, moment));
-  }
-
-  storedTexts(blobs: readonly string[]): Promise<Map<string, Uint8Array>> {
-    return this.#database.read((database) => storedTexts(database, blobs));
   }
 
   /** The thread with an id, or with a unique beginning of one. */

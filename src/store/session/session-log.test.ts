@@ -3,11 +3,11 @@ import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
 import { SessionLog } from "./session-log.ts";
 import type { HeldSession } from "./session-record.ts";
 
@@ -165,7 +165,7 @@ describe("SessionLog", () => {
     disk.decide = ({ operation }) => (operation === "COMMIT" ? "ENOSPC" : undefined);
     await assert.rejects(log.release(key), { code: "unavailable" });
     disk.decide = () => undefined;
-    while ((await log.find("s1"))?.isHeld === true) await delay(50);
+    await until(async () => (await log.find("s1"))?.isHeld !== true);
   });
 
   it("does not write notes of a session that another process holds", async () => {

@@ -15,6 +15,7 @@ import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { HttpChannel } from "./http-channel.ts";
 import { covers } from "../../../test/support/requirement.ts";
+import { until } from "../../../test/support/until.ts";
 
 const M = "io.modelcontextprotocol/";
 
@@ -73,13 +74,13 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 600_000 }, () => {
     const first = new SampleContext({ name: "a", answers });
     const second = new SampleContext({ name: "b", answers });
     const calls = [client.callTool("t", {}, first)];
-    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => held.length > 0);
     calls.push(client.callTool("t", {}, second));
     await Promise.all(calls);
     assert.deepEqual([first.asked.length, second.asked.length], [0, 1]);
     assert.deepEqual([first.progressed.length, second.progressed.length], [1, 1]);
     const answered = () => server.exchanges.find(({ message }) => message["id"] === "q");
-    while (answered() === undefined) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => answered() !== undefined);
     assert.deepEqual(answered()?.message["result"], { roots: [] });
   });
 
@@ -189,9 +190,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 600_000 }, () => {
     const client = await McpClient.connect(channel);
     await client.callTool("t", {}, new SampleContext());
     const isAnswer = ({ message }: Exchange): boolean => message["result"] !== undefined;
-    while (server.exchanges.filter(isAnswer).length < pings) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    await until(() => server.exchanges.filter(isAnswer).length >= pings);
     assert.deepEqual(
       Array.from({ length: pings }, (_, id) => channel.originOf(String(id))).filter(Boolean),
       [],
@@ -331,7 +330,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 600_000 }, () => {
       events: { toolsChanged: () => missed.resolve() },
     });
     await missed.promise;
-    while (listens.length < 2) await new Promise((resolve) => setTimeout(resolve, 2));
+    await until(() => listens.length >= 2);
     assert.equal(client.hasEnded, false);
     await client.close();
   });

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { until } from "../../../test/support/until.ts";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import { ServerLogins } from "../open/server-logins.ts";
 import { LoginTokens } from "./login-tokens.ts";
@@ -89,7 +90,7 @@ describe("LoginTokens", () => {
     const held = Promise.withResolvers<void>();
     rig.issuer.hold = held.promise;
     const asked = [rig.tokens(), rig.tokens(), rig.tokens()].map(async (each) => each.token());
-    while (rig.issuer.grants.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => rig.issuer.grants.length > 0);
     held.resolve();
     const tokens = await Promise.all(asked);
     assert.equal(new Set(tokens).size, 1);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { until } from "../../../test/support/until.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
@@ -101,9 +102,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
     await opened.known();
     const policy = { tools: { rules: [{ tool: "first", decision: "deny" }] } };
     await home.write(JSON.stringify({ mcpServers: { a: server("first") }, policy }));
-    while (!opened.offer.tools.policy.denies) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until(() => opened.offer.tools.policy.denies);
     const refused = await opened.offer.tools.call("first", {}, new SampleContext());
     assert.match(String(refused.content[0]?.text), /The policy does not let .* call 'first'/);
   });
@@ -114,7 +113,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
     await opened.known();
     const pid = opened.status()[0]?.pid;
     await home.configure({ b: server("second"), a: server("first") });
-    while (opened.status().length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => opened.status().length >= 2);
     await opened.known();
     const names = opened.offer.tools.list().map(({ definition }) => definition.name);
     assert.deepEqual(names, ["second", "first"]);
@@ -137,13 +136,13 @@ describe("openOffer()", { timeout: 60_000 }, () => {
     const house = new House(await home.load());
     await using opened = await openOffer(house, { reloading: { files: [home.file], load } });
     await home.write(`{ "mcpServers": { "a": `);
-    while (!loads.includes(false)) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => loads.includes(false));
     assert.deepEqual(
       opened.status().map(({ name }) => name),
       ["a"],
     );
     await home.configure({ c: server("third") });
-    while (opened.status()[0]?.name !== "c") await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => opened.status()[0]?.name === "c");
   });
 
   it("loads no code for MCP servers if there are none", () => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { approvalsPath, loginsPath } from "../../store/store-files.ts";
+import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -15,8 +15,6 @@ import { toolPolicy } from "../../config/tool-policy.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
 import type { House } from "../../config/house.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
-import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
-import { StandIns } from "./stand-ins.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 
 export interface OpenOfferOptions {
@@ -25,11 +23,6 @@ export interface OpenOfferOptions {
   readonly toolbox?: ToolboxOptions;
   /** Called before the first MCP server is configured. */
   readonly beforeUpstreams?: () => Promise<void>;
-  /**
-   * Allows to offer what servers offered at the last start, as long as nothing has changed, without
-   * loading the code that asks them. Called before that: all remembered tools were approved.
-   */
-  readonly beforeRemembered?: () => void;
   /** Without it the configuration stays as it was at the start. */
   readonly reloading?: Reloading;
 }
@@ -66,7 +59,6 @@ class HouseOffer implements OpenedOffer {
   readonly offer: Offer;
   readonly #house: House;
   readonly #options: OpenOfferOptions;
-  readonly #standIns: StandIns;
   readonly #ends: (() => void)[] = [];
   #table: Config["mcpServers"];
   #upstreams: Upstreams | undefined;
@@ -82,7 +74,6 @@ class HouseOffer implements OpenedOffer {
     this.#options = options;
     this.#table = enabledServers(house.config.mcpServers);
     this.#shown = JSON.stringify([house.config.policy, house.config.profiles]);
-    this.#standIns = new StandIns(this.offer, () => this.#opened());
   }
 
   known(): Promise<void> | undefined {
@@ -104,10 +95,8 @@ class HouseOffer implements OpenedOffer {
   }
 
   async open(): Promise<void> {
-    const { reloading, beforeRemembered } = this.#options;
-    if (Object.keys(this.#table).length > 0) {
-      await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
-    }
+    const { reloading } = this.#options;
+    if (Object.keys(this.#table).length > 0) await this.#opened();
     const { log } = this.#house;
     this.#ends.push(
       followConfig(reloading, log, (config) => {
@@ -134,27 +123,6 @@ class HouseOffer implements OpenedOffer {
     this.offer.profiles = isNeeded ? await profilesOf(config) : undefined;
   }
 
-  /** Offers what is remembered of the servers. Where nothing is, asks them and remembers it. */
-  async #recall(before: () => void): Promise<void> {
-    const memory = new RememberedOffer(this.#house.config);
-    const remembered = memory.read();
-    if (remembered !== undefined) {
-      before();
-      if (this.#standIns.fill(remembered)) {
-        const approvals = approvalsPath(this.#house.config.data);
-        this.#ends.push(
-          watchFiles([approvals], () => {
-            this.#opened().catch(() => {});
-          }),
-        );
-        return;
-      }
-    }
-    await this.#opened();
-    if (this.#upstreams?.areKnown !== true || this.offer.tools.held().length > 0) return;
-    this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#house));
-  }
-
   /** Resolves when the servers are configured as the configuration last said. */
   #opened(): Promise<void> {
     return this.#configuring ?? this.#configure(this.#table);
@@ -174,11 +142,9 @@ class HouseOffer implements OpenedOffer {
 
   async #configureNow(table: Config["mcpServers"]): Promise<void> {
     if (this.#isOver) return;
-    if (this.#upstreams !== undefined || Object.keys(table).length > 0) {
-      this.#upstreams ??= await this.#load();
-      await this.#upstreams.configure(table);
-    }
-    this.#standIns.settle();
+    if (this.#upstreams === undefined && Object.keys(table).length === 0) return;
+    this.#upstreams ??= await this.#load();
+    await this.#upstreams.configure(table);
   }
 
   async #load(): Promise<Upstreams> {
@@ -190,7 +156,7 @@ class HouseOffer implements OpenedOffer {
     const { config, log } = this.#house;
     const references = serverReferences(this.#house);
     const upstreams = new Upstreams({
-      offer: this.#standIns,
+      offer: this.offer,
       folder: join(config.data, "upstreams"),
       log,
       channelLimits: config.limits,
@@ -230,26 +196,6 @@ class HouseOffer implements OpenedOffer {
     const logins = new ServerLogins({ data: config.data, env: process.env });
     return logins.tokensFor(name, settings, log);
   }
-}
-
-/** Milliseconds after the start: the client waits for its first answer until then. */
-const AFTER_START = 1_000;
-
-/** Writes what is to be remembered. Returns how to do so at once, if it was not done yet. */
-function keepLater(memory: RememberedOffer, remembered: Remembered, house: House): () => void {
-  let isKept = false;
-  const keep = (): void => {
-    if (isKept) return;
-    isKept = true;
-    clearTimeout(timer);
-    try {
-      memory.write(remembered);
-    } catch (error) {
-      house.log.warn("offer.not-remembered", { error });
-    }
-  };
-  const timer = setTimeout(keep, AFTER_START).unref();
-  return keep;
 }
 
 /** The servers that are used. */

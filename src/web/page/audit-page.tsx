@@ -6,7 +6,16 @@ import { get } from "../client/request.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { clock, milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { act, Badge, CopyButton, Empty, PageHead, SearchField, type Tone } from "../view/parts.tsx";
+import {
+  act,
+  Badge,
+  CopyButton,
+  Empty,
+  PageHead,
+  SearchField,
+  type Tone,
+  TwoLines,
+} from "../view/parts.tsx";
 
 const PAGE = 200;
 /** The time after the last key until the server is asked. */
@@ -24,21 +33,13 @@ const COLUMNS: readonly Column<AuditRow>[] = [
     isLead: true,
     width: "minmax(9rem, 2fr)",
     cell: ({ event, tool }) => (
-      <>
-        <span class="main mono">{tool ?? event}</span>
-        <span class="sub">{tool === undefined ? "" : event}</span>
-      </>
+      <TwoLines main={tool ?? event} sub={tool === undefined ? "" : event} code="main" />
     ),
   },
   {
     name: "Who",
     width: "minmax(7rem, 1.5fr)",
-    cell: ({ caller, door }) => (
-      <>
-        <span class="main">{caller ?? ""}</span>
-        <span class="sub">{door ?? ""}</span>
-      </>
-    ),
+    cell: ({ caller, door }) => <TwoLines main={caller ?? ""} sub={door} />,
   },
   {
     name: "Outcome",

@@ -12,7 +12,7 @@ import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Ago, Badge, Command, Empty, PageHead, useLoaded } from "../view/parts.tsx";
+import { Ago, Badge, Command, Empty, PageHead, TwoLines, useLoaded } from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -34,10 +34,7 @@ const NODES: readonly Column<FleetNode>[] = [
     isLead: true,
     width: "minmax(8rem, 2fr)",
     cell: ({ name, role, url }) => (
-      <>
-        <span class="main">{name}</span>
-        <span class="sub">{url === undefined ? role : `${role} at ${url}`}</span>
-      </>
+      <TwoLines main={name} sub={url === undefined ? role : `${role} at ${url}`} />
     ),
   },
   {

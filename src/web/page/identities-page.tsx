@@ -4,31 +4,19 @@ import type { Identities, IdentityRow, ProjectIdentity } from "../../server/dash
 import { get } from "../client/request.ts";
 import { plural, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Badge, Command, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
+import { Badge, Command, Empty, PageHead, type Tone, TwoLines, useLoaded } from "../view/parts.tsx";
 
 const IDENTITIES: readonly Column<IdentityRow>[] = [
   {
     name: "Identity",
     isLead: true,
     width: "minmax(8rem, 1.5fr)",
-    cell: ({ name, provider, host }) => (
-      <>
-        <span class="main">{name}</span>
-        <span class="sub">
-          {provider} · {host}
-        </span>
-      </>
-    ),
+    cell: ({ name, provider, host }) => <TwoLines main={name} sub={`${provider} · ${host}`} />,
   },
   {
     name: "Person",
     width: "minmax(10rem, 2fr)",
-    cell: ({ user, email }) => (
-      <>
-        <span class="main">{user}</span>
-        <span class="sub">{email}</span>
-      </>
-    ),
+    cell: ({ user, email }) => <TwoLines main={user} sub={email} />,
   },
   {
     name: "SSH key",
@@ -62,21 +50,13 @@ const PROJECTS: readonly Column<ProjectIdentity>[] = [
   {
     name: "Identity",
     width: "minmax(8rem, 2fr)",
-    cell: ({ identity, email }) => (
-      <>
-        <span class="main">{identity ?? "none of yours"}</span>
-        <span class="sub">{email ?? ""}</span>
-      </>
-    ),
+    cell: ({ identity, email }) => <TwoLines main={identity ?? "none of yours"} sub={email} />,
   },
   {
     name: "Guard",
     width: "minmax(6rem, 1.5fr)",
     cell: ({ guard, says }) => (
-      <>
-        <Badge tone={GUARD[guard]}>{guard}</Badge>
-        <span class="sub">{says ?? ""}</span>
-      </>
+      <TwoLines main={<Badge tone={GUARD[guard]}>{guard}</Badge>} sub={says} />
     ),
   },
   { name: "Sessions", width: "5rem", isNumber: true, cell: ({ sessions }) => sessions },

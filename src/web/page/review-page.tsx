@@ -18,7 +18,9 @@ import {
   Empty,
   PageHead,
   SearchField,
+  setterOf,
   type Tone,
+  TwoLines,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -53,26 +55,21 @@ const COLUMNS: readonly Column<ThreadRow>[] = [
     isLead: true,
     width: "minmax(12rem, 3fr)",
     cell: ({ comment, by, claimedBy }) => (
-      <>
-        <span class="main">{comment}</span>
-        <span class="sub">
-          {by}
-          {claimedBy === undefined ? "" : ` · ${claimedBy} works on it`}
-        </span>
-      </>
+      <TwoLines
+        main={comment}
+        sub={claimedBy === undefined ? by : `${by} · ${claimedBy} works on it`}
+      />
     ),
   },
   {
     name: "Place",
     width: "minmax(10rem, 2fr)",
     cell: ({ repository, path, line }) => (
-      <>
-        <span class="main mono">
-          {path}
-          {line === undefined ? "" : `:${line}`}
-        </span>
-        <span class="sub">{repository.name}</span>
-      </>
+      <TwoLines
+        main={line === undefined ? path : `${path}:${line}`}
+        sub={repository.name}
+        code="main"
+      />
     ),
   },
   { name: "Severity", width: "5.5rem", cell: ({ severity }) => severity },
@@ -97,13 +94,7 @@ export function ReviewPage(): JSX.Element {
         >
           with resolved
         </button>
-        <SearchField
-          label="Search threads"
-          value={search.value}
-          onInput={(text) => {
-            search.value = text;
-          }}
-        />
+        <SearchField label="Search threads" value={search.value} onInput={setterOf(search)} />
       </PageHead>
       <DataTable
         label="Review threads"

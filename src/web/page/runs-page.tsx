@@ -10,7 +10,16 @@ import { clock, money, plural } from "../text/format.ts";
 import { parseDiff } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
-import { Ago, Badge, Command, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
+import {
+  Ago,
+  Badge,
+  Command,
+  Empty,
+  PageHead,
+  type Tone,
+  TwoLines,
+  useLoaded,
+} from "../view/parts.tsx";
 
 const TONES: Readonly<Record<RunRow["stage"], Tone>> = {
   queued: "plain",
@@ -51,12 +60,11 @@ const COLUMNS: readonly Column<RunRow>[] = [
     name: "Repository",
     width: "minmax(9rem, 2fr)",
     cell: ({ repository, branch, revision }) => (
-      <>
-        <span class="main">{repository.replace(/^https?:\/\//, "")}</span>
-        <span class="sub mono">
-          {branch} {revision.slice(0, 8)}
-        </span>
-      </>
+      <TwoLines
+        main={repository.replace(/^https?:\/\//, "")}
+        sub={`${branch} ${revision.slice(0, 8)}`}
+        code="sub"
+      />
     ),
   },
   {
@@ -64,10 +72,7 @@ const COLUMNS: readonly Column<RunRow>[] = [
     width: "minmax(8rem, 2fr)",
     isCode: true,
     cell: ({ target, pushed }) => (
-      <>
-        <span class="main">{target}</span>
-        <span class="sub">{pushed?.slice(0, 8) ?? "not pushed"}</span>
-      </>
+      <TwoLines main={target} sub={pushed?.slice(0, 8) ?? "not pushed"} />
     ),
   },
   {

@@ -6,7 +6,7 @@ import { post } from "../client/request.ts";
 import { mayDo, plugins, servers } from "../client/state.ts";
 import { milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { act, Badge, Command, Empty, PageHead, type Tone } from "../view/parts.tsx";
+import { act, Badge, Command, Empty, PageHead, type Tone, TwoLines } from "../view/parts.tsx";
 
 const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
   up: "good",
@@ -50,12 +50,7 @@ const SERVERS: readonly Column<ServerRow>[] = [
     name: "Server",
     isLead: true,
     width: "minmax(8rem, 2fr)",
-    cell: ({ name, says }) => (
-      <>
-        <span class="main">{name}</span>
-        <span class="sub">{says ?? ""}</span>
-      </>
-    ),
+    cell: ({ name, says }) => <TwoLines main={name} sub={says} />,
   },
   { name: "Where", width: "minmax(10rem, 3fr)", isCode: true, cell: ({ where }) => where },
   { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
@@ -78,24 +73,17 @@ const PLUGINS: readonly Column<PluginRow>[] = [
     name: "Plugin",
     isLead: true,
     width: "minmax(8rem, 2fr)",
-    cell: ({ id, health }) => (
-      <>
-        <span class="main">{id}</span>
-        <span class="sub">{health ?? ""}</span>
-      </>
-    ),
+    cell: ({ id, health }) => <TwoLines main={id} sub={health} />,
   },
   { name: "Last error", width: "minmax(8rem, 3fr)", cell: ({ lastError }) => lastError ?? "" },
   {
     name: "Calls",
     width: "8rem",
     cell: ({ calls, waiting, limits }) => (
-      <>
-        <span class="main">{`${calls} of ${limits.calls}`}</span>
-        <span class="sub">
-          {`${waiting} of ${limits.queue} wait, ${milliseconds(limits.call)} each`}
-        </span>
-      </>
+      <TwoLines
+        main={`${calls} of ${limits.calls}`}
+        sub={`${waiting} of ${limits.queue} wait, ${milliseconds(limits.call)} each`}
+      />
     ),
   },
   { name: "Restarts", width: "5rem", isNumber: true, cell: ({ restarts }) => restarts },

@@ -6,7 +6,7 @@ import { go, linkTo } from "../client/router.ts";
 import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
 import { money, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Ago, Command, Empty, PageHead, SearchField } from "../view/parts.tsx";
+import { Ago, Command, Empty, PageHead, SearchField, setterOf, TwoLines } from "../view/parts.tsx";
 import { ContextBar, StateBadge } from "../view/session-facts.tsx";
 import { matcher } from "../text/search.ts";
 
@@ -39,12 +39,7 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   {
     name: "Agent",
     width: "minmax(7rem, 1.4fr)",
-    cell: ({ agent, model }) => (
-      <>
-        <span class="main">{agent}</span>
-        <span class="sub">{model ?? ""}</span>
-      </>
-    ),
+    cell: ({ agent, model }) => <TwoLines main={agent} sub={model} />,
   },
   { name: "Editor", width: "minmax(5rem, 1fr)", cell: ({ client }) => client ?? "" },
   { name: "Context", width: "6.5rem", cell: ({ context }) => <ContextBar context={context} /> },
@@ -121,13 +116,7 @@ export function SessionsPage(): JSX.Element {
             </button>
           ))}
         </div>
-        <SearchField
-          label="Search sessions"
-          value={search.value}
-          onInput={(text) => {
-            search.value = text;
-          }}
-        />
+        <SearchField label="Search sessions" value={search.value} onInput={setterOf(search)} />
       </PageHead>
       <DataTable
         label="Sessions"

@@ -12,6 +12,7 @@ import {
   Empty,
   PageHead,
   problem,
+  TwoLines,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -33,12 +34,7 @@ export function TokensPage(): JSX.Element {
       name: "Token",
       isLead: true,
       width: "minmax(8rem, 2fr)",
-      cell: ({ name, id }) => (
-        <>
-          <span class="main">{name}</span>
-          <span class="sub mono">{id}</span>
-        </>
-      ),
+      cell: ({ name, id }) => <TwoLines main={name} sub={id} code="sub" />,
     },
     { name: "Scopes", width: "minmax(10rem, 3fr)", cell: ({ scopes }) => scopes.join(", ") },
     { name: "Created", width: "5rem", cell: ({ created }) => <Ago at={created} /> },

@@ -13,7 +13,16 @@ import { parseDiff } from "../text/unified-diff.ts";
 import { CallsChart } from "../view/calls-chart.tsx";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
-import { act, Ago, Badge, Empty, PageHead, SearchField } from "../view/parts.tsx";
+import {
+  act,
+  Ago,
+  Badge,
+  Empty,
+  PageHead,
+  SearchField,
+  setterOf,
+  TwoLines,
+} from "../view/parts.tsx";
 
 const tools = new Collection<ToolRow>({
   fetch: async () => ({ rows: (await get<{ tools: readonly ToolRow[] }>("/tools")).tools }),
@@ -44,13 +53,7 @@ export function ToolboxPage({ part }: { readonly part: string | undefined }): JS
     <>
       <PageHead title="Toolbox" note={plural(tools.rows.value.length, "tool")}>
         {part === undefined ? (
-          <SearchField
-            label="Search tools"
-            value={search.value}
-            onInput={(text) => {
-              search.value = text;
-            }}
-          />
+          <SearchField label="Search tools" value={search.value} onInput={setterOf(search)} />
         ) : null}
       </PageHead>
       <nav class="tabs" aria-label="Toolbox">
@@ -100,10 +103,7 @@ const TOOLS: readonly Column<ToolRow>[] = [
     isLead: true,
     width: "minmax(12rem, 4fr)",
     cell: ({ name, title, description }) => (
-      <>
-        <span class="main mono">{name}</span>
-        <span class="sub">{title ?? description ?? ""}</span>
-      </>
+      <TwoLines main={name} sub={title ?? description ?? ""} code="main" />
     ),
   },
   { name: "From", width: "minmax(6rem, 1fr)", cell: ({ server }) => server ?? "Trunkline" },

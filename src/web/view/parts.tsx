@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
@@ -42,6 +42,21 @@ export function Badge(props: {
     <span class={`badge ${props.tone ?? "plain"}`} title={props.title}>
       {props.children}
     </span>
+  );
+}
+
+/** A cell with a second line below its first, in smaller type; either may be code. */
+export function TwoLines(props: {
+  readonly main: ComponentChildren;
+  readonly sub: ComponentChildren;
+  readonly code?: "main" | "sub";
+}): JSX.Element {
+  const { main, sub, code } = props;
+  return (
+    <>
+      <span class={code === "main" ? "main mono" : "main"}>{main}</span>
+      <span class={code === "sub" ? "sub mono" : "sub"}>{sub}</span>
+    </>
   );
 }
 
@@ -137,6 +152,13 @@ export function SearchField(props: {
       onInput={(event) => props.onInput(event.currentTarget.value)}
     />
   );
+}
+
+/** Writes what a field has into a signal. */
+export function setterOf<T>(into: Signal<T>): (value: T) => void {
+  return (value) => {
+    into.value = value;
+  };
 }
 
 export function focusSearch(): boolean {

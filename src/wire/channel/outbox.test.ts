@@ -54,28 +54,6 @@ describe("Outbox", { timeout: 600_000 }, () => {
     assert.equal(reader.taken.join(""), `abc${"x".repeat(30)}y`);
   });
 
-  it("writes at once what follows one message in a turn, and not what follows several", async () => {
-    const { reader, outbox } = open();
-    const isWrittenAtOnce = async (...texts: string[]): Promise<boolean> => {
-      for (const text of texts) void outbox.send(text);
-      reader.takeAll();
-      await Promise.resolve();
-      const { length } = reader.taken;
-      await turn();
-      reader.takeAll();
-      await turn();
-      return reader.taken.length === length;
-    };
-    await isWrittenAtOnce("a", "b");
-    assert.equal(await isWrittenAtOnce("c"), false);
-    assert.equal(await isWrittenAtOnce("d"), false);
-    assert.equal(await isWrittenAtOnce("e"), true);
-    assert.equal(await isWrittenAtOnce("f"), false);
-    assert.equal(await isWrittenAtOnce("g", "h"), true);
-    assert.equal(await isWrittenAtOnce("i"), false);
-    assert.deepEqual(reader.taken, ["ab", "c", "d", "e", "f", "gh", "i"]);
-  });
-
   it("closes if a reader leaves too much unread", async () => {
     const { failures, outbox } = open({ highWater: 10, maxUnsent: 100 });
     void outbox.send("x".repeat(101));

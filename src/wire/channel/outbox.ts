@@ -16,7 +16,6 @@ export class Outbox {
   /** Counted where the reader is a stranger, who may leave any amount unread. */
   readonly #holding: Holding | undefined;
   #text = "";
-  #messages = 0;
   #scheduled = false;
   #closed = false;
   #ended: Promise<void> | undefined;
@@ -45,7 +44,6 @@ export class Outbox {
   send(framed: string): Room {
     if (this.#closed) return ROOM;
     this.#text += framed;
-    this.#messages++;
     if (!this.#scheduled) {
       this.#scheduled = true;
       atTurnEnd(this.#flush);
@@ -90,8 +88,7 @@ export class Outbox {
     if (this.#text === "") return;
     const text = this.#text;
     this.#text = "";
-    aboutToSend(this.#messages);
-    this.#messages = 0;
+    aboutToSend();
     this.#write(text);
     justSent();
     const unsent = this.#writable.writableLength;

@@ -10,7 +10,6 @@ import {
 } from "../channel.ts";
 import { ndjson, type TextDecoder } from "../framing/ndjson.ts";
 import { Outbox } from "./outbox.ts";
-import { readInto } from "./read-into.ts";
 
 export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
@@ -62,7 +61,7 @@ class StreamChannel implements Channel<string> {
       this.#die(this.#failure ?? new Error("Input was cut off"));
       return;
     }
-    readInto(this.#readable, (chunk) => {
+    this.#readable.on("data", (chunk: Buffer) => {
       this.#decoder.push(chunk);
       if (chunk.length >= FULL_READ) this.#holdUntil(nextTurn());
     });

@@ -104,7 +104,7 @@ class WebSocketChannel implements Channel<string> {
     if (this.#disposed || this.#ws.readyState !== this.#ws.OPEN) return ROOM;
     if (this.#socket !== undefined) this.#enqueue(message);
     else {
-      aboutToSend(1);
+      aboutToSend();
       this.#ws.send(message, this.#sent);
       justSent();
     }
@@ -195,7 +195,7 @@ class WebSocketChannel implements Channel<string> {
     this.#queue = [];
     this.#queuedCharacters = 0;
     if (this.#ws.readyState !== this.#ws.OPEN) return;
-    aboutToSend(queue.length);
+    aboutToSend();
     this.#socket?.write(encodeTextFrames(queue), this.#sent);
     justSent();
   };

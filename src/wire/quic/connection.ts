@@ -100,8 +100,6 @@ export interface ListenOptions {
   /** Whether a client must show a certificate; one that is shown is verified in any case. */
   readonly clientCertificate?: "require" | "request";
   readonly limits?: Partial<ConnectionLimits>;
-  /** Whether clients over TLS go on over a local socket, on this machine; default true. */
-  readonly local?: boolean;
   /** How many connections there may be whose peers show a certificate of that name; else any number. */
   readonly mostOfPeer?: (peer: PeerCertificate) => number | undefined;
   /** An exchange begins. */
@@ -163,9 +161,4 @@ export const BUS_ALPN = "orchestra-plugin";
 /** What is named over TLS, where streams share a socket in frames of our own. */
 export function tlsAlpn(alpn: string = BUS_ALPN): string {
   return `${alpn}-frames`;
-}
-
-/** What is named over TLS by those that go on over a local socket where they can. */
-export function localAlpn(alpn?: string): string {
-  return `${tlsAlpn(alpn)}-local`;
 }

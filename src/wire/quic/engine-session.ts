@@ -4,7 +4,6 @@ import type { EngineProcess } from "./engine-process.ts";
 import type { HeldBytes } from "./stream/held-bytes.ts";
 import { QuicConnection } from "./quic-connection.ts";
 import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
-import { StreamTable } from "./stream/stream-table.ts";
 import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
 
 /** What a listener is told by the engine. */
@@ -24,7 +23,7 @@ type EngineLink = Pick<EngineProcess, "pid" | "receive" | "send" | "end">;
 
 /** Everything that lives in one run of the engine, and ends with it. */
 export class EngineSession {
-  readonly streams = new StreamTable();
+  readonly streams = new Map<number, MultiplexedStream>();
   readonly #process: EngineLink;
   readonly #connections = new Map<number, QuicConnection>();
   readonly #takenBy = new Map<number, ListenerEvents>();

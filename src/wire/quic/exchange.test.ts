@@ -17,7 +17,7 @@ import { encodeFrame } from "../framing/length-prefixed.ts";
 import { type BidiStream, DEFAULT_CONNECTION_LIMITS } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 
-for (const scheme of ["quic", "tls", "local"] as const) {
+for (const scheme of ["quic", "tls"] as const) {
   describe(`an exchange over ${scheme}`, () => exchanges(scheme));
 }
 

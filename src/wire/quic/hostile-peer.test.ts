@@ -23,7 +23,7 @@ import { connect } from "./transport.ts";
 
 const HELLO = Buffer.from("hello");
 
-for (const scheme of ["quic", "tls", "local"] as const) {
+for (const scheme of ["quic", "tls"] as const) {
   describe(`a hostile peer over ${scheme}`, () => {
     if (scheme === "quic") keepEngine();
     hostilePeers(scheme);

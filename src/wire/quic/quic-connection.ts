@@ -6,7 +6,6 @@ import type { EngineSession } from "./engine-session.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
 import { WRITE_WINDOW } from "./control-frame.ts";
 import { MultiplexedStream, type StreamOwner } from "./stream/multiplexed-stream.ts";
-import { StreamTable } from "./stream/stream-table.ts";
 import type { Connected, Ending } from "./settings.ts";
 
 /**
@@ -26,7 +25,7 @@ export class QuicConnection implements Connection, StreamOwner {
   readonly #opened = Promise.withResolvers<this>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
   readonly #session: EngineSession;
-  readonly #streams = new StreamTable();
+  readonly #streams = new Map<number, MultiplexedStream>();
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
   #isDraining = false;
@@ -161,7 +160,7 @@ export class QuicConnection implements Connection, StreamOwner {
 
   /** Gives up requests that the peer left unfinished. Called at intervals. */
   dropStale(): void {
-    for (const stream of this.#streams.all()) {
+    for (const stream of this.#streams.values()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
       stream.breakOff(new ConnectionError("timeout", message));
@@ -170,13 +169,13 @@ export class QuicConnection implements Connection, StreamOwner {
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this.#session, this, id, isOpened);
-    this.#streams.add(stream);
-    this.#session.streams.add(stream);
+    this.#streams.set(stream.id, stream);
+    this.#session.streams.set(stream.id, stream);
     return stream;
   }
 
   #failStreams(error: ConnectionError): void {
-    for (const stream of this.#streams.all()) stream.fail(error);
+    for (const stream of this.#streams.values()) stream.fail(error);
   }
 
   #trouble(what: string, ending: Ending): ConnectionError {

@@ -9,7 +9,6 @@ import {
   ask,
   keepEngine,
   type PairOptions,
-  prefixOf,
   type Scheme,
   testCredentials,
   TestPair,
@@ -19,7 +18,7 @@ import type { ConnectOptions, Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Trouble } from "./settings.ts";
 
-for (const scheme of ["quic", "tls", "local"] as const) {
+for (const scheme of ["quic", "tls"] as const) {
   describe(`a handshake over ${scheme}`, () => {
     if (scheme === "quic") keepEngine();
     handshakes(scheme);
@@ -51,7 +50,7 @@ function handshakes(scheme: Scheme): void {
       assert.deepEqual(await ask(connection, HELLO), HELLO);
     }
     const { client } = await testCredentials();
-    await using byName = await connect(`${prefixOf(scheme)}localhost:${pair.listener.port}`, {
+    await using byName = await connect(`${scheme}://localhost:${pair.listener.port}`, {
       credentials: client,
     });
     assert.deepEqual(await ask(byName, HELLO), HELLO);
@@ -60,7 +59,7 @@ function handshakes(scheme: Scheme): void {
   test("works over IPv6", async (context) => {
     const { server, client } = await testCredentials();
     const stream = (): void => {};
-    const listener = await listen(`${prefixOf(scheme)}[::1]:0`, {
+    const listener = await listen(`${scheme}://[::1]:0`, {
       credentials: server,
       stream,
     }).catch(() => undefined);
@@ -69,7 +68,7 @@ function handshakes(scheme: Scheme): void {
     assert.match(connection.address, /^(?:quic|tls):\/\/\[::1\]:\d+$/);
     await connection.close();
     // Nothing listens at 127.0.0.1 then, and hosts files may have no other address.
-    const byName = `${prefixOf(scheme)}localhost:${listener.port}`;
+    const byName = `${scheme}://localhost:${listener.port}`;
     await using named = await connect(byName, { credentials: client });
     await named.close();
     await listener.close();
@@ -144,11 +143,11 @@ function handshakes(scheme: Scheme): void {
     const { client } = await testCredentials();
     const port = await freePort();
     await assert.rejects(
-      connect(`${prefixOf(scheme)}127.0.0.1:${port}`, { credentials: client }),
+      connect(`${scheme}://127.0.0.1:${port}`, { credentials: client }),
       (error) => {
         assert.ok(error instanceof ConnectionError);
         assert.equal(error.trouble, "refused", error.message);
-        assert.match(error.message, new RegExp(`${prefixOf(scheme)}127\\.0\\.0\\.1:${port}`));
+        assert.match(error.message, new RegExp(`${scheme}://127\\.0\\.0\\.1:${port}`));
         return true;
       },
     );
@@ -181,7 +180,7 @@ function handshakes(scheme: Scheme): void {
     const unusable = { code: "config", trouble: "unusable" };
     await using pair = await TestPair.open({ scheme });
     for (const credentials of [broken, mixed]) {
-      const address = `${prefixOf(scheme)}127.0.0.1:0`;
+      const address = `${scheme}://127.0.0.1:0`;
       await assert.rejects(listen(address, { credentials, stream }), unusable);
       await assert.rejects(pair.connect({ credentials }), unusable);
       await assert.rejects(pair.listener.renew(credentials), unusable);

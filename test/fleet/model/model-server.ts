@@ -1,6 +1,10 @@
 import type { EventMessage, StoredMessage } from "../../../src/fleet/ownership/journal.ts";
-import { Outdated, Refused, type StoredEntry } from "../../../src/fleet/ownership/records.ts";
-import type { SessionEntry } from "../../../src/fleet/ownership/session-entry.ts";
+import {
+  Outdated,
+  Refused,
+  type SessionEntry,
+  type StoredEntry,
+} from "../../../src/fleet/ownership/session-entry.ts";
 
 /** What is left out of the protocol, to see that the model finds what goes wrong without it. */
 export type Omission = "nothing" | "sequence check" | "epoch in message ids";

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 
-import { type BucketWatch, watchBucket } from "../../../src/fleet/store/watch-bucket.ts";
+import { type BucketWatch, watchBucket } from "../../../src/fleet/store/session-mirror.ts";
 import { Subjects } from "../../../src/fleet/subjects.ts";
 
 interface Taken {

@@ -40,11 +40,11 @@ describe("RunningCalls", { timeout: 30_000 }, () => {
       stopper.add({ stopped: () => stops++ });
       return "done";
     };
-    assert.equal(calls.run({ stop: caller }, work), "done");
+    assert.equal(await calls.run({ stop: caller }, work), "done");
     const fail = () => {
       throw new Error("failed");
     };
-    assert.throws(() => calls.run({ stop: caller }, fail), /failed/);
+    await assert.rejects(calls.run({ stop: caller }, fail), /failed/);
     await calls.idle(600_000);
     caller.stop(new Error("gone"));
     calls.stopAll(new Error("end"));

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../../test/support/acp-house.ts";
+import { until } from "../../../../test/support/until.ts";
 import { AcpHttp, type AcpHttpOptions } from "./acp-http.ts";
 
 const HELLO = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
@@ -134,7 +135,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     const [ann, bob] = [await served.connect("ann"), await served.connect("bob")];
     assert.equal(await served.status("DELETE", ann), 202);
     served.acp.endOf("bob");
-    while (served.acp.size > 0) await new Promise(setImmediate);
+    await until(() => served.acp.size === 0);
     assert.equal(await served.status("POST", bob, LIST), 404);
     assert.deepEqual(changes, ["opened", "opened", "closed", "closed"]);
   });
@@ -147,7 +148,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     );
     assert.equal(await served.status("POST", {}, HELLO), 503, "both are read");
     await streams[0]?.body?.cancel();
-    while ((await served.status("POST", {}, HELLO)) === 503) await new Promise(setImmediate);
+    await until(async () => (await served.status("POST", {}, HELLO)) !== 503);
     assert.equal(served.acp.size, 2);
     await streams[1]?.body?.cancel();
   });

@@ -1,12 +1,13 @@
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
-import { Heartbeat } from "../../../base/limit/heartbeat.ts";
+import { HeartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { type Channel, ROOM, type Room, type Sink, type Topic } from "../../../wire/channel.ts";
+import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
+import { isSilent } from "../../../session/session-error.ts";
 import { isObject, type JsonObject, METHODS, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
@@ -85,35 +86,25 @@ export class SessionLink implements Sink<string> {
   readonly #asked = new Map<string, Asked>();
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
-  readonly #heartbeat: Heartbeat;
-  #isSilent = false;
+  #failure: TrunklineError = new HolderGone(false);
   #isOver = false;
 
   constructor(channel: Channel<string>, listener: LinkListener) {
-    this.#channel = channel;
     this.#listener = listener;
-    const { isStopped, beat: interval } = listener;
-    this.#heartbeat = new Heartbeat({
-      ...(interval === undefined ? {} : { interval }),
-      isStopped,
-      isWaiting: () => this.#own.size + this.#asked.size > 0,
+    this.#channel = new HeartbeatChannel(channel, {
       // Holders of versions that do not know it answer too, with an error.
-      beat: () => {
-        // A random id, so that no request of the client has the same. Nobody waits for the answer.
-        const ping = { jsonrpc: "2.0", id: crypto.randomUUID(), method: METHODS.ping.name };
-        channel.send(JSON.stringify(ping));
-      },
-      silent: () => {
-        this.#isSilent = true;
-        channel.abort(this.#failure);
-      },
+      method: METHODS.ping.name,
+      interval: listener.beat,
+      isStopped: listener.isStopped,
+      isWaiting: () => this.#own.size + this.#asked.size > 0,
+      silent: new HolderGone(true),
     });
-    channel.receive(this);
+    this.#channel.receive(this);
   }
 
   /** It was given up because the holder did not answer. */
   get isSilent(): boolean {
-    return this.#isSilent;
+    return isSilent(this.#failure);
   }
 
   /** Unanswered requests of the client about a session, oldest first. */
@@ -163,12 +154,6 @@ export class SessionLink implements Sink<string> {
   }
 
   message(text: string): void | Room {
-    const room = this.#take(text);
-    this.#heartbeat.heard(room === ROOM ? undefined : room);
-    return room;
-  }
-
-  #take(text: string): void | Room {
     if (text.startsWith(UPDATE)) {
       const end = text.indexOf('"', UPDATE.length);
       return this.#listener.told(text, text.slice(UPDATE.length, end));
@@ -184,8 +169,10 @@ export class SessionLink implements Sink<string> {
     // Both ends have the same limits: the holder sends no message that is too long for us.
   }
 
-  end(): void {
+  end(error?: Error): void {
     if (this.#isOver) return;
+    // It does not answer, or has refused us.
+    if (error instanceof TrunklineError) this.#failure = error;
     this.#leave();
     this.#listener.lost();
   }
@@ -197,13 +184,8 @@ export class SessionLink implements Sink<string> {
 
   #leave(): void {
     this.#isOver = true;
-    this.#heartbeat[Symbol.dispose]();
     for (const answer of this.#own.values()) answer.reject(this.#failure);
     this.#own.clear();
-  }
-
-  get #failure(): HolderGone {
-    return new HolderGone(this.#isSilent);
   }
 
   #answered(idText: string, text: string): void | Room {

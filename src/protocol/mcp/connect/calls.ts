@@ -23,16 +23,10 @@ export class ClientCalls {
   /** The calls that went on as tasks of 2025-11-25. */
   readonly #tasks = new Map<string, number>();
   readonly #taskListeners = new Map<string, TaskListener>();
-  readonly #passed: () => ToolContext[];
   #lastToken = 0;
 
-  /** `passed` are the open calls that were passed on as text without a progress token. */
-  constructor(passed: () => ToolContext[] = () => []) {
-    this.#passed = passed;
-  }
-
   get size(): number {
-    return this.#open.size + this.#passed().length;
+    return this.#open.size;
   }
 
   /** Registers a call for a context, and returns its progress token. */
@@ -110,8 +104,7 @@ export class ClientCalls {
   /** One context of each client with an open call: those that a message of the server may concern. */
   audience(): ToolContext[] {
     const byClient = new Map<unknown, ToolContext>();
-    for (const context of [...this.#open.values(), ...this.#passed()])
-      byClient.set(clientOf(context), context);
+    for (const context of this.#open.values()) byClient.set(clientOf(context), context);
     return [...byClient.values()];
   }
 

@@ -2,13 +2,8 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import { parsedApart } from "../../../rpc/message/parse-apart.ts";
-import {
-  type PeerLimits,
-  type PeerOptions,
-  resolvePeerLimits,
-  TAKEN,
-} from "../../../rpc/peer-options.ts";
-import type { PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
+import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
+import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import { hasTasksExtension } from "../meta.ts";
@@ -20,8 +15,6 @@ import { ClientListening } from "./listen.ts";
 import { readableEntries } from "./list-entries.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
-import { type AroundPassed, PassedRequest } from "./passed-request.ts";
-import { messageOf, readTextAnswer } from "./text-answer.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 
@@ -53,11 +46,7 @@ const PROBE = 2_000;
 /** The MCP client: one interface, whatever revision the server speaks. */
 export class McpClient {
   readonly #peer: Peer;
-  readonly #calls = new ClientCalls(() => {
-    const passed = this.#peer.requests.all.filter((request) => request instanceof PassedRequest);
-    const silent = passed.filter(({ token }) => token === undefined);
-    return silent.map((request) => request.passed.context);
-  });
+  readonly #calls = new ClientCalls();
   readonly #requests: ClientRequests;
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
@@ -75,7 +64,6 @@ export class McpClient {
     this.#peer = new Peer(parsedApart(channel, limits), undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
-      readUnparsed: this.#read,
       routes: clientRoutes({
         calls: this.#calls,
         pages,
@@ -205,12 +193,6 @@ export class McpClient {
     return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
-  /** Passes on a call whose arguments are JSON text. False where the tool has to be called. */
-  pass(args: string, passed: PassedCall, around: AroundPassed): boolean {
-    if (this.#requests.codec.has.inputRequired) return false;
-    return new PassedRequest(this.#requests, passed, around).send(this.#peer, args);
-  }
-
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
   callToolAsTask(
     name: string,
@@ -258,17 +240,6 @@ export class McpClient {
     this.#listening.end();
     await this.#peer.close();
   }
-
-  readonly #read = (text: string): unknown => {
-    const answer = readTextAnswer(text);
-    if (answer === undefined) return undefined;
-    const { requests } = this.#peer;
-    const request = requests.find(answer.id);
-    if (!(request instanceof PassedRequest)) return messageOf(answer);
-    requests.forget(answer.id);
-    request.answered(answer.json, answer.isError);
-    return TAKEN;
-  };
 
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
     if (!isObject(this.capabilities[capability])) return [];

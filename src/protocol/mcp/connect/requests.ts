@@ -1,11 +1,10 @@
 import { background } from "../../../base/background.ts";
-import { unparsedText } from "../../../base/text/unparsed-json.ts";
 import type { Stop } from "../../../base/stop.ts";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
+import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls } from "./calls.ts";
 import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
@@ -61,10 +60,6 @@ class Work<R> implements Settler, RequestOptions {
 
   get stop(): Stop {
     return this.context.stop;
-  }
-
-  get takesUnparsed(): boolean {
-    return this.name === "tools/call" && this.context.takesUnparsed === true;
   }
 
   result(result: unknown): R | Promise<R> {
@@ -141,30 +136,6 @@ export class ClientRequests {
       { ...params, _meta },
       work,
     ) as Promise<unknown> as Promise<R>;
-  }
-
-  /** Registers a call that was passed on; its progress token. */
-  begin(context: ToolContext): number {
-    return this.#calls.begin(context);
-  }
-
-  end(token: number): void {
-    this.#calls.end(token);
-  }
-
-  giveUp(id: number, reason: Error): void {
-    this.#peer.requests.giveUp(id, reason);
-  }
-
-  /** For a call that was passed on, and goes on in full. */
-  workOn(
-    name: string,
-    { args, context }: PassedCall,
-    around: Around<ToolResult>,
-    token = this.#calls.begin(context),
-  ): Work<ToolResult> {
-    const params = { name, arguments: args };
-    return new Work(this, "tools/call", params, context, token, plainToolResult, around);
   }
 
   /** Goes on with a call of a tool that the server has answered with a task before. */
@@ -293,8 +264,6 @@ function anObject(name: string): Method<JsonObject, JsonObject> {
 
 /** The same for a tool's result; its content is a list whatever the server sent. */
 export function plainToolResult(result: JsonObject): ToolResult {
-  // It has no envelope, and its content is a list.
-  if (unparsedText(result) !== undefined) return result as unknown as ToolResult;
   const plain = plainResult(result);
   const { content } = plain;
   const isContent = Array.isArray(content) && content.every(isObject);

@@ -13,7 +13,6 @@ export const MCP_2024_11_05: Codec = {
     batches: false,
     polling: false,
     headerParams: false,
-    plainResults: false,
     resultEnvelope: false,
     inputRequired: false,
     elicitationMode: false,

@@ -8,7 +8,7 @@ const before = MCP_2025_03_26;
 export const MCP_2025_06_18: Codec = {
   ...before,
   revision: "2025-06-18",
-  has: { ...before.has, batches: false, plainResults: true },
+  has: { ...before.has, batches: false },
   shapeTool(tool) {
     const { title, outputSchema } = tool;
     return {

@@ -19,7 +19,6 @@ export const MCP_2026_07_28: Codec = {
     batches: false,
     polling: false,
     headerParams: true,
-    plainResults: false,
     resultEnvelope: true,
     inputRequired: true,
     elicitationMode: true,

@@ -31,8 +31,6 @@ export interface Features {
   readonly polling: boolean;
   /** Arguments that a tool's schema marks with `x-mcp-header` are repeated in HTTP headers. */
   readonly headerParams: boolean;
-  /** A tool's result of one text is sent as it came, also if it was not parsed. */
-  readonly plainResults: boolean;
   /** Results have members around the body: `resultType`, cache hints, who answered. */
   readonly resultEnvelope: boolean;
   /**

@@ -4,7 +4,6 @@ import type { McpLogLevel } from "../log-levels.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { SessionRoots } from "./roots.ts";
 import type { Codec } from "../revision/codec.ts";
-import type { CallLanes } from "./call-lanes.ts";
 import { agreeOn, PLAINEST } from "../revision/revisions.ts";
 
 /**
@@ -19,8 +18,6 @@ export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;
   #hasSetLevel = false;
-  /** Its calls that need not be parsed. */
-  lanes: CallLanes | undefined;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
   readonly watches = new Map<string, () => void>();
@@ -55,8 +52,6 @@ export class Connection implements Disposable {
 
   agree(requested: string, capabilities: JsonObject, info: unknown): Codec {
     const codec = agreeOn(requested);
-    this.lanes?.close();
-    this.lanes = undefined;
     this.#client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
     return codec;
   }
@@ -79,7 +74,6 @@ export class Connection implements Disposable {
   [Symbol.dispose](): void {
     for (const stop of this.watches.values()) stop();
     this.watches.clear();
-    this.lanes?.close();
     for (const end of this.#ends.splice(0)) end();
   }
 }

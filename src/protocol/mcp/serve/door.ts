@@ -83,7 +83,7 @@ export class McpDoor {
     const { client, call, params } = request;
     const profile = this.profileOf(client, call.state);
     const seat = seatOf(client, call.state, { profile, rootsTimeout: this.#rootsTimeout });
-    return new McpToolContext(seat, request, metaOf(params));
+    return new McpToolContext(seat, call, metaOf(params));
   }
 
   /** Serves a request that may take several round trips. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { until } from "../../../../test/support/until.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
@@ -34,7 +35,7 @@ describe("relayNotices()", () => {
       end() {},
     });
     // Room is made by what was read.
-    while (heard.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => heard.length > 0);
     await new Promise((resolve) => setImmediate(resolve));
     post("last");
     await last.promise;

@@ -1,4 +1,3 @@
-import { background } from "../../../base/background.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { CannotAsk, errorResult, type Tool, type ToolResult } from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
@@ -51,30 +50,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     return callAsTask(door, request, tool);
   }
   if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
-  const context = door.contextOf(request);
-  const answer = run(door, request, context);
-  if (call.peer.isText && client.codec.has.plainResults) {
-    openLane(door, request, context);
-  }
-  return answer;
-}
-
-/** Further calls of a tool may not have to be parsed. */
-function openLane(
-  door: McpDoor,
-  { client, params, call: { state, peer } }: CallRequest,
-  context: McpToolContext,
-): void {
-  if (state.lanes !== undefined) {
-    state.lanes.open(params.name, context);
-    return;
-  }
-  const loaded = import("./call-lanes.ts").then(({ CallLanes }) => {
-    // Meanwhile the client may have introduced itself anew, or be gone.
-    if (state.client !== client || peer.hasEnded) return;
-    CallLanes.of(door, state, peer).open(params.name, context);
-  });
-  background(loaded, "Opening a lane");
+  return run(door, request, door.contextOf(request));
 }
 
 /** Whether a call is one for a task, or an error because it has to be one. Most are not. */

@@ -48,14 +48,6 @@ export function seatOf(
   return { client, caller, session, folder, ...options };
 }
 
-/** A request that a tool works for. */
-export interface Requested {
-  readonly call: Call<Connection>;
-}
-
-/** The same, or what makes its call when it is first asked for. */
-type Request = Requested | (() => Requested);
-
 /** What is known of work that is more than a question and an answer. */
 interface LongWork {
   ask?: Ask;
@@ -77,18 +69,13 @@ export class McpToolContext implements ToolContext, StopListener {
   span?: Span | undefined;
   readonly #seat: Seat;
   #meta: JsonObject;
-  #request: Request;
+  #call: Call<Connection>;
   #work = NO_WORK;
 
-  constructor(seat: Seat, request: Request, meta: JsonObject) {
+  constructor(seat: Seat, call: Call<Connection>, meta: JsonObject) {
     this.#seat = seat;
-    this.#request = request;
+    this.#call = call;
     this.#meta = meta;
-  }
-
-  /** That of a further request by the same client. */
-  ofNext(request: Request, meta: JsonObject): McpToolContext {
-    return new McpToolContext(this.#seat, request, meta);
   }
 
   get caller(): Caller {
@@ -108,8 +95,7 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   get call(): Call<Connection> {
-    if (typeof this.#request === "function") this.#request = this.#request();
-    return this.#request.call;
+    return this.#call;
   }
 
   get #long(): LongWork {
@@ -127,10 +113,6 @@ export class McpToolContext implements ToolContext, StopListener {
 
   get hasProgressed(): boolean {
     return this.#work.hasProgressed;
-  }
-
-  get takesUnparsed(): boolean {
-    return !this.isTask && this.#client.codec.has.plainResults;
   }
 
   get isTask(): boolean {
@@ -156,7 +138,7 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
-    this.#request = next.#request;
+    this.#call = next.#call;
     this.#meta = next.#meta;
     if (this.#work.stopper !== undefined) next.call.add(this);
   }

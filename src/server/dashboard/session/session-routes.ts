@@ -3,7 +3,14 @@ import { hasScope } from "../../../base/principal.ts";
 import { maskWords } from "../../../base/text/mask.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { Principal } from "../../../base/principal.ts";
-import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import {
+  type ApiCall,
+  type ApiHandler,
+  type ApiRoute,
+  numberIn,
+  route,
+  textIn,
+} from "../../../base/api-route.ts";
 import type {
   AnswerBody,
   Ask,
@@ -45,24 +52,13 @@ export class SessionRoutes {
 
   get routes(): readonly ApiRoute[] {
     const { rows, data } = this.#options;
-    const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
-      method: "GET",
-      path: `/api/sessions${path}`,
-      needs: "nothing",
-      handle,
-    });
-    const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) => {
-      const handle = async (call: ApiCall): Promise<object> => {
+    const get = (path: string, handle: ApiHandler): ApiRoute =>
+      route(`GET /api/sessions${path}`, "nothing", handle);
+    const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) =>
+      route(`POST /api/sessions/:id${path}`, "sessions", async (call) => {
         const done = await work(call, await rows.need(call.principal, call.id));
         return typeof done === "object" && done !== null ? done : DONE;
-      };
-      return {
-        method: "POST",
-        path: `/api/sessions/:id${path}`,
-        needs: "sessions",
-        handle,
-      } as const;
-    };
+      });
     const actions = this.#actions;
     return [
       get("", async ({ principal, query }) => {

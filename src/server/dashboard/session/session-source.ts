@@ -1,8 +1,7 @@
 import type { Mark, ReadSession } from "../../../store/session/session-reader.ts";
-import { maySeeSession } from "../access-rules.ts";
 import type { LiveRows } from "../live/live-rows.ts";
 import type { LiveSource } from "../live/polled-rows.ts";
-import type { SessionRows } from "./session-rows.ts";
+import { maySeeSession, type SessionRows } from "./session-rows.ts";
 
 interface Known {
   /** Changes whenever the row may. */

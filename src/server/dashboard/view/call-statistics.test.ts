@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { searchAudit } from "./audit-search.ts";
+import { searchAudit } from "../../telemetry/audit-routes.ts";
 import { CallStatistics } from "./call-statistics.ts";
 
 const NOW = Date.UTC(2026, 0, 1, 12, 0, 30);

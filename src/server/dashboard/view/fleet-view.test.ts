@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OWNER } from "../../../base/principal.ts";
-import type { Member } from "../../../fleet/members/beat.ts";
-import type { MemberChange } from "../../../fleet/members/members.ts";
+import type { Member, MemberChange } from "../../../fleet/members/members.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
 import type { Fleet } from "../../../fleet/open/fleet.ts";
 import { FleetView } from "./fleet-view.ts";

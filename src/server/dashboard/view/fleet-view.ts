@@ -1,6 +1,6 @@
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
-import type { Member } from "../../../fleet/members/beat.ts";
-import { queueName } from "../../../fleet/members/job.ts";
+import type { Member } from "../../../fleet/members/members.ts";
+import { queueName } from "../../../fleet/members/job-queue.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
 import type { FleetMove, FleetNode, FleetQueue, FleetState } from "../fleet-api.ts";
 import type { FleetCounts } from "../../http/fleet-metrics.ts";

@@ -5,7 +5,7 @@ import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { House } from "../../../config/house.ts";
 import { currentIdentities } from "../../../identity/open/open-identities.ts";
 import type { Identities, IdentityRow, ProjectIdentity } from "../api.ts";
-import type { ApiRoute } from "../router.ts";
+import { type ApiRoute, route } from "../../../base/api-route.ts";
 
 /** Sessions whose folders are looked at, and folders that are shown. */
 const MOST_SESSIONS = 200;
@@ -13,14 +13,7 @@ const MOST_PROJECTS = 20;
 
 /** Git identities, and which one is used where. */
 export function identityRoutes(house: House, reader: SessionReading): readonly ApiRoute[] {
-  return [
-    {
-      method: "GET",
-      path: "/api/identities",
-      needs: "admin",
-      handle: () => readIdentities(house, reader),
-    },
-  ];
+  return [route("GET /api/identities", "admin", () => readIdentities(house, reader))];
 }
 
 async function readIdentities(house: House, reader: SessionReading): Promise<Identities> {

@@ -1,9 +1,8 @@
 import { mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { auditBackwards } from "../../../store/audit/audit-reader.ts";
 import type { Config } from "../../../config/config.ts";
-import { onlyOwner } from "../access-rules.ts";
 import type { Overview, OverviewStep } from "../api.ts";
-import type { SessionRows } from "../session/session-rows.ts";
+import { onlyOwner, type SessionRows } from "../session/session-rows.ts";
 
 export interface OverviewOptions {
   readonly sessions: SessionRows;

@@ -7,13 +7,12 @@ import { patchOf } from "../../../run/patch.ts";
 import { isPlan, type RunPlan } from "../../../run/run-plan.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import { maySeeSession, onlyOwner } from "../access-rules.ts";
 import type { Page, RunDetail, RunRow } from "../api.ts";
-import { type ApiCall, type ApiRoute, numberIn } from "../router.ts";
+import { type ApiCall, type ApiRoute, numberIn, route } from "../../../base/api-route.ts";
 import type { FileDiff, SessionState } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
-import { readCursor, type SessionRows } from "../session/session-rows.ts";
+import { maySeeSession, onlyOwner, readCursor, type SessionRows } from "../session/session-rows.ts";
 
 const MOST_ROWS = 500;
 /** Events in which messages about the progress of a run are looked for. */
@@ -30,16 +29,10 @@ export class Runs {
   }
 
   get routes(): readonly ApiRoute[] {
-    const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
-      method: "GET",
-      path: `/api/runs${path}`,
-      needs: "nothing",
-      handle,
-    });
     return [
-      get("", (call) => this.#page(call)),
-      get("/:id", (call) => this.#detail(call)),
-      get("/:id/diff", (call) => this.#diff(call)),
+      route("GET /api/runs", "nothing", (call) => this.#page(call)),
+      route("GET /api/runs/:id", "nothing", (call) => this.#detail(call)),
+      route("GET /api/runs/:id/diff", "nothing", (call) => this.#diff(call)),
     ];
   }
 

@@ -4,7 +4,7 @@ import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import type { ApiRoute } from "../router.ts";
+import { type ApiRoute, route } from "../../../base/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 
 /** Lines of a log that a row has. */
@@ -37,32 +37,17 @@ export class Services {
   }
 
   get routes(): readonly ApiRoute[] {
-    const restart = (path: string, work: (id: string) => Promise<unknown>): ApiRoute => ({
-      method: "POST",
-      path,
-      needs: "admin",
-      handle: async ({ id }) => {
-        await work(id);
-        return { ok: true };
-      },
-    });
     return [
-      {
-        method: "GET",
-        path: "/api/servers",
-        needs: "admin",
-        handle: async () => ({ servers: this.servers() }),
-      },
-      {
-        method: "GET",
-        path: "/api/plugins",
-        needs: "admin",
-        handle: async () => ({ plugins: await this.plugins() }),
-      },
-      restart("/api/servers/:id/restart", (name) => this.#sources.tools.restart(name)),
-      restart("/api/plugins/:id/restart", async (id) => {
+      route("GET /api/servers", "admin", async () => ({ servers: this.servers() })),
+      route("GET /api/plugins", "admin", async () => ({ plugins: await this.plugins() })),
+      route("POST /api/servers/:id/restart", "admin", async ({ id }) => {
+        await this.#sources.tools.restart(id);
+        return { ok: true };
+      }),
+      route("POST /api/plugins/:id/restart", "admin", async ({ id }) => {
         const bus = await this.#sources.bus.opened();
         await bus?.orchestrator.plugin(id).restart();
+        return { ok: true };
       }),
     ];
   }

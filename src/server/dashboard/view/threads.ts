@@ -19,7 +19,7 @@ import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import { type ApiCall, type ApiRoute, numberIn, route, textIn } from "../../../base/api-route.ts";
 import { baseOfSession } from "../session/changed-files.ts";
 import type { SessionRows } from "../session/session-rows.ts";
 
@@ -59,46 +59,31 @@ export class Threads implements Disposable {
 
   get routes(): readonly ApiRoute[] {
     const change = (path: string, work: (id: string, saying: Saying) => Promise<Thread>) =>
-      ({
-        method: "POST",
-        path: `/api/threads/:id/${path}`,
-        needs: "review",
-        tool: REPLY,
-        handle: async ({ principal, id, body }: ApiCall) => {
+      route(
+        `POST /api/threads/:id/${path}`,
+        "review",
+        async ({ principal, id, body }) => {
           const { id: whole } = await this.#need(principal, id);
           const text = typeof body.text === "string" && body.text !== "" ? body.text : undefined;
           return rowOf(await work(whole, { by: personOf(principal), role: "person", text }));
         },
-      }) as const;
+        REPLY,
+      );
     return [
-      {
-        method: "GET",
-        path: "/api/threads",
-        needs: "nothing",
-        tool: LIST,
-        handle: (call) => this.#page(call),
-      },
-      {
-        method: "GET",
-        path: "/api/threads/:id",
-        needs: "nothing",
-        tool: LIST,
-        handle: (call) => this.#detail(call),
-      },
+      route("GET /api/threads", "nothing", (call) => this.#page(call), LIST),
+      route("GET /api/threads/:id", "nothing", (call) => this.#detail(call), LIST),
       change("reply", (id, saying) => {
         if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
         return this.#reviews.reply(id, saying);
       }),
       change("resolve", (id, saying) => this.#reviews.resolve(id, saying)),
       change("reopen", (id, saying) => this.#reviews.reopen(id, saying)),
-      {
-        method: "POST",
-        path: "/api/sessions/:id/comment",
-        needs: "review",
-        tool: REPLY,
-        handle: async (call) =>
-          this.#comment(call, await this.#sessions.need(call.principal, call.id)),
-      },
+      route(
+        "POST /api/sessions/:id/comment",
+        "review",
+        async (call) => this.#comment(call, await this.#sessions.need(call.principal, call.id)),
+        REPLY,
+      ),
     ];
   }
 

@@ -12,7 +12,7 @@ import { editConfig } from "../../../config/edit/edit-config.ts";
 import { valueAt } from "../../../config/layer.ts";
 import type { ApprovalRow, ToolRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import { type ApiCall, type ApiRoute, numberIn, route, textIn } from "../../../base/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 import type { CallStatistics } from "./call-statistics.ts";
 
@@ -47,25 +47,19 @@ export class Tools {
   }
 
   get routes(): readonly ApiRoute[] {
-    const admin = (
-      method: ApiRoute["method"],
-      path: string,
-      handle: ApiRoute["handle"],
-    ): ApiRoute => ({ method, path, needs: "admin", handle });
     return [
-      {
-        method: "GET",
-        path: "/api/tools",
-        needs: "nothing",
-        handle: async ({ principal }) => ({ tools: this.#tools(principal) }),
-      },
-      admin("GET", "/api/approvals", async () => ({ approvals: this.approvals() })),
-      admin("GET", "/api/calls", async ({ query }) => {
+      route("GET /api/tools", "nothing", async ({ principal }) => ({
+        tools: this.#tools(principal),
+      })),
+      route("GET /api/approvals", "admin", async () => ({ approvals: this.approvals() })),
+      route("GET /api/calls", "admin", async ({ query }) => {
         const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
         return { calls: await this.#calls.read(minutes) };
       }),
-      admin("POST", "/api/tools/policy", ({ body }) => this.#decide(body)),
-      admin("POST", "/api/approvals/approve", ({ body }) => this.#approve(textIn(body, "id"))),
+      route("POST /api/tools/policy", "admin", ({ body }) => this.#decide(body)),
+      route("POST /api/approvals/approve", "admin", ({ body }) =>
+        this.#approve(textIn(body, "id")),
+      ),
     ];
   }
 

@@ -1,7 +1,5 @@
-import { Chain, type Link } from "../../../base/chain.ts";
-
 /** A stream whose bytes are kept until they are read. */
-export interface Holder extends Link<Holder> {
+export interface Holder {
   /** Too much is held for all of them together. */
   giveUp(held: number, limit: number): void;
 }
@@ -13,7 +11,7 @@ export interface Holder extends Link<Holder> {
  */
 export class HeldBytes {
   readonly #limit: number;
-  readonly #holders = new Chain<Holder>();
+  readonly #holders = new Set<Holder>();
   #held = 0;
 
   constructor(limit: number) {
@@ -27,7 +25,7 @@ export class HeldBytes {
   add(holder: Holder, bytes: number): void {
     this.#holders.add(holder);
     this.#held += bytes;
-    if (this.#held > this.#limit) this.#holders.last?.giveUp(this.#held, this.#limit);
+    if (this.#held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.#held, this.#limit);
   }
 
   /** Bytes were read. */

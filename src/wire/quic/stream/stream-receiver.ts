@@ -24,8 +24,6 @@ export interface ReceiverOwner {
 
 /** The receiving half of a stream (RFC 9000 § 3.2): keeps what arrives until it is read. */
 export class StreamReceiver implements Holder {
-  before: Holder | undefined;
-  after: Holder | undefined;
   readonly #owner: ReceiverOwner;
   #chunks: Buffer[] = [];
   #size = 0;

@@ -1,11 +1,10 @@
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { type Address, formatAddress, isLoopback, resolveHost } from "../address.ts";
-import { type ConnectOptions, localAlpn, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
+import { type Address, formatAddress, resolveHost } from "../address.ts";
+import { type ConnectOptions, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
 import { peerOf } from "../peer-certificate.ts";
-import { HAS_LOCAL_SOCKETS, takeOffer } from "./local-socket.ts";
-import { notLetIn, SocketConnection } from "./socket-connection.ts";
+import { SocketConnection } from "./socket-connection.ts";
 
 /** Connects over TLS 1.3: on this machine, and through networks that let no UDP through. */
 export async function connectTls(
@@ -42,8 +41,11 @@ export async function connectTls(
   try {
     await secured(socket, text);
     const peer = peerOf(socket);
-    const carrier = await carrierOf(socket, options, text);
-    const connection = new SocketConnection(carrier, { address: text, peer, limits, held });
+    if (socket.alpnProtocol === false) {
+      const detail = "no protocol in common";
+      throw ConnectionError.of(`Cannot connect to ${text}`, { trouble: "wrong-alpn", detail });
+    }
+    const connection = new SocketConnection(socket, { address: text, peer, limits, held });
     connection.start();
     await connection.ready;
     return connection;
@@ -77,7 +79,6 @@ function isBadCertificate(error: unknown): boolean {
 function settings(address: Address, options: ConnectOptions): ConnectionOptions {
   const { credentials, alpn, serverName = address.host } = options;
   const { ca, cert, key } = credentials;
-  const mayBeLocal = HAS_LOCAL_SOCKETS && isLoopback(address.host) && options.reach === undefined;
   return {
     host: address.host,
     port: address.port,
@@ -88,7 +89,7 @@ function settings(address: Address, options: ConnectOptions): ConnectionOptions 
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
     minVersion: "TLSv1.3",
-    ALPNProtocols: mayBeLocal ? [localAlpn(alpn), tlsAlpn(alpn)] : [tlsAlpn(alpn)],
+    ALPNProtocols: [tlsAlpn(alpn)],
   };
 }
 
@@ -99,24 +100,6 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
     if (all === true) done(null, found);
     else done(null, found[0]?.address ?? host, found[0]?.family);
   };
-}
-
-/** What carries the connection from here on. */
-async function carrierOf(
-  socket: TLSSocket,
-  { alpn }: ConnectOptions,
-  address: string,
-): Promise<Socket> {
-  const what = `Cannot connect to ${address}`;
-  if (socket.alpnProtocol === tlsAlpn(alpn)) return socket;
-  if (socket.alpnProtocol !== localAlpn(alpn)) {
-    throw ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
-  }
-  try {
-    return await takeOffer(socket);
-  } catch (error) {
-    throw error instanceof ConnectionError ? error : notLetIn(what, error as Error);
-  }
 }
 
 async function secured(socket: TLSSocket, address: string): Promise<void> {

@@ -6,8 +6,6 @@ import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../con
 import { FrameWriter } from "../frame-writer.ts";
 import type { Ending } from "../settings.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
-import { StreamTable } from "../stream/stream-table.ts";
-import { readInto } from "../../channel/read-into.ts";
 import {
   type FrameCarrier,
   MultiplexedStream,
@@ -38,9 +36,8 @@ const CLOSING = 5_000;
 type Frame = Parameters<SocketConnection["send"]>;
 
 /**
- * A connection over TLS 1.3, or over a local socket after that. Its streams share one socket, in the
- * frames that the QUIC engine's pipe has, too. Whoever dialled opens streams; the listener first says
- * how many may be open at once.
+ * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
+ * has, too. Whoever dialled opens streams; the listener first says how many may be open at once.
  */
 export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   readonly address: string;
@@ -56,7 +53,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   readonly #writer: FrameWriter;
   readonly #accept: SocketConnectionOptions["accept"];
   readonly #crowded: SocketConnectionOptions["crowded"];
-  readonly #streams = new StreamTable();
+  readonly #streams = new Map<number, MultiplexedStream>();
   /** Frames of those that wait for one of them to end. */
   readonly #waiting = new Map<number, Frame[]>();
   #maxStreams: number;
@@ -89,7 +86,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 
   /** Begins to read. A listener's connection tells the other side that it is let in. */
   start(): void {
-    readInto(this.#socket, (bytes) => this.#receive(bytes));
+    this.#socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     if (this.#accept !== undefined) this.sendNumber(EVENT.connected, 0, this.#maxStreams);
   }
 
@@ -138,7 +135,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 
   /** Gives up requests that the peer left unfinished. Called at intervals. */
   dropStale(): void {
-    for (const stream of this.#streams.all()) {
+    for (const stream of this.#streams.values()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
       stream.breakOff(new ConnectionError("timeout", message));
@@ -201,7 +198,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this, this, id, isOpened);
-    this.#streams.add(stream);
+    this.#streams.set(stream.id, stream);
     return stream;
   }
 
@@ -209,7 +206,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
     try {
       const done = readFrames(bytes, this.#take);
-      this.#rest = done < bytes.length ? Buffer.from(bytes.subarray(done)) : undefined;
+      this.#rest = done < bytes.length ? bytes.subarray(done) : undefined;
     } catch {
       this.#cut({ trouble: "protocol", detail: "it sent a frame that cannot be read" });
     }
@@ -265,7 +262,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     this.#writer.flush();
     this.#over = error;
     this.#ready.reject(error);
-    for (const stream of this.#streams.all()) stream.fail(error);
+    for (const stream of this.#streams.values()) stream.fail(error);
     const late = setTimeout(() => this.#socket.destroy(), CLOSING);
     const gone = (): void => {
       clearTimeout(late);
@@ -295,7 +292,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 }
 
 /** Why a connection ended before the other side has let us in. */
-export function notLetIn(what: string, error?: Error): ConnectionError {
+function notLetIn(what: string, error?: Error): ConnectionError {
   const trouble = error === undefined ? "network" : tlsTrouble(error);
   if (error !== undefined && trouble !== "network") {
     return ConnectionError.of(what, { trouble, detail: error.message });

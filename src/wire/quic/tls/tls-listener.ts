@@ -2,20 +2,17 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
 import { memoryReturn } from "../../../base/process/give-back-memory.ts";
-import { formatAddress, isLoopback } from "../address.ts";
+import { formatAddress } from "../address.ts";
 import {
   type ConnectionLimits,
   type Credentials,
   type Listener,
   type ListenOptions,
-  localAlpn,
-  type PeerCertificate,
   resolveConnectionLimits,
   tlsAlpn,
 } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
 import { PeerCount, peerOf } from "../peer-certificate.ts";
-import { LocalSocket } from "./local-socket.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
 /** Takes connections over TLS 1.3. */
@@ -27,29 +24,25 @@ export class TlsListener implements Listener {
   readonly #connections = new Set<SocketConnection>();
   /** Those that have not shown who they are yet, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
-  /** Where clients on this machine go on. */
-  readonly #local: LocalSocket | undefined;
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   readonly #memory = memoryReturn();
   #port = 0;
   #closing: Promise<void> | undefined;
 
-  private constructor(host: string, options: ListenOptions, local: LocalSocket | undefined) {
-    this.#local = local;
+  private constructor(host: string, options: ListenOptions) {
     this.#host = host;
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
     this.#peers = new PeerCount(options.mostOfPeer);
     const { credentials } = options;
-    const alpn = tlsAlpn(options.alpn);
     this.#server = createServer({
       ...context(credentials),
       minVersion: "TLSv1.3",
       requestCert: true,
       // Looked at below: a certificate that was shown must be good, even where none is required.
       rejectUnauthorized: false,
-      ALPNProtocols: local === undefined ? [alpn] : [localAlpn(options.alpn), alpn],
+      ALPNProtocols: [tlsAlpn(options.alpn)],
       handshakeTimeout: this.#limits.handshakeTimeout,
     });
     this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
@@ -65,20 +58,9 @@ export class TlsListener implements Listener {
 
   static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
     const where = formatAddress({ scheme: "tls", host, port });
-    const mayBeLocal = isLoopback(host) && options.local !== false;
-    const limits = resolveConnectionLimits(options.limits);
-    const local = mayBeLocal ? await LocalSocket.open(limits) : undefined;
-    try {
-      const listener = withCertificates(
-        `listen on ${where}`,
-        () => new TlsListener(host, options, local),
-      );
-      await listener.#listen(port, where);
-      return listener;
-    } catch (error) {
-      local?.close();
-      throw error;
-    }
+    const listener = withCertificates(`listen on ${where}`, () => new TlsListener(host, options));
+    await listener.#listen(port, where);
+    return listener;
   }
 
   async #listen(port: number, where: string): Promise<void> {
@@ -127,7 +109,6 @@ export class TlsListener implements Listener {
     clearInterval(this.#sweep);
     const closed = Promise.withResolvers<void>();
     this.#server.close(() => closed.resolve());
-    this.#local?.close();
     for (const socket of this.#arriving.values()) socket.destroy();
     await Promise.all([...this.#connections].map((connection) => connection.close()));
     await closed.promise;
@@ -157,28 +138,14 @@ export class TlsListener implements Listener {
       this.#options.refused?.(problem);
       return;
     }
-    background(this.#choose(socket), "Letting a client in");
+    this.#arriving.delete(endOf(socket));
+    if (this.#closing === undefined) this.#letIn(socket);
+    else socket.destroy();
   }
 
-  async #choose(socket: TLSSocket): Promise<void> {
-    const peer = peerOf(socket);
-    const end = endOf(socket);
-    const isOffered = socket.alpnProtocol === localAlpn(this.#options.alpn);
-    let carrier: Socket | undefined = socket;
-    try {
-      if (isOffered) carrier = await this.#local?.offer(socket);
-    } catch {
-      // It has hung up, or has not chosen in time.
-      return;
-    }
-    this.#arriving.delete(end);
-    if (carrier === undefined || this.#closing !== undefined) socket.destroy();
-    else this.#letIn(carrier, peer);
-  }
-
-  #letIn(socket: Socket, peer: PeerCertificate | undefined): void {
+  #letIn(socket: TLSSocket): void {
     const connection = new SocketConnection(socket, {
-      ...{ address: this.address, peer, limits: this.#limits },
+      ...{ address: this.address, peer: peerOf(socket), limits: this.#limits },
       accept: (stream, by) => this.#options.stream(stream, by),
       crowded: () => this.#boundUnsent(),
     });

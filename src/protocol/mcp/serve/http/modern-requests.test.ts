@@ -9,6 +9,7 @@ import {
 } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
+import { until } from "../../../../../test/support/until.ts";
 import { beforeSending } from "../../../../base/event-loop.ts";
 import { textResult } from "../../../../tool/tool.ts";
 
@@ -149,7 +150,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     await events.cancel();
     const told = (await (await call(server, "test_cancelled")).json()) as object;
     assert.match(JSON.stringify(told), /cancelled/);
-    while (server.http.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => server.http.size === 0);
   });
 
   it("listen until the client closes, or the server stops", async () => {

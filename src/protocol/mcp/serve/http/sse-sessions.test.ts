@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { EventReader, McpHttpServer } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
+import { until } from "../../../../../test/support/until.ts";
 
 describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
   it("answers on the stream of GET /sse what is posted to its endpoint", async () => {
@@ -25,7 +26,7 @@ describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
     assert.equal(await post("{oops"), 400);
     assert.equal(await post(request(2, "ping"), "/messages?sessionId=made-up"), 404);
     await events.cancel();
-    while (server.http.size > 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => server.http.size === 0);
     assert.equal(await post(request(3, "ping")), 404);
   });
 

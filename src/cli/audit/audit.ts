@@ -1,0 +1,98 @@
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { mask } from "../../base/text/mask.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { verifyAudit } from "../../store/audit/verify-audit.ts";
+import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
+import type { Invocation, OptionValues, Values } from "../shell/command.ts";
+import { counted, table } from "../shell/layout.ts";
+import { quietHouse } from "../shell/open-house.ts";
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** `trunkline audit search [WORD…]` */
+export async function search(
+  invocation: Invocation<Values & { readonly limit: string }>,
+): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  if (!/^[1-9]\d{0,6}$/.test(values.limit)) {
+    throw new TrunklineError("usage", `--limit takes a number from 1 on, not '${values.limit}'.`);
+  }
+  const most = Number(values.limit);
+  const words = positionals.map((word) => word.toLowerCase());
+  const { data } = (await quietHouse(invocation)).config;
+  const found: Entry[] = [];
+  for await (const { entry } of wholeAuditBackwards(data)) {
+    const text = JSON.stringify(entry).toLowerCase();
+    if (words.every((word) => text.includes(word))) found.push(mask(entry) as Entry);
+    if (found.length === most) break;
+  }
+  if (values.json === true) out(`${JSON.stringify({ entries: found }, null, 2)}\n`);
+  else if (found.length === 0) err("The audit has no such entry.\n");
+  else out(table([HEADINGS, ...found.map(rowOf)]));
+  return 0;
+}
+
+const HEADINGS = ["TIME", "CALLER", "WHAT", "OUTCOME", "DETAILS"];
+/** Characters of the details of an entry; `--json` has all of them. */
+const LONGEST = 80;
+
+function rowOf(entry: Entry): string[] {
+  const { time, caller, tool, event, outcome, reason, arguments: args, by, title } = entry;
+  const details = visibleLine(textOf(reason ?? args ?? title));
+  const shown = details.length > LONGEST ? `${details.slice(0, LONGEST - 1)}…` : details;
+  return [
+    textOf(time).slice(0, 19).replace("T", " "),
+    visibleLine(textOf(caller ?? by)),
+    visibleLine(textOf(tool ?? event)),
+    visibleLine(textOf(chosen(outcome))),
+    shown,
+  ];
+}
+
+/** A permission has what was chosen, such as `allow_once`, or that nobody chose. */
+function chosen(outcome: unknown): unknown {
+  if (typeof outcome !== "object" || outcome === null) return outcome;
+  const { kind, outcome: what } = outcome as {
+    readonly kind?: unknown;
+    readonly outcome?: unknown;
+  };
+  return kind ?? what;
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** `trunkline audit verify` */
+export async function verify(invocation: Invocation<OptionValues<"anchor">>): Promise<number> {
+  const { values, cwd, out, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
+  const verdict = await verifyAudit(config.data, anchor);
+  const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;
+  if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
+  else {
+    const by = counted(writers, "process", "processes");
+    out(`${counted(sealed, "entry", "entries")} of ${by} match their seals.\n`);
+    if (unsealed > 0) {
+      out(`${unsealed} have no seal: their process was killed just after them.\n`);
+    }
+    if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
+    if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
+    for (const { time, lines, file, moved } of repairs) {
+      const what = `${lines === 1 ? "1 damaged line was" : `${lines} damaged lines were`} moved`;
+      out(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`) + "\n");
+    }
+    if (cut > 0) {
+      out(`${cut} of other machines cannot be checked: earlier ones are not here.\n`);
+    }
+    for (const { where, says } of problems) err(`${where}: ${says}.\n`);
+    if (anchor === undefined) {
+      err("Entries that were removed with their seals are found only with `audit.anchor`.\n");
+    }
+  }
+  return problems.length === 0 ? 0 : 1;
+}

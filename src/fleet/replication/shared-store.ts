@@ -1,0 +1,283 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  DeliverPolicy,
+  DiscardPolicy,
+  jetstream,
+  JetStreamApiError,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { FleetConnection } from "../connection/connect.ts";
+import { ensureStream, StreamReader } from "../stream-reader.ts";
+import type { SharedBase } from "./shared-base.ts";
+
+/** JetStream's error where another message of the subject came first. */
+const WRONG_LAST_SEQUENCE = 10071;
+
+/** Milliseconds until a silent server is noticed; a server that was restarted has forgotten the reader. */
+const HEARTBEAT = 1_000;
+const PULL = 5_000;
+/** Milliseconds until a request counts as lost. It may still arrive, so changes have a condition. */
+const OPTIONS = { timeout: 1_000, checkAPI: false } as const;
+
+export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subjects"> {
+  /** Keeps only so many messages of each subject. */
+  readonly perSubject?: number;
+  /** Bytes in all, after which the oldest messages are dropped. */
+  readonly maxBytes?: number;
+  /** How many servers of a cluster keep each message; where it is left out, the stream stays as it is. */
+  readonly replicas?: number | undefined;
+}
+
+export interface Published {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly seq: number;
+}
+
+/** A stream that every node writes and reads. */
+export class ChangeStream {
+  readonly name: string;
+  readonly #connection: NatsConnection;
+  readonly #settings: ChangeStreamSettings;
+  #prefix = "";
+
+  constructor(connection: NatsConnection, settings: ChangeStreamSettings) {
+    this.name = settings.name;
+    this.#connection = connection;
+    this.#settings = settings;
+  }
+
+  /** What its subjects begin with, up to the first wildcard. Known once it is open. */
+  get prefix(): string {
+    return this.#prefix;
+  }
+
+  /** The number of its last message. Creates the stream if there is none. */
+  async open(): Promise<{ readonly created: string; readonly last: number }> {
+    const manager = await jetstreamManager(this.#connection, OPTIONS);
+    const { name, subjects, perSubject = -1, maxBytes = -1, replicas } = this.#settings;
+    const stream = {
+      name,
+      subjects,
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_msgs_per_subject: perSubject,
+      max_bytes: maxBytes,
+    };
+    const { created, state, config } = await ensureStream(manager, stream, replicas);
+    this.#prefix = config.subjects[0]?.replace(/[*>].*/, "") ?? "";
+    return { created, last: state.messages === 0 ? 0 : state.last_seq };
+  }
+
+  /**
+   * Publishes a message, and returns its number. With `after` it must come right after that message of
+   * its subject: undefined if another one came first.
+   */
+  async publish(
+    subject: string,
+    data: string | Uint8Array,
+    after?: number,
+  ): Promise<number | undefined> {
+    try {
+      const { seq } = await jetstream(this.#connection, OPTIONS).publish(subject, data, {
+        ...(after === undefined ? {} : { expect: { lastSubjectSequence: after } }),
+      });
+      return seq;
+    } catch (error) {
+      if (isCode(error, WRONG_LAST_SEQUENCE)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * All messages after one, in order, until the signal, or until others may be missing. Throws if the
+   * stream is gone. A message that JetStream delivered here from another stream keeps the subject that it
+   * had there: such messages are not from nodes that may write to this stream, so their subjects are empty.
+   */
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
+    const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
+    const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
+    await using reader = await StreamReader.open(this.#connection, this.name, reading, options);
+    const stop = (): void => reader.stop();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      for await (const { subject, data, seq } of reader) {
+        yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
+      }
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
+
+function isCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}
+
+/** Milliseconds between two looks at what is to be sent. */
+const LOOK_EVERY = 200;
+/** Milliseconds until NATS is tried again. */
+const RETRY_AFTER = 500;
+/** Messages that are applied at once: meanwhile this process does nothing else. */
+const MOST_AT_ONCE = 32;
+
+export interface SharedStoreOptions {
+  readonly connection: FleetConnection;
+  /** The data folder. Only one process of a folder may share it at a time. */
+  readonly data: string;
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** How the sharing goes, for people. */
+export interface SharingStatus {
+  /** This node has what the others had when it joined, and the others have what it had. */
+  readonly isUpToDate: boolean;
+  /** Why changes cannot be sent or read; undefined while they can. */
+  readonly problem?: string;
+}
+
+/**
+ * What all nodes of a pool share, in one stream. Reads the stream and sends to it, as long as it lives: a
+ * failure of NATS or of a store is retried.
+ */
+export abstract class SharedStore implements AsyncDisposable {
+  protected readonly base: SharedBase;
+  protected readonly stream: ChangeStream;
+  readonly #report: SharedStoreOptions["report"];
+  readonly #over = new AbortController();
+  #running: Promise<void> | undefined;
+  #lane: Promise<unknown> = Promise.resolve();
+  #isCaughtUp = false;
+  #isUpToDate = false;
+  #problem: string | undefined;
+
+  protected constructor(
+    { connection, report }: SharedStoreOptions,
+    base: SharedBase,
+    settings: Omit<ChangeStreamSettings, "replicas">,
+  ) {
+    this.base = base;
+    this.#report = report;
+    const { nats, replicas } = connection;
+    this.stream = new ChangeStream(nats, { ...settings, replicas });
+  }
+
+  /** The last message that was applied, of the stream that was created then. */
+  protected abstract begin(created: string): Promise<number>;
+  /** Applies messages in their order. Never at the same time as `send`. */
+  protected abstract apply(messages: readonly Published[]): Promise<void>;
+  /** Sends what is to be sent. Not called before all that was there at the beginning is applied. */
+  protected abstract send(): Promise<void>;
+
+  /** Begins to share. It does not wait for NATS. */
+  start(): this {
+    this.#running = this.#run();
+    return this;
+  }
+
+  get status(): SharingStatus {
+    const problem = this.#problem;
+    return { isUpToDate: this.#isUpToDate, ...(problem === undefined ? {} : { problem }) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    await this.#running;
+    this.base[Symbol.dispose]();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      try {
+        await this.#share();
+      } catch (error) {
+        this.#isUpToDate = false;
+        if (!signal.aborted) this.#failed(error);
+      }
+      await pause(RETRY_AFTER, signal);
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { message } = error as Error;
+    if (message === this.#problem) return;
+    this.#problem = message;
+    this.#report("shared.interrupted", { stream: this.stream.name, error });
+  }
+
+  /** Reads and sends until one of them fails, which ends the other. */
+  async #share(): Promise<void> {
+    const { created, last } = await this.stream.open();
+    const after = await this.begin(created);
+    this.#isCaughtUp = after >= last;
+    const round = new AbortController();
+    const signal = AbortSignal.any([round.signal, this.#over.signal]);
+    const both = [this.#receive(after, last, signal), this.#send(signal)];
+    const ended = await Promise.allSettled(both.map((work) => work.finally(() => round.abort())));
+    for (const end of ended) if (end.status === "rejected") throw end.reason;
+  }
+
+  async #receive(after: number, last: number, signal: AbortSignal): Promise<void> {
+    const failed = new AbortController();
+    const both = AbortSignal.any([signal, failed.signal]);
+    const messages = this.stream.follow(after, both);
+    let next = handled(messages.next());
+    try {
+      for (let first = await next; first.done !== true; first = await next) {
+        const batch = [first.value];
+        next = handled(messages.next());
+        // Whatever else is here already is applied in the same transaction.
+        while (batch.length < MOST_AT_ONCE) {
+          const more = await Promise.race([next, nextTurn()]);
+          if (more === undefined || more.done === true) break;
+          batch.push(more.value);
+          next = handled(messages.next());
+        }
+        await this.#inLane(() => this.apply(batch));
+        if ((batch.at(-1)?.seq ?? 0) >= last) this.#isCaughtUp = true;
+      }
+    } finally {
+      failed.abort();
+      await next.catch(() => {});
+    }
+  }
+
+  async #send(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#isCaughtUp) {
+        await this.#inLane(() => this.send());
+        this.#isUpToDate = true;
+        this.#problem = undefined;
+      }
+      await pause(LOOK_EVERY, signal);
+    }
+  }
+
+  /** One after the other: a row is not sent while it is changed. */
+  #inLane<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lane.then(work);
+    this.#lane = result.catch(() => {});
+    return result;
+  }
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await delay(milliseconds, undefined, { signal }).catch(() => {});
+}
+
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
+}
+
+/** It may fail before somebody waits for it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

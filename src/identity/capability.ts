@@ -1,0 +1,108 @@
+import { NAME, byName, choice, flag, list, shape, text } from "../base/settings.ts";
+import type { Capability } from "../base/capability.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import { type IdentitiesApp, offerIdentities } from "./identities-offer.ts";
+
+/** Git identities. */
+export const identities = {
+  name: "identities",
+  settings: {
+    identities: byName(
+      shape(
+        "IdentitySettings",
+        "Who somebody is to git and to a forge.",
+        {
+          provider: choice(["github", "gitlab", "bitbucket", "other"], "Kind of forge."),
+          host: text(
+            "Host of the forge's pages, with a port if it has one (`git.corp:8443`); default that " +
+              "of the provider, such as `github.com`.",
+          ),
+          sshHost: text(
+            "Host name in the SSH configuration (an alias), by which ssh chooses the key.",
+            {
+              pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+              "x-form": "a name such as github-work, of letters, digits and any of _ . -",
+            },
+          ),
+          user: text("Name of the account on the forge.", {
+            pattern: String.raw`^[^\u0000-\u001f\u007f]+$`,
+            "x-form": "a name on one line, such as ada",
+          }),
+          email: text("Email address in commits.", {
+            pattern: String.raw`^[^\s<>]+@[^\s<>]+$`,
+            "x-form": "an address such as ada@example.com",
+          }),
+          displayName: text("Name in commits; default `user`.", {
+            pattern: String.raw`^[^<>\r\n]*[^<>\s.,:;"'][^<>\r\n]*$`,
+            "x-form": "a name on one line, without < and >, such as Ada Lovelace",
+          }),
+          sshKey: text("File of the private key that ssh logs in with; absolute, or `~/…`.", {
+            pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])`,
+          }),
+          signing: shape(
+            "SigningSettings",
+            "How commits and tags are signed.",
+            {
+              format: choice(["openpgp", "ssh"], "Sign with gpg or with ssh."),
+              key: text(
+                "For `openpgp` the id of a key, default the one for `email`; for `ssh` a file, default " +
+                  "`sshKey`.",
+              ),
+              signCommits: flag("Whether commits are signed; true when left out."),
+              signTags: flag("Whether tags are signed; false when left out."),
+              hardware: flag("Whether the key is on a hardware device."),
+              touchPolicy: text(
+                "When the device requires a touch, such as `on`, `cached` or `off`.",
+              ),
+            },
+            { required: ["format"] },
+          ),
+          tokenSource: shape(
+            "TokenSource",
+            "Where the token of an identity comes from; never the token itself.",
+            {
+              kind: choice(
+                ["keychain", "environment", "command-line", "none"],
+                "The system's keychain, a variable, the forge's own program (`gh`, `glab`), or nowhere.",
+              ),
+              variable: text("With `environment`: its name."),
+              service: text("With `keychain`: the name of the service it is stored under."),
+            },
+            { required: ["kind"] },
+          ),
+          organizations: list(
+            NAME,
+            "Repository owners that the identity is for, such as `acme` or `group/subgroup`.",
+          ),
+          match: list(
+            shape("MatchRule", "A rule for repositories; all of its conditions must match.", {
+              host: text("Host of a remote, with or without its port; `*` stands for any text."),
+              owner: text(
+                "Owner of the repository, including groups below it; `*` stands for any text.",
+              ),
+              path: text(
+                "Folder that contains the repository, absolute or `~/…`; `*` stands for any text.",
+                { pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])` },
+              ),
+              remote: text("Address of a remote; `*` stands for any text."),
+            }),
+            "Rules for repositories that the identity is for; one of them has to match.",
+          ),
+          "x-juggler": {
+            type: "object",
+            description: "Fields of RemoteJuggler that Trunkline does not use, as imported.",
+          },
+        },
+        { required: ["provider"] },
+      ),
+      "Git identities, by name; `trunkline identity add` writes one.",
+      { default: {}, "x-project": false },
+    ),
+    "x-juggler": {
+      type: "object",
+      description: "Other parts of RemoteJuggler's configuration, as imported.",
+      "x-project": false,
+    },
+  },
+  offer: offerIdentities,
+} satisfies Capability<IdentitiesApp, Offer>;

@@ -1,0 +1,34 @@
+import { choice, flag, integer, shape } from "../base/settings.ts";
+import type { Capability } from "../base/capability.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import { type ReviewsApp, ReviewsOffer } from "./reviews-offer.ts";
+
+/** Reviews: comments on lines of code. */
+export const review = {
+  name: "review",
+  settings: {
+    review: shape("ReviewSettings", "Review comments and how agents get them.", {
+      batch: integer(
+        "Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the " +
+          "others follow in the next.",
+        { minimum: 1, maximum: 1000, default: 10 },
+      ),
+      first: choice(
+        ["newest", "oldest"],
+        "Which comments come first if there are more than `batch`.",
+        { default: "newest" },
+      ),
+      lease: integer(
+        "Seconds after which an agent without activity loses a thread that it has claimed.",
+        { minimum: 1, maximum: 86_400, default: 900 },
+      ),
+      dropFiles: flag(
+        "Whether to import comments that lazygit-mcp-bridge and other programs write to " +
+          "`jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to " +
+          "`review-inbox` of the data folder.",
+        { default: true },
+      ),
+    }),
+  },
+  offer: (app, offer, options) => new ReviewsOffer(app, offer, options),
+} satisfies Capability<ReviewsApp, Offer>;

@@ -1,0 +1,230 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+
+import { background } from "../base/background.ts";
+import type { OfferOptions } from "../base/capability.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { homeOf } from "../base/process/environment.ts";
+import type { DropPlaces } from "./inbox/drop-places.ts";
+import type { ReviewCommands } from "./review-commands.ts";
+import type { ReviewSettings, ReviewTools } from "./review-tools.ts";
+import { MESSAGES, NO_MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "./tool-definitions.ts";
+import { watchReviews } from "./inbox/watch-reviews.ts";
+import { REVIEWS_FILE } from "../store/store-files.ts";
+import type { Offer } from "../tool/offer/offer.ts";
+import type { Report } from "../tool/offer/resources.ts";
+import type { ResourceProvider } from "../tool/resource.ts";
+import type { Arguments } from "../tool/tool.ts";
+
+/** Milliseconds after the start: the client waits for its first answer until then. */
+const AFTER_START = 200;
+
+/** What reviews use of the running program. */
+export interface ReviewsApp {
+  readonly config: {
+    readonly data: string;
+    readonly review: ReviewSettings & { readonly dropFiles: boolean };
+  };
+  readonly log: Log;
+  readonly report: Report;
+}
+
+/**
+ * The tools, resources and notices of reviews. A start loads their definitions only; the code is
+ * loaded with the first call, or with the first comment that somebody leaves.
+ */
+export class ReviewsOffer implements AsyncDisposable {
+  readonly #app: ReviewsApp;
+  readonly #offer: Offer;
+  readonly #options: OfferOptions;
+  readonly #started = Date.now();
+  readonly #ends: (() => void)[] = [];
+  #commands: Promise<ReviewCommands> | undefined;
+  #tools: Promise<ReviewTools> | undefined;
+  #dropFiles: DropPlaces | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasBegun = false;
+  #isOver = false;
+  /** The last event whose news were told. */
+  #told: number | undefined;
+  #telling: Promise<void> = Promise.resolve();
+
+  constructor(app: ReviewsApp, offer: Offer, options: OfferOptions = {}) {
+    this.#app = app;
+    this.#offer = offer;
+    this.#options = options;
+    for (const definition of REVIEW_TOOLS) {
+      const { name } = definition;
+      offer.tools.add({
+        definition,
+        scope: "review",
+        project: { ...PROJECT_USES[name], find: (args) => this.#repositoryOf(args) },
+        call: async (args, context) => (await this.#open()).call(name, args, context),
+      });
+    }
+    offer.resources.add(this.#provider());
+    // Whoever asks for a list, or hears the news, stays for longer.
+    offer.waitFor({
+      known: () => {
+        this.#beginSoon();
+        return undefined;
+      },
+    });
+    offer.notices.whenHeard(() => this.#beginSoon());
+    this.#ends.push(offer.clients.onGone((client) => this.#gone(client)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    for (const end of this.#ends) end();
+    await this.#dropFiles?.[Symbol.asyncDispose]();
+    await this.#telling;
+    // It closes the commands too.
+    if (this.#tools !== undefined) {
+      await (await this.#tools.catch(() => undefined))?.[Symbol.asyncDispose]();
+    } else (await this.#commands?.catch(() => undefined))?.[Symbol.dispose]();
+  }
+
+  #provider(): ResourceProvider {
+    return {
+      scope: "review",
+      list: () => {
+        this.#beginSoon();
+        return [MESSAGES];
+      },
+      read: async (uri, context) => {
+        if (uri !== MESSAGES.uri) return undefined;
+        // A reader of its own: what was read here is still given to a model that calls the tool.
+        const reader = `${context.caller.name} (resource)`;
+        const project = await this.#offer.tools.projectOf(context);
+        if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
+        const found = await (await this.#open()).messages(reader, project, context);
+        const text = found?.text ?? NO_MESSAGES;
+        return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
+      },
+      watch: (uri) => {
+        if (uri === MESSAGES.uri) this.#beginSoon();
+      },
+    };
+  }
+
+  /** Opens the reviews on first use. A failure is not cached: the next call retries. */
+  #open(): Promise<ReviewTools> {
+    this.#beginSoon();
+    if (this.#tools === undefined) {
+      this.#tools = this.#load();
+      this.#tools.catch(() => (this.#tools = undefined));
+    }
+    return this.#tools;
+  }
+
+  async #load(): Promise<ReviewTools> {
+    const commands = await this.#openCommands();
+    const { ReviewTools } = await import("./review-tools.ts");
+    const { log, config } = this.#app;
+    return new ReviewTools(commands, config.review, (error) =>
+      log.warn("review.failed", { error }),
+    );
+  }
+
+  /** The repository of a thread that is named by its id. */
+  async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
+    if (typeof id !== "string") return undefined;
+    const { repository } = await (await this.#openCommands()).reviews.get(id);
+    return repository.root;
+  }
+
+  #openCommands(): Promise<ReviewCommands> {
+    this.#commands ??= this.#loadCommands();
+    this.#commands.catch(() => (this.#commands = undefined));
+    return this.#commands;
+  }
+
+  async #loadCommands(): Promise<ReviewCommands> {
+    const { ReviewCommands } = await import("./review-commands.ts");
+    // The root folder is in no repository, so these commands see all of them.
+    return ReviewCommands.open(this.#app.config.data, this.#options.folder ?? "/");
+  }
+
+  /** Releases what a client has claimed. */
+  #gone(client: string): void {
+    if (this.#isOver) return;
+    const released = this.#tools?.then((tools) => tools.gone(client));
+    released?.catch((error: unknown) => this.#app.log.warn("review.not-released", { error }));
+  }
+
+  #beginSoon(): void {
+    if (this.#hasBegun || this.#isOver) return;
+    this.#hasBegun = true;
+    this.#timer = setTimeout(
+      () => background(this.#begin(), "Watching for comments"),
+      AFTER_START,
+    ).unref();
+  }
+
+  async #begin(): Promise<void> {
+    const { data, review } = this.#app.config;
+    try {
+      this.#ends.push(watchReviews(data, () => this.#tell()));
+      const log = statSync(join(data, `${REVIEWS_FILE}-wal`), { throwIfNoEntry: false });
+      if ((log?.mtimeMs ?? 0) >= this.#started) this.#tell();
+      if (review.dropFiles) await this.#watchDropFiles();
+    } catch (error) {
+      this.#app.log.warn("review.not-watched", { error });
+    }
+  }
+
+  async #watchDropFiles(): Promise<void> {
+    const { DropPlaces } = await import("./inbox/drop-places.ts");
+    if (this.#isOver) return;
+    const { env = process.env, folder = process.cwd() } = this.#options;
+    const { data } = this.#app.config;
+    const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
+    this.#dropFiles = new DropPlaces({
+      files: [
+        join(config, "jesseduffield/lazygit/mcp-messages.json"),
+        join(data, "mcp-messages.json"),
+      ],
+      inbox: join(data, "review-inbox"),
+      folder,
+      open: async () => (await this.#openCommands()).reviews,
+      report: this.#app.report,
+    });
+    this.#dropFiles.begin();
+  }
+
+  /** Sends a notice for each comment since the last one. */
+  #tell(): void {
+    this.#telling = this.#telling
+      .then(() => (this.#isOver ? undefined : this.#tellNow()))
+      .catch((error: unknown) => this.#app.log.warn("review.not-told", { error }));
+  }
+
+  async #tellNow(): Promise<void> {
+    const { reviews, repository } = await this.#openCommands();
+    this.#told ??= await reviews.lastSeq(this.#started);
+    const messages = await reviews.messagesAfter(this.#told, repository?.gitDir);
+    const last = messages.at(-1);
+    if (last === undefined) return;
+    this.#told = last.seq;
+    this.#offer.resources.updated(MESSAGES.uri);
+    const { findRepository } = await import("./repository.ts");
+    for (const { thread, anchor, repository: its } of messages) {
+      const { path: file, line } = anchor;
+      const message = "New message from lazygit";
+      // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
+      const data = { file, line, thread, message };
+      this.#offer.notices.post({
+        level: "info",
+        logger: "lazygit",
+        message,
+        data,
+        isNews: true,
+        scope: "review",
+        concerns: (folder) => (findRepository(folder) ?? its).gitDir === its.gitDir,
+      });
+    }
+  }
+}

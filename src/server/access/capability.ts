@@ -1,0 +1,71 @@
+import { SCOPES } from "../../base/principal.ts";
+import { group, integer, list, path, shape, text, url } from "../../base/settings.ts";
+import type { Capability, DataApp } from "../../base/capability.ts";
+
+/** The HTTP server, and who may reach it. */
+export const serve = {
+  name: "serve",
+  settings: {
+    server: group({
+      host: text("Address that `trunkline serve` listens on.", { default: "127.0.0.1" }),
+      port: integer("Port that `trunkline serve` listens on; 0 picks a free one.", {
+        minimum: 0,
+        maximum: 65_535,
+        default: 4180,
+      }),
+    }),
+    serve: shape("ServeSettings", "Who may reach `trunkline serve`, and how.", {
+      publicUrl: url(
+        "URL by which others reach the gateway, without `/mcp`. Pages from there count as " +
+          "ours, and the first link for a browser leads there.",
+      ),
+      allowedHosts: list(
+        { type: "string", pattern: "^[A-Za-z0-9_.-]+$" },
+        "Host names allowed in `Host`, in addition to that of `publicUrl` and this machine's.",
+        { default: [] },
+      ),
+      allowedOrigins: list(
+        { type: "string", format: "uri", pattern: "^https?://" },
+        "Origins of web pages that may use the gateway.",
+        { default: [] },
+      ),
+      tls: group(
+        {
+          certFile: path("Certificate and its chain, in PEM."),
+          keyFile: path("Its private key, in PEM."),
+        },
+        { required: ["certFile", "keyFile"] },
+      ),
+      oauth: group(
+        {
+          authorizationServers: list(
+            { type: "string", format: "uri", pattern: "^https?://" },
+            "Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine.",
+            { minItems: 1, maxItems: 8 },
+          ),
+          scopes: list(
+            { type: "string", pattern: String.raw`^[!#-[\]-~]+$` },
+            "Scopes that a token must have, all of them.",
+            { maxItems: 64 },
+          ),
+          grants: list(
+            {
+              type: "string",
+              enum: SCOPES,
+            },
+            "Scopes that their bearers get here: `tools`, `sessions`, `programs` (to name commands " +
+              "that are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and " +
+              "`admin`.",
+          ),
+          audience: text("Audience that a token may have, in addition to `publicUrl` with `/mcp`."),
+        },
+        { required: ["authorizationServers"] },
+      ),
+    }),
+  },
+  routes: async ({ config }) => {
+    const { AccessTokens } = await import("../../store/access/access-tokens.ts");
+    const { tokenRoutes } = await import("./token-routes.ts");
+    return tokenRoutes(new AccessTokens(config.data));
+  },
+} satisfies Capability<DataApp>;

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { checkConfig } from "./settings-checks.ts";
+
+async function statesIn(home: SampleHome) {
+  const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
+  const { findings, loaded } = await checkConfig(input);
+  return { findings, says: findings.map(({ state, says }) => `${state} ${says}`), loaded };
+}
+
+describe("checkConfig()", () => {
+  it("passes without a configuration file", async () => {
+    await using home = await SampleHome.create();
+    const { says } = await statesIn(home);
+    assert.deepEqual(says, [`ok ${home.userFile} does not exist; the defaults apply`]);
+  });
+
+  it("warns about an untrusted project file, once", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, "{}");
+    await home.write(home.projectFile, '{ "server": { "port": 1 } }');
+    const { says, findings } = await statesIn(home);
+    assert.deepEqual(says, [
+      `ok ${home.userFile}`,
+      `warn ${home.projectFile} is not trusted, so most of it is ignored`,
+    ]);
+    assert.match(findings[1]?.next ?? "", /trunkline config trust/);
+  });
+
+  it("fails with the position of the mistake, and loads nothing", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, '{ "server": { "port": "many" } }');
+    const { findings, loaded } = await statesIn(home);
+    assert.equal(loaded, undefined);
+    assert.equal(findings[0]?.state, "fail");
+    assert.match(findings[0]?.says ?? "", /server\.port/);
+    assert.match(findings[0]?.next ?? "", /trunkline config check/);
+  });
+});

@@ -1,0 +1,454 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { basename, isAbsolute, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { ModelCommands } from "../../agent/models/model-commands.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Log } from "../../base/log.ts";
+import { absolutePath } from "../../base/process/environment.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { BusControl } from "../../plugin/open/bus-control.ts";
+import { busPlan, hasBus, unaskedPlugins } from "../../plugin/open/bus.ts";
+import { examineCertificates } from "../../plugin/open/examine-certificates.ts";
+import {
+  BUILT_IN,
+  type Config,
+  type ConfigInput,
+  type ConfigSource,
+  type LoadedConfig,
+} from "../../config/config.ts";
+import { checkAll } from "../../config/file/check-file.ts";
+import { loadConfig } from "../../config/load.ts";
+import { deliveries } from "../../server/notify/deliveries.ts";
+import { readEntries } from "../../server/notify/entries.ts";
+import { identitiesOptions } from "../../identity/open/open-identities.ts";
+import { openKeys } from "../../identity/open/open-secret-store.ts";
+import { findProgram } from "../../run/open/find-program.ts";
+import { openTools } from "../../app/tool/open-tools.ts";
+import { IdentityCommands } from "../../identity/identity-commands.ts";
+import { approving } from "../../plugin/plugin/permissions.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import type { Invocation } from "../../cli/shell/command.ts";
+import { counted } from "../../cli/shell/layout.ts";
+import { configFlags } from "../../cli/shell/open-house.ts";
+import {
+  type Allowance,
+  byCommand,
+  byFix,
+  type Finding,
+  FIX_COMMAND,
+  seconds,
+  silentHouse,
+} from "./check.ts";
+import { setAside } from "./state-checks.ts";
+
+const CONFIGURATION = "Configuration";
+
+/**
+ * Whether every file that a server started here would read is valid. If only the project's file cannot
+ * be used, the rest is examined without it.
+ */
+export async function checkConfig(
+  input: ConfigInput,
+): Promise<{ findings: Finding[]; loaded?: LoadedConfig }> {
+  let loaded: LoadedConfig;
+  try {
+    loaded = await checkAll(input);
+  } catch (error) {
+    if (!(error instanceof TrunklineError)) throw error;
+    const next = "Fix it, then run `trunkline config check`.";
+    const findings: Finding[] = [{ state: "fail", what: CONFIGURATION, says: error.message, next }];
+    const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
+    return own === undefined ? { findings } : { findings, loaded: own };
+  }
+  const findings = loaded.files.map(fileFinding);
+  const isTold = (warning: string): boolean =>
+    loaded.files.some(({ path, isTrusted }) => isTrusted === false && warning.startsWith(path));
+  for (const warning of loaded.warnings.filter((each) => !isTold(each))) {
+    const next = "Change it, then run `trunkline config check`.";
+    findings.push({ state: "warn", what: CONFIGURATION, says: warning, next });
+  }
+  return { findings, loaded };
+}
+
+function fileFinding({ kind, path, isFound, isTrusted }: ConfigSource): Finding {
+  if (!isFound)
+    return { state: "ok", what: CONFIGURATION, says: `${path} does not exist; the defaults apply` };
+  if (kind === "user") return { state: "ok", what: CONFIGURATION, says: path };
+  if (isTrusted)
+    return { state: "ok", what: CONFIGURATION, says: `${path} (trusted project file)` };
+  return {
+    state: "warn",
+    what: CONFIGURATION,
+    says: `${path} is not trusted, so most of it is ignored`,
+    next: "Read it, then run `trunkline config trust`.",
+  };
+}
+
+interface AgentsOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Starts each agent. Many take seconds, and ask a server on the network. */
+  readonly isDeep: boolean;
+  readonly allowance: Allowance;
+}
+
+type AgentSettings = Config["agents"][string];
+
+/** What installs the agents that people use. Others have a way of their own. */
+const INSTALL: Readonly<Record<string, string>> = {
+  "claude-agent-acp": "npm install -g @agentclientprotocol/claude-agent-acp",
+  "codex-acp": "npm install -g @agentclientprotocol/codex-acp @openai/codex",
+  gemini: "npm install -g @google/gemini-cli",
+  opencode: "npm install -g opencode-ai",
+};
+
+/** Whether the agents are installed, above all the one that sessions start with. */
+export async function checkAgents(
+  { agent, agents }: Pick<Config, "agent" | "agents">,
+  options: AgentsOptions,
+): Promise<Finding[]> {
+  const names = Object.keys(agents);
+  const checked = await Promise.all(
+    Object.entries(agents).map(([name, settings]) =>
+      checkAgent(name, settings, agent.name, options),
+    ),
+  );
+  const findings = checked.flat();
+  if (agent.name === BUILT_IN || names.includes(agent.name)) return findings;
+  const [near] = suggest(agent.name, [BUILT_IN, ...names]);
+  const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+  const says = `\`agent\` names it, but it is not in \`agents\`, so no session can start.${hint}`;
+  const next = `Add \`agents.${agent.name}\`, or set \`agent\` to one of: ${[BUILT_IN, ...names].join(", ")}.`;
+  return [...findings, { state: "fail", what: whatOf(agent.name), says, next }];
+}
+
+async function checkAgent(
+  name: string,
+  settings: AgentSettings,
+  first: string,
+  options: AgentsOptions,
+): Promise<Finding[]> {
+  const what = whatOf(name);
+  const { command, env = {} } = settings;
+  const problem = problemOf(settings, options.cwd, env.PATH ?? options.env.PATH);
+  if (problem !== undefined) {
+    const state = name === first ? "fail" : "warn";
+    const effect = name === first ? "; sessions start with it, so none can" : "";
+    const install = INSTALL[basename(command)];
+    const elsewhere = `Set \`agents.${name}.command\` to its full path`;
+    const remedy =
+      install === undefined
+        ? { next: `Install it. ${elsewhere} if it is in no folder of PATH.` }
+        : byCommand(install);
+    return [{ state, what, says: `${problem}${effect}`, ...remedy }];
+  }
+  if (options.isDeep) return [await tryToStart(name, settings, options)];
+  return [{ state: "ok", what, says: `'${visibleLine(command)}' is installed` }];
+}
+
+/** Programs whose first argument is the program that matters. */
+const INTERPRETER = /^(?:node|bun|deno|python\d*(?:\.\d+)?|ruby|sh|bash)(?:\.exe)?$/;
+/** What Windows adds to the name of a program. */
+const ENDINGS = process.platform === "win32" ? ["", ".exe", ".cmd", ".bat"] : [""];
+
+function problemOf(
+  { command, args = [] }: AgentSettings,
+  cwd: string,
+  path: string | undefined,
+): string | undefined {
+  const isPath = /[\\/]/.test(command);
+  const program = isPath ? resolve(cwd, command) : command;
+  const found = ENDINGS.some((end) => findProgram(program + end, absolutePath(path)) !== undefined);
+  if (!found) {
+    const why = isPath ? describePath(program) : `'${visibleLine(command)}' is not in PATH`;
+    return `is not installed: ${why}`;
+  }
+  const script = args.find((arg) => !arg.startsWith("-"));
+  const isScript = INTERPRETER.test(basename(command)) && script !== undefined;
+  if (!isScript || !isAbsolute(script) || existsSync(script)) return undefined;
+  return `is not installed: there is no file ${visibleLine(script)}`;
+}
+
+function describePath(path: string): string {
+  if (!existsSync(path)) return `there is no file ${visibleLine(path)}`;
+  try {
+    accessSync(path, constants.X_OK);
+    return `${visibleLine(path)} cannot be run`;
+  } catch {
+    return `${visibleLine(path)} is not executable`;
+  }
+}
+
+async function tryToStart(
+  name: string,
+  settings: AgentSettings,
+  { allowance: { endsLater, signal } }: AgentsOptions,
+): Promise<Finding> {
+  const what = whatOf(name);
+  const { ExternalAgent } = await import("../../agent/external-agent.ts");
+  const agent = new ExternalAgent({ name, ...settings, log: new Log("error") });
+  const started = performance.now();
+  const end = (): void => endsLater(agent[Symbol.asyncDispose]());
+  signal.addEventListener("abort", end);
+  try {
+    await agent.process("doctor", undefined);
+    const took = seconds(performance.now() - started);
+    return { state: "ok", what, says: `answers 'initialize' after ${took} s` };
+  } catch (error) {
+    const why = (error as Error).message;
+    const next = `Run it by hand to see why: ${[settings.command, ...(settings.args ?? [])].join(" ")}`;
+    return { state: "fail", what, says: `does not answer 'initialize': ${visibleLine(why)}`, next };
+  } finally {
+    signal.removeEventListener("abort", end);
+    end();
+  }
+}
+
+function whatOf(name: string): string {
+  return `Agent '${visibleLine(name)}'`;
+}
+
+/** The part of the time of the check in which servers have to be up; the rest is for ending them. */
+const SHARE = 0.75;
+
+/** The state of the configured MCP servers, and whether tools wait for approval. */
+export async function checkServers(
+  config: Config,
+  { patience, signal, endsLater }: Allowance,
+  wait = patience * SHARE,
+): Promise<Finding[]> {
+  if (Object.keys(config.mcpServers).length === 0) {
+    return [{ state: "ok", what: "MCP servers", says: "none configured" }];
+  }
+  const opened = await openTools(silentHouse(config));
+  const enough = new AbortController();
+  const until = { signal: AbortSignal.any([signal, enough.signal]) };
+  const late = sleep(wait, undefined, until).catch(() => {});
+  await Promise.race([opened.started(), late]);
+  enough.abort();
+  const findings = opened.status().map((status) => findingOf(status, wait));
+  const held = opened.offer.tools.held().length;
+  // A server that does not end when it is asked to takes seconds, which change nothing.
+  endsLater(Promise.resolve(opened[Symbol.asyncDispose]()));
+  if (held === 0) return findings;
+  const next = "Check them with `trunkline tools diff`.";
+  return [
+    ...findings,
+    { state: "warn", what: "Tools", says: `${held} held until you approve them`, next },
+  ];
+}
+
+function findingOf(status: UpstreamStatus, wait: number): Finding {
+  const { name, state, listError, noTools, said } = status;
+  const what = `MCP server '${visibleLine(name)}'`;
+  if (state === "up" && listError === undefined) {
+    const none = noTools === undefined ? "" : `, without tools: ${visibleLine(noTools)}`;
+    return { state: "ok", what, says: state + none };
+  }
+  const lastError = listError ?? status.lastError;
+  if (state === "starting") {
+    const last = said.at(-1);
+    const words = last === undefined ? "" : `; its last output: ${visibleLine(last)}`;
+    const next =
+      "Assistants see its tools late. The first start may download it: see how long it takes with `trunkline doctor --deep`.";
+    return { state: "warn", what, says: `still starting after ${seconds(wait)} s${words}`, next };
+  }
+  // The error of a server that wants a login says what to run.
+  const isSaid = lastError?.includes("`trunkline ") === true;
+  const next = `See more with \`trunkline server test ${shellWord(name)}\`, or remove it from \`mcpServers\`.`;
+  const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
+  const says = listError === undefined ? state : "could not list its tools";
+  return { state: "fail", what, says: says + why, ...(isSaid ? {} : { next }) };
+}
+
+const BUS = "Plugin bus";
+
+/** The state of the plugins, if some are configured and a bus is running. */
+export async function checkBus(config: Config): Promise<Finding[]> {
+  const unusable = await certificateFindings(config);
+  if (unusable.length > 0 || !hasBus(config)) return unusable;
+  return [...(await runningFindings(config)), ...unaskedFindings(config)];
+}
+
+/** Plugins that were added before anybody was asked what they may do. */
+function unaskedFindings(config: Config): Finding[] {
+  return unaskedPlugins(busPlan(config)).map((id) => ({
+    ...({ state: "warn", what: BUS } as const),
+    says: `nobody was asked what '${id}' may do: earlier versions have added it`,
+    next: `${approving(id)}.`,
+  }));
+}
+
+async function runningFindings(config: Config): Promise<Finding[]> {
+  const { BusControl } = await import("../../plugin/open/bus-control.ts");
+  const asked = { address: undefined, certsDir: undefined };
+  try {
+    await using bus = await BusControl.connect(silentHouse(config), asked);
+    return await pluginFindings(bus);
+  } catch (error) {
+    const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);
+    const next = "Start it with `trunkline serve` or `trunkline orchestrator`.";
+    return [{ state: "warn", what: BUS, says, next }];
+  }
+}
+
+/** Certificates that the bus would refuse. It renews others by itself. */
+async function certificateFindings(config: Config): Promise<Finding[]> {
+  const found = await examineCertificates(busPlan(config).certsDir);
+  return found.map(({ says, files }): Finding => {
+    const finding = { state: "fail", what: BUS, says } as const;
+    const [first, ...others] = files;
+    // Certificates elsewhere may have been made by somebody else.
+    if (config.bus.certsDir !== undefined || first === undefined) {
+      return {
+        ...finding,
+        next: "Move its files away: the bus makes new ones where it has `ca.key`.",
+      };
+    }
+    const next = `Run \`${FIX_COMMAND}\`, which renames its files after a question: the bus then makes new ones.`;
+    return { ...finding, ...byFix(setAside(config.data, first, ...others)), next };
+  });
+}
+
+async function pluginFindings(bus: BusControl): Promise<Finding[]> {
+  const plugins = await bus.list();
+  if (plugins.length === 0) return [{ state: "ok", what: BUS, says: "is running without plugins" }];
+  return plugins.map(({ id, state, tools, lastError }): Finding => {
+    if (state === "up")
+      return { state: "ok", what: BUS, says: `'${id}' is up, with ${counted(tools, "tool")}` };
+    const next = `See \`trunkline plugin logs ${id}\`.`;
+    return {
+      state: "fail",
+      what: BUS,
+      says: `'${id}' is ${state}. ${lastError ?? ""}`.trim(),
+      next,
+    };
+  });
+}
+
+const MODELS = "Models";
+
+/** Which language model new sessions of the built-in agent use. */
+export async function checkModels(
+  { config }: LoadedConfig,
+  env: NodeJS.ProcessEnv,
+): Promise<Finding[]> {
+  // Failures are reported as findings, so they need not be logged as well.
+  const log = new Log("error");
+  const open = openKeys(config.data, env);
+  const commands = new ModelCommands({ settings: config.models, env, log, open });
+  const { models, unanswered } = await commands.list();
+  const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
+  const { default: wanted } = config.models;
+  const findings = Object.entries(unanswered).map(([provider, why]): Finding => {
+    const next = "Check its address and its key.";
+    return {
+      state: "warn",
+      what: MODELS,
+      says: `${provider} did not list its models: ${why}`,
+      next,
+    };
+  });
+  if (wanted !== undefined && wanted !== first) {
+    const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
+    findings.push({
+      state: "warn",
+      what: MODELS,
+      says,
+      next: "`trunkline models list` lists the models.",
+    });
+  } else if (models.length === 1) {
+    const says = "no language model; the built-in agent runs slash commands only";
+    findings.push({ state: "ok", what: MODELS, says });
+  } else if (first === "offline" && models.some(({ isFound }) => isFound)) {
+    const says = "found some on this machine, but none is chosen";
+    findings.push({ state: "ok", what: MODELS, says, next: "Choose one with `models.default`." });
+  } else findings.push({ state: "ok", what: MODELS, says: `sessions start with ${first}` });
+  return findings;
+}
+
+/** The guard of this repository, and what the identities lack on this machine. */
+export async function checkIdentities(
+  config: Config,
+  { cwd, env, values }: Pick<Invocation, "cwd" | "env" | "values">,
+): Promise<Finding[]> {
+  const options = identitiesOptions(config, { cwd, env, flags: configFlags(values) });
+  // Without `ask`: nobody is asked for a passphrase.
+  await using commands = new IdentityCommands(options);
+  const list = commands.identities.list;
+  const [guard, ...parts] = await Promise.all([
+    checkGuard(commands, cwd),
+    ...list.map(({ name }) => checkIdentity(commands, name)),
+  ]);
+  return [...guard, ...parts.flat()];
+}
+
+async function checkIdentity(commands: IdentityCommands, name: string): Promise<Finding[]> {
+  const what = `Identity '${visibleLine(name)}'`;
+  const { missing } = await commands.readiness(name);
+  if (missing.length === 0) return [{ state: "ok", what, says: "has all its keys" }];
+  return missing.map(({ outcome, says, command }): Finding => {
+    // Git works without a token: it asks for a password, or uses SSH.
+    const state = outcome === "fail" ? "fail" : "ok";
+    return { state, what, says, ...(command === undefined ? {} : byCommand(command)) };
+  });
+}
+
+const GUARD = "Guard";
+
+/** A guard that cannot be run refuses every commit. Having none is fine. */
+async function checkGuard(commands: IdentityCommands, cwd: string): Promise<Finding[]> {
+  const { worktree } = await commands.identities.status(cwd);
+  if (worktree === undefined) return [];
+  const { guarded, isInstalled, broken, says } = await commands.guardStatus(cwd);
+  if (guarded.length === 0) return [];
+  if (isInstalled && broken === undefined) return [{ state: "ok", what: GUARD, says }];
+  const fix = {
+    does: `Install the guard of ${worktree} again`,
+    apply: () => commands.installGuard(cwd),
+  };
+  const remedy = byCommand("trunkline identity guard install");
+  return [{ state: "fail", what: GUARD, says: broken ?? says, ...remedy, fix }];
+}
+
+const NOTIFICATIONS = "Notifications";
+/** Milliseconds for which a failure is shown. */
+const RECENT = 24 * 60 * 60_000;
+
+/** Whether the configured notifications can work, and whether the last ones arrived. */
+export async function checkNotifications(
+  { data, notifications }: Pick<Config, "data" | "notifications">,
+  now = Date.now(),
+): Promise<Finding[]> {
+  if (notifications.length === 0) return [];
+  const { entries, problems } = readEntries(notifications);
+  const findings = problems.map((says): Finding => {
+    return { state: "fail", what: NOTIFICATIONS, says, next: "Correct it in the configuration." };
+  });
+  const all = await deliveries(data);
+  const recent = all.filter(({ time }) => Date.parse(time) > now - RECENT);
+  const failing = new Map<string, string>();
+  for (const { receiver, state, result = "", attempts } of recent.toReversed()) {
+    const isFailing = state === "failed" || (state === "pending" && attempts.length > 0);
+    if (isFailing) failing.set(receiver, result);
+    // A later one that arrived shows that it works again.
+    else if (state === "delivered") failing.delete(receiver);
+  }
+  for (const [receiver, result] of failing) {
+    const says = `the last one to ${receiver} was not delivered: ${result}`;
+    findings.push({
+      state: "warn",
+      what: NOTIFICATIONS,
+      says,
+      ...byCommand("trunkline notifications test"),
+    });
+  }
+  if (findings.length > 0) return findings;
+  const names = entries.map(({ name }) => name).join(", ");
+  return [
+    { state: "ok", what: NOTIFICATIONS, says: `${names}: nothing has failed in the last day` },
+  ];
+}

@@ -1,0 +1,138 @@
+import {
+  ANY_TEXT,
+  FILE,
+  NAME,
+  byName,
+  choice,
+  flag,
+  group,
+  integer,
+  list,
+  number,
+  path,
+  shape,
+  text,
+  type Settings,
+} from "../base/settings.ts";
+import type { Capability } from "../base/capability.ts";
+
+const DECISIONS = ["allow", "ask", "deny"];
+
+const toolRule = shape(
+  "ToolRule",
+  "A rule for the calls that it matches.",
+  {
+    tool: text("Name of the tool; `*` stands for any text."),
+    server: text("Name of the tool's MCP server in `mcpServers`; `*` stands for any text."),
+    caller: text(
+      "Caller: the name that a program gives itself, or its door; `*` stands for any text.",
+    ),
+    project: path(
+      "Folder of the project that the call is about, or one above it; links are followed.",
+    ),
+    arguments: byName(
+      ANY_TEXT,
+      "Patterns for arguments, by name; `*` stands for any text. A value that is not text is " +
+        "compared as JSON, a missing one as empty text.",
+    ),
+    decision: choice(DECISIONS, "Whether the call is allowed."),
+  },
+  { required: ["tool", "decision"] },
+);
+
+/** Which things of a kind a client sees. */
+function shown(all: string, what: string): Settings {
+  return {
+    allow: list(NAME, `${all} that are offered; \`*\` stands for any text. Default: all.`),
+    deny: list(NAME, `${what} that are not offered, also where \`allow\` fits them.`),
+  };
+}
+
+const rename = byName(
+  { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },
+  "New names, by the present ones. What else has the new name already is not offered then.",
+);
+
+/** Who may see and call which tool. */
+export const policy = {
+  name: "policy",
+  settings: {
+    policy: group({
+      tools: shape("ToolPolicy", "Who may call which tool.", {
+        default: choice(DECISIONS, "Decision for calls that no rule matches.", {
+          default: "allow",
+        }),
+        rules: list(toolRule, "The first rule that matches a call decides.", { default: [] }),
+        approve: choice(
+          ["first-use", "always"],
+          "When you have to approve a tool of another server: when it has changed since it was " +
+            "first seen (`first-use`), or also when it is new (`always`).",
+          { default: "first-use" },
+        ),
+      }),
+    }),
+    profiles: byName(
+      shape(
+        "ProfileSettings",
+        "What a client sees of the tools, prompts and resources, and what it may call.",
+        {
+          for: group({
+            clients: list(
+              NAME,
+              "Names that programs give themselves, such as `claude-code`; `*` stands for any text. " +
+                "A program can choose any name.",
+            ),
+            tokens: list(NAME, "Names of access tokens; `*` stands for any text."),
+            doors: list(
+              { enum: ["mcp", "http", "acp", "agent"] },
+              "Ways in: `mcp` is `trunkline mcp`, `http` is MCP over HTTP, `acp` RemoteJuggler's " +
+                "actions of `trunkline acp`, `agent` the built-in agent.",
+            ),
+            projects: list(
+              FILE,
+              "Folders that `trunkline mcp` was started in or a session works in, or folders above " +
+                "those; over HTTP there is none. A relative path counts from this file's folder.",
+            ),
+          }),
+          servers: group(
+            shown(
+              "MCP servers and plugins, by name, and `trunkline` for its own tools,",
+              "Servers",
+            ),
+          ),
+          tools: group({ ...shown("Tools, by name or as `SERVER/NAME`,", "Tools"), rename }),
+          prompts: group({ ...shown("Prompts, by name or as `SERVER/NAME`,", "Prompts"), rename }),
+          resources: group(shown("Resources, by URI,", "Resources")),
+          policy: group({
+            default: choice(DECISIONS, "Decision for calls that no rule matches: `allow`."),
+            rules: list(
+              toolRule,
+              "Rules like those of `policy.tools`, beside them: of the two decisions, the stricter " +
+                "counts.",
+            ),
+          }),
+          rates: list(
+            shape(
+              "ProfileRate",
+              "Calls in a time window, of all tools that fit together.",
+              {
+                tool: text("Name of the tool; `*` stands for any text. Default: all."),
+                calls: integer("Calls of one client.", { minimum: 1, maximum: 1_000_000 }),
+                seconds: number("Length of the window.", { minimum: 1, maximum: 86_400 }),
+              },
+              { required: ["calls", "seconds"] },
+            ),
+            "How often each client may call; every entry that fits a tool counts.",
+          ),
+          search: flag(
+            "Whether the client gets two tools instead of all: `search_tools`, which finds tools, " +
+              "and `call_tool`, which calls them.",
+          ),
+        },
+      ),
+      "What clients see and may call, by name. A client gets the profile of its token or of " +
+        "`trunkline mcp --profile`, else the first whose `for` fits it, else everything.",
+      { default: {} },
+    ),
+  },
+} satisfies Capability;

@@ -1,0 +1,135 @@
+import type { Duplex } from "node:stream";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { Principal } from "../../base/principal.ts";
+import type { Channel, ChannelLimits, Room, Sink } from "../channel.ts";
+import { streamChannel } from "./stream.ts";
+
+/** The answer to a greeting. After a refusal the connection is closed. */
+export interface Welcome {
+  /** Why the other process is not served, for its person. */
+  readonly refused?: string | undefined;
+}
+
+/** How an answer to a greeting begins. A process that expects none ignores the notification. */
+const WELCOME = `{"jsonrpc":"2.0","method":"trunkline/welcome","params":`;
+
+export interface ServeGreetedOptions<G, W extends Welcome = Welcome> {
+  readonly limits: Partial<ChannelLimits>;
+  readonly log: Log;
+  /** Decides by its greeting whether the other process is served. Throws if the greeting is invalid. */
+  readonly welcome: (greeting: Partial<G>) => W;
+  /** Serves a conversation until its channel ends. */
+  readonly serve: (channel: Channel<string>, greeting: G) => Promise<void>;
+}
+
+/** Serves another of our processes: reads its greeting, answers it, and passes the rest on. */
+export async function serveGreeted<G, W extends Welcome>(
+  socket: Duplex,
+  { limits, log, welcome, serve }: ServeGreetedOptions<G, W>,
+): Promise<void> {
+  socket.on("error", () => socket.destroy());
+  const channel = new GreetedChannel(streamChannel(socket, socket, { limits }), "");
+  try {
+    const greeting = JSON.parse(await channel.first) as G;
+    const answer = welcome(greeting);
+    if (answer.refused !== undefined) log.warn("process.refused", { why: answer.refused });
+    await channel.send(`${WELCOME}${JSON.stringify(answer)}}`);
+    if (answer.refused === undefined) await serve(channel, greeting);
+    await channel[Symbol.asyncDispose]();
+  } catch (error) {
+    log.warn("process.refused", { error });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The greeting of a process that speaks for somebody. */
+export interface PrincipalGreeting {
+  readonly principal: Principal;
+}
+
+/** Whoever does not say for whom it speaks must not be taken for the owner. */
+export function mustNamePrincipal({ principal }: Partial<PrincipalGreeting>): Welcome {
+  if (typeof principal?.id === "string") return {};
+  throw new Error("The greeting names no principal");
+}
+
+/** A channel to a process that was greeted. It can be used before the answer to the greeting is there. */
+export interface Greeted<W extends Welcome = Welcome> {
+  readonly channel: Channel<string>;
+  /** Rejects if the other process refuses, or does not answer the greeting. */
+  readonly welcome: Promise<W>;
+}
+
+/** The other side of `serveGreeted`. A refusal also ends the channel, with its reason. */
+export function greet<W extends Welcome>(
+  socket: Duplex,
+  greeting: object,
+  limits: Partial<ChannelLimits> = {},
+): Greeted<W> {
+  const channel = new GreetedChannel(streamChannel(socket, socket, { limits }), WELCOME);
+  channel.send(JSON.stringify(greeting));
+  const welcome = channel.first.then((text) => {
+    const answer = JSON.parse(text.slice(WELCOME.length, -1)) as W;
+    if (answer.refused === undefined) return answer;
+    const error = new TrunklineError("untrusted", answer.refused);
+    channel.abort(error);
+    throw error;
+  });
+  welcome.catch(() => {});
+  return { channel, welcome };
+}
+
+/** A channel whose first message is for `first`, if it begins as expected; all others go to its sink. */
+class GreetedChannel implements Channel<string> {
+  readonly #channel: Channel<string>;
+  readonly #first = Promise.withResolvers<string>();
+  readonly #sink = Promise.withResolvers<void>();
+  #receiver: Sink<string> | undefined;
+
+  constructor(channel: Channel<string>, beginning: string) {
+    this.#channel = channel;
+    this.#first.promise.catch(() => {});
+    let isFirst = true;
+    channel.receive({
+      message: (text) => {
+        const isGreeting = isFirst && text.startsWith(beginning);
+        if (isGreeting) this.#first.resolve(text);
+        else if (isFirst) this.#first.reject(new Error("is of another version of Trunkline"));
+        isFirst = false;
+        if (isGreeting) return this.#receiver === undefined ? this.#sink.promise : undefined;
+        if (this.#receiver !== undefined) return this.#receiver.message(text);
+        return this.#sink.promise.then(() => this.#receiver?.message(text));
+      },
+      fault: (fault) => this.#receiver?.fault(fault),
+      end: (error) => {
+        this.#first.reject(error ?? new Error("The other process has closed the connection"));
+        this.#receiver?.end(error);
+      },
+    });
+  }
+
+  /** Rejects when the connection ends without one. */
+  get first(): Promise<string> {
+    return this.#first.promise;
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#receiver = sink;
+    this.#sink.resolve();
+  }
+
+  send(text: string): Room {
+    return this.#channel.send(text);
+  }
+
+  abort(reason: Error): void {
+    this.#channel.abort(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#channel[Symbol.asyncDispose]();
+  }
+}
