@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { type Device, Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";

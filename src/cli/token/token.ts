@@ -1,9 +1,8 @@
 import { type Amounts, budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
-import type { AccessToken } from "../../store/access/access-token.ts";
+import { type AccessToken, OwnerToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
 import { expandPath } from "../../config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";

@@ -1,14 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
 
-import type { Auth, Authenticator } from "@nats-io/transport-node";
 import {
+  type Auth,
+  type Authenticator,
   credsAuthenticator,
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;

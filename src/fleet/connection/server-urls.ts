@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 
 /** The servers of NATS, of which any will do. */
 export interface ServerUrls {

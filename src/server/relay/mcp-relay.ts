@@ -1,5 +1,5 @@
 import { Heartbeat } from "../../base/limit/heartbeat.ts";
-import { recoverMessage } from "../../rpc/message/id.ts";
+import { recoverMessage } from "../../rpc/message/message.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
 import { type Channel, type FrameFault, ROOM, type Room, type Sink } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";

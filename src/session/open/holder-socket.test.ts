@@ -12,7 +12,7 @@ import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
 import { OwnProcess } from "../../store/access/own-process.ts";
 import { HolderSocket, reachHolder } from "./holder-socket.ts";

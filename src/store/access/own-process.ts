@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { peerUid } from "../../base/process/peer-uid.ts";
-import { OwnerToken } from "./owner-token.ts";
+import { OwnerToken } from "./access-token.ts";
 
 /** What makes the proof useless anywhere else: the token itself never leaves its file. */
 const PURPOSE = "a process of the owner of this data folder";

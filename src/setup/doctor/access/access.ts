@@ -4,7 +4,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../../../server/access/serving.ts";
 import type { Config } from "../../../config/config.ts";
-import { OwnerToken } from "../../../store/access/owner-token.ts";
+import { OwnerToken } from "../../../store/access/access-token.ts";
 import { byCommand, type Finding } from "../finding.ts";
 import { counted } from "../../../cli/shell/layout.ts";
 
