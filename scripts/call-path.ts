@@ -30,12 +30,15 @@ interface Coverage {
   }[];
 }
 
-/** Runs the program from its source, and counts by V8's precise coverage what the second call meets. */
+/**
+ * Runs the program from its source, and takes by V8's precise coverage what the second call meets, and
+ * each that follows: timers run beside one or another.
+ */
 export async function measureCallPath(): Promise<CallPath> {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-call-path-"));
   try {
     const config = join(folder, "config.jsonc");
-    const echo = { command: process.execPath, args: [SERVER, "echo", join(folder, "called")] };
+    const echo = { command: process.execPath, args: [SERVER, "echo", "/dev/null"] };
     writeFileSync(config, JSON.stringify({ mcpServers: { echo } }));
     await using gateway = await ServedGateway.start(
       ["--config", config, "--data", join(folder, "data")],
@@ -48,11 +51,24 @@ export async function measureCallPath(): Promise<CallPath> {
     const session = await openSession(gateway);
     await session.call("first");
     await inspector.ask("Profiler.takePreciseCoverage");
-    await session.call("second");
-    return pathOf((await inspector.ask("Profiler.takePreciseCoverage")) as Coverage);
+    const paths: CallPath[] = [];
+    for (const message of ["second", "third", "fourth"]) {
+      await session.call(message);
+      paths.push(pathOf((await inspector.ask("Profiler.takePreciseCoverage")) as Coverage));
+    }
+    return common(paths);
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+function common([first, ...others]: readonly CallPath[]): CallPath {
+  const all = Array.from(first ?? [], ([file, functions]) => {
+    const isMet = (name: string): boolean =>
+      others.every((path) => path.get(file)?.includes(name) === true);
+    return [file, functions.filter(isMet)] as const;
+  });
+  return new Map(all.filter(([, functions]) => functions.length > 0));
 }
 
 export function countFunctions(path: CallPath): number {

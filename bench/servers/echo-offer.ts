@@ -1,6 +1,6 @@
 import { Offer } from "../../src/tool/offer/offer.ts";
 import { textResult } from "../../src/tool/tool.ts";
-import type { ToolboxOptions } from "../../src/tool/toolbox-options.ts";
+import type { ToolboxOptions } from "../../src/tool/toolbox.ts";
 
 /** An offer of one tool, which echoes its input. */
 export function echoOffer(options: ToolboxOptions = {}): Offer {

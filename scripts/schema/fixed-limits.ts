@@ -26,7 +26,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     ],
   ],
   JSON: [
-    ["characters of an id", "count", 512, "answered with -32600", "rpc: id.ts", "LONGEST_ID"],
+    ["characters of an id", "count", 512, "answered with -32600", "rpc: message.ts", "LONGEST_ID"],
     [
       "bytes up to which a message's nesting is not checked",
       "bytes",

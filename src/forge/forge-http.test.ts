@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
-import { holdSecret } from "../base/text/held-secrets.ts";
+import { holdSecret } from "../base/text/mask.ts";
 import { ForgeHttp, type ForgeHttpOptions, ForgeRefusal, webPage } from "./forge-http.ts";
 
 /** A test server in place of a forge. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:
 import type { LookupFunction } from "node:net";
 
 import { hasBrand, TrunklineError } from "../base/errors.ts";
-import { HELD } from "../base/text/held-secrets.ts";
+import { HELD } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
 
 export interface ForgeHttpOptions {

@@ -2,7 +2,7 @@ import { Stopper } from "../base/stop.ts";
 import type { Deadline } from "../base/limit/deadlines.ts";
 import type { Room, Topic } from "../wire/channel.ts";
 import type { Batch } from "./message/batch.ts";
-import type { HeldId } from "./message/id.ts";
+import type { HeldId } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import type { RequestOptions } from "./pending-requests.ts";
 import type { Peer } from "./peer.ts";

@@ -1,4 +1,4 @@
-import type { HeldId } from "./message/id.ts";
+import type { HeldId } from "./message/message.ts";
 import type { Call } from "./call.ts";
 
 /** The other side's requests that have no answer yet. */

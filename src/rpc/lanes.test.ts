@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { bytesInUse } from "../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../test/support/seeded-random.ts";
-import { Lanes } from "./lanes.ts";
+import { Lanes } from "./route.ts";
 
 describe("Lanes", () => {
   it("runs work at once, in the caller's turn, if the lane is free", async () => {

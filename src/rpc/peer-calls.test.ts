@@ -4,9 +4,8 @@ import { describe, it } from "node:test";
 import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Lanes } from "./lanes.ts";
+import { Lanes, route, routes } from "./route.ts";
 import { method } from "./method.ts";
-import { route, routes } from "./route.ts";
 
 describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
   it("answers out of order if the first call takes longer", async () => {

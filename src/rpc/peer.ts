@@ -1,3 +1,4 @@
+import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
@@ -19,17 +20,20 @@ import {
   resolvePeerOptions,
   type Trace,
 } from "./peer-options.ts";
-import { ErrorPace } from "./error-pace.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
-import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
+import {
+  type HeldId,
+  type LostMessage,
+  recoverMessage,
+  recoverUnparsed,
+  classify,
+  parseMessage,
+} from "./message/message.ts";
 import { InFlight } from "./in-flight.ts";
-import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
-import { parseMessage } from "./message/parse-message.ts";
-import { refuse, shorten } from "./refuse.ts";
-import { type Route, type Routes, runRoute } from "./route.ts";
+import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -357,5 +361,33 @@ export class Peer<S = undefined> implements Sink<string> {
     return toRpcError(error, (correlationId, cause) => {
       this.#report("rpc.internal-error", { correlationId, method, error: cause });
     });
+  }
+}
+
+/** Counts errors: whoever makes too many is not read for a while. Where there is no rate, nobody waits. */
+export class ErrorPace {
+  readonly #errors: RateLimiter | undefined;
+  #pause: PromiseWithResolvers<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(rate: Rate | undefined) {
+    this.#errors = rate && new RateLimiter(rate);
+  }
+
+  /** Counts an error. Returns the end of the pause, if there is to be one. */
+  taken(): Promise<void> | undefined {
+    const wait = this.#errors?.take("") ?? 0;
+    if (wait === 0) return undefined;
+    // The timer keeps the process alive: input that is not read does not.
+    this.#timer ??= setTimeout(() => this.end(), wait);
+    this.#pause ??= Promise.withResolvers<void>();
+    return this.#pause.promise;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#pause?.resolve();
+    this.#pause = undefined;
   }
 }

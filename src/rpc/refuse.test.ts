@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { refuse } from "./refuse.ts";
+import { refuse } from "./route.ts";
 
 describe("refuse", () => {
   it("allows calls without a limit", () => {

@@ -1,7 +1,8 @@
+import { describeProblem, type Problem, type Check } from "../base/check.ts";
+import { STANDARD, TRUNKLINE } from "./codes.ts";
+import { RpcError } from "./rpc-error.ts";
 import type { RateLimiter } from "../base/limit/rate-limiter.ts";
 import type { Call } from "./call.ts";
-import type { Check } from "../base/check.ts";
-import type { Lanes } from "./lanes.ts";
 import type { Method } from "./method.ts";
 
 export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
@@ -63,4 +64,77 @@ export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): un
     if (call.isSettled) return undefined;
     return handle(params, call);
   });
+}
+
+interface Refusing extends RouteLimits {
+  readonly name: string;
+  readonly check?: Check;
+}
+
+/**
+ * JSON-RPC 2.0 § 4.2: parameters are an object or an array. A method without a check of its own can
+ * rely on that much.
+ */
+const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" };
+
+/**
+ * Why a message may not reach its handler: it is too large, its parameters are wrong, or it comes too
+ * often. Undefined where it may. The parameters are looked at before the rate counts the call, so
+ * that a wrong call does not cost a right one its turn.
+ */
+export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
+  const { maxSize, check, rate } = route;
+  if (maxSize !== undefined && isLarger(text, maxSize)) {
+    const size = Buffer.byteLength(text) - (route.uncounted?.(params) ?? 0);
+    if (size > maxSize) return tooLarge(route.name, size, maxSize);
+  }
+  const problem = check?.(params) ?? (typeof params === "object" ? undefined : UNSTRUCTURED);
+  if (problem !== undefined) {
+    return RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
+  }
+  if (rate === undefined || route.isFree?.(params) === true) return undefined;
+  const retryAfterMs = rate.take(route.key?.(params) ?? "");
+  if (retryAfterMs === 0) return undefined;
+  const { limit, windowMs } = rate.rate;
+  const detail = `'${route.name}' may be called ${limit} times in ${windowMs / 1000} s`;
+  return RpcError.of(TRUNKLINE.rateLimited, detail, { retryAfterMs });
+}
+
+function tooLarge(name: string, size: number, limit: number): RpcError {
+  const detail = `'${name}' may be at most ${limit} bytes, this is ${size}`;
+  return RpcError.of(STANDARD.invalidRequest, detail, { size, limit });
+}
+
+/** UTF-8 takes one to three bytes for each UTF-16 unit, so most texts need no counting. */
+function isLarger(text: string, limit: number): boolean {
+  if (text.length > limit) return true;
+  return text.length * 3 > limit && Buffer.byteLength(text) > limit;
+}
+
+const LONGEST_NAME = 256;
+
+/** What a caller made up, cut to what is worth repeating to it. */
+export function shorten(text: string): string {
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
+}
+
+/**
+ * Work that must not overlap: in one lane each piece starts when the one before it has settled, in
+ * the order it came; lanes run side by side.
+ */
+export class Lanes {
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` at once when the lane is free, else when its turn comes. */
+  enter<R>(lane: string, work: () => R | Promise<R>): R | Promise<R> {
+    const before = this.#tails.get(lane);
+    const result = before === undefined ? work() : before.then(work);
+    if (!(result instanceof Promise)) return result;
+    const leave = (): void => {
+      if (this.#tails.get(lane) === tail) this.#tails.delete(lane);
+    };
+    const tail: Promise<unknown> = result.then(leave, leave);
+    this.#tails.set(lane, tail);
+    return result;
+  }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
-import { holdSecret } from "../base/text/held-secrets.ts";
+import { holdSecret } from "../base/text/mask.ts";
 import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
 describe("errorText()", () => {

@@ -195,19 +195,4 @@ describe("Policy", () => {
     };
     assert.equal(decide([rule], { args: { text: "a".repeat(100_000) } }), "ask");
   });
-
-  it("knows the decision on every call of a tool, unless arguments or the project matter", () => {
-    const caller = { door: "mcp", name: "c", principal: OWNER, client: "1" };
-    const always = (...rules: PolicyRule[]) =>
-      new Policy({ default: "ask", rules }).always({ tool: "t", caller });
-    assert.equal(always(), "ask");
-    assert.equal(always({ tool: "t", decision: "allow" }), "allow");
-    assert.equal(always({ tool: "other", decision: "deny" }), "ask");
-    const byText: PolicyRule = { tool: "*", arguments: { a: "*" }, decision: "allow" };
-    const byFolder: PolicyRule = { tool: "t", project: "/x", decision: "allow" };
-    for (const rule of [byText, byFolder]) {
-      assert.equal(always(rule, { tool: "t", decision: "allow" }), undefined);
-      assert.equal(always({ tool: "t", decision: "deny" }, rule), "deny");
-    }
-  });
 });

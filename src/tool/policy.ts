@@ -1,7 +1,16 @@
+import {
+  limitRefusal,
+  hasScope,
+  mayControl,
+  type Principal,
+  type Scope,
+  scopeRefusal,
+  mayUseTool,
+} from "../base/principal.ts";
+import { isAbout, type Project } from "./project.ts";
+import type { Arguments, Tool, ToolContext, Caller } from "./tool.ts";
 import { glob } from "../base/text/glob.ts";
 import { isInside, realPath } from "../base/file/path.ts";
-import type { Project } from "./project.ts";
-import type { Arguments, Caller } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
 
@@ -94,14 +103,6 @@ export class Policy {
     return rule?.fits(question) === "perhaps";
   }
 
-  /** The decision on every call of a tool; undefined where its arguments or its project matter. */
-  always(subject: PolicySubject): Decision | undefined {
-    const rule = this.#rules.find((each) => each.fits(subject) !== false);
-    if (rule === undefined) return this.#default;
-    const isSure = rule.fits(subject) === true && rule.fitsArguments === always;
-    return isSure ? rule.decision : undefined;
-  }
-
   /** Whether every call of a tool is denied, whatever its arguments: then it is not listed. */
   hides(subject: PolicySubject): boolean {
     for (const rule of this.#rules) {
@@ -158,4 +159,112 @@ function textOf(args: Arguments, name: string): string {
   const value = Object.hasOwn(args, name) ? args[name] : undefined;
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+type Calling = Pick<ToolContext, "caller" | "project" | "profile">;
+
+/** What the policy says of a call, or the caller's profile where that is stricter. */
+export function decisionOn(
+  policy: Policy,
+  tool: Tool,
+  args: Arguments,
+  calling: Calling,
+): Decision {
+  const question = questionOn(tool, args, calling);
+  const decision = policy.decide(question);
+  const ofProfile = calling.profile?.policy?.decide(question);
+  return ofProfile === undefined ? decision : stricter(decision, ofProfile);
+}
+
+/** Whether that depends on the project of the call, which is not resolved yet. */
+export function needsProject(
+  policy: Policy,
+  tool: Tool,
+  args: Arguments,
+  calling: Calling,
+): boolean {
+  const question = questionOn(tool, args, calling);
+  if (policy.needsProject(question)) return true;
+  return calling.profile?.policy?.needsProject(question) ?? false;
+}
+
+/** The tools that a caller sees, under the names that they have for it. */
+export function visibleTools(
+  policy: Policy,
+  all: readonly Tool[],
+  calling: Calling,
+): readonly Tool[] {
+  const { profile } = calling;
+  const denying = [policy, profile?.policy].filter((each) => each?.denies === true);
+  const allowed = (tool: Tool): boolean => {
+    const subject = subjectOf(tool, calling);
+    return !denying.some((each) => each?.hides(subject));
+  };
+  const left = denying.length === 0 ? all : all.filter(allowed);
+  if (profile === undefined) return left;
+  return left.filter((tool) => profile.hasTool(tool)).map((tool) => profile.shown(tool));
+}
+
+/** A call, as a policy is asked about it. */
+export function questionOn(tool: Tool, args: Arguments, calling: Calling): PolicyQuestion {
+  return { ...subjectOf(tool, calling), args };
+}
+
+function subjectOf({ definition, source }: Tool, { caller, project }: Calling): PolicySubject {
+  return { tool: definition.name, server: source?.server, caller, project };
+}
+
+/**
+ * Why a principal may not call a tool, and what to do about it; undefined where it may. Without
+ * arguments: whether it may call it with some.
+ */
+export function toolRefusal(
+  principal: Principal,
+  tool: Pick<Tool, "definition" | "scope" | "source" | "bringer" | "project">,
+  args?: Arguments,
+): string | undefined {
+  const { definition, scope = "tools" } = tool;
+  const { name } = definition;
+  // The common case first: the owner has no limits.
+  if (principal.scopes === undefined && principal.limits === undefined) return undefined;
+  const refusal = scopeRefusal(principal, scope, `The tool '${name}'`);
+  if (refusal !== undefined) return refusal;
+  const option = `--tool ${name}`;
+  if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
+  // Another server may call a tool read-only that is not.
+  const onlyReads = isOurs(tool) && definition.annotations?.readOnlyHint === true;
+  if (!mayControl(principal) && !onlyReads) {
+    const what = `the tool '${name}', since it may only watch and the tool may change something`;
+    return limitRefusal(principal, what, "(without --observe)");
+  }
+  const { limits } = principal;
+  // A token that names such a tool allows it to work anywhere.
+  if (limits?.tools !== undefined || !isPlaced(principal)) return undefined;
+  const isOfPlace = args === undefined ? tool.project !== undefined : isAbout(tool, args);
+  if (isOurs(tool) && isOfPlace) return undefined;
+  const what = isOurs(tool)
+    ? "for what belongs to no folder"
+    : "of another program, which may work in any folder";
+  return limitRefusal(principal, `the tool '${name}' ${what}`, option);
+}
+
+/**
+ * Whether a principal may have what is offered beside tools: resources, prompts and notices. One
+ * that is limited to certain tools or places may not, since nothing says which of these belong to
+ * them.
+ */
+export function mayHave(principal: Principal, scope: Scope = "tools"): boolean {
+  return (
+    hasScope(principal, scope) && principal.limits?.tools === undefined && !isPlaced(principal)
+  );
+}
+
+/** Whether it is limited to folders or repositories. */
+function isPlaced({ limits }: Principal): boolean {
+  return limits?.folders !== undefined || limits?.repositories !== undefined;
+}
+
+/** Only our own tools say which project they work on. */
+function isOurs({ source, bringer }: Pick<Tool, "source" | "bringer">): boolean {
+  return source === undefined && bringer === undefined;
 }

@@ -8,8 +8,7 @@ import { Policy } from "./policy.ts";
 import { type Project, projectNow, resolveProject } from "./project.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "./tool.ts";
-import { Toolbox } from "./toolbox.ts";
-import type { ToolboxOptions } from "./toolbox-options.ts";
+import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 
 /** Folders to be in: `one` and `two` are repositories, `link` leads to `one`. */
 class Folders implements Disposable {

@@ -6,7 +6,7 @@ import { Resources } from "./offer/resources.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { textOf, toolbox } from "../../test/samples/sample-toolbox.ts";
 import { type Arguments, textResult } from "./tool.ts";
-import { mayHave } from "./tool-access.ts";
+import { mayHave } from "./policy.ts";
 import { Toolbox } from "./toolbox.ts";
 
 const plain = sampleTool("plain", () => textResult("done"));

@@ -1,17 +1,27 @@
-import { Deadlines } from "../base/limit/deadlines.ts";
-import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
-import { now } from "../base/event-loop.ts";
-import { OWNER, type Principal } from "../base/principal.ts";
-import { Stopper } from "../base/stop.ts";
-import { visible } from "../base/text/visible.ts";
-import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
-import { argumentProblem } from "./schema/argument-problem.ts";
-import type { Audit, AuditEntry } from "./audit.ts";
-import { auditEntry, short } from "./audit-entry.ts";
-import { decisionOn, needsProject, questionOn, visibleTools } from "./call-decision.ts";
+import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
-import { CallRates } from "./call-rates.ts";
+import { type ToolSources, awaitTool, type Waiting } from "./offer/tool-sources.ts";
 import {
+  decisionOn,
+  needsProject,
+  questionOn,
+  visibleTools,
+  Policy,
+  toolRefusal,
+} from "./policy.ts";
+import {
+  type AddressesOf,
+  type RepositoryOf,
+  isAbout,
+  needOf,
+  type Project,
+  projectRefusal,
+  type ProjectUse,
+  resolveProject,
+} from "./project.ts";
+import {
+  type Tool,
+  type ToolContext,
   FAULT_META,
   INVALID_ARGUMENTS,
   type Arguments,
@@ -19,26 +29,19 @@ import {
   errorResult,
   lostTask,
   type RemoteTask,
-  type Tool,
-  type ToolContext,
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
-import { Policy } from "./policy.ts";
+import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { Deadlines } from "../base/limit/deadlines.ts";
+import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
+import { now } from "../base/event-loop.ts";
+import { OWNER, type Principal } from "../base/principal.ts";
+import { Stopper } from "../base/stop.ts";
+import { visible } from "../base/text/visible.ts";
+import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
-import {
-  type AddressesOf,
-  isAbout,
-  needOf,
-  type Project,
-  projectRefusal,
-  type ProjectUse,
-  type RepositoryOf,
-  resolveProject,
-} from "./project.ts";
-import { toolRefusal } from "./tool-access.ts";
-import type { ToolboxOptions } from "./toolbox-options.ts";
-import { awaitTool, type Waiting } from "./offer/tool-sources.ts";
 
 export interface Passage extends ObservedCall {
   readonly started: number;
@@ -397,4 +400,39 @@ export class Toolbox {
       this.#report("audit.failed", { tool: passage.name, error });
     }
   }
+}
+
+/** Counts the calls of tools: by the limits of the tool itself, and by those of the caller's profile. */
+export class CallRates {
+  readonly #ofTools = new WeakMap<Tool, RateLimiter>();
+
+  /** Counts one call. Milliseconds until it may be made, 0 where it may be now. */
+  take(tool: Tool, { caller, profile }: Pick<ToolContext, "caller" | "profile">): number {
+    const { rate } = tool.limits ?? {};
+    const ofProfile = profile?.wait(tool.definition.name, caller) ?? 0;
+    if (rate === undefined || ofProfile > 0) return ofProfile;
+    let limiter = this.#ofTools.get(tool);
+    if (limiter === undefined) this.#ofTools.set(tool, (limiter = new RateLimiter(rate)));
+    return limiter.take(`${caller.principal.id} ${caller.client}`);
+  }
+}
+
+export interface ToolboxOptions {
+  readonly policy?: Policy;
+  readonly audit?: Audit;
+  readonly observer?: CallObserver | undefined;
+  /** Without it, the tools of other servers are offered without approval. */
+  readonly approver?: Approver;
+  /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
+  readonly fallback?: (name: string) => Tool | undefined;
+  /** Its tools belong to the caller that brought them: no scope of a token is needed. */
+  readonly isPrivate?: boolean;
+  /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
+  readonly sources?: Required<ToolSources>;
+  /** Finds the repositories among a client's roots; without it, no root is one. */
+  readonly repositoryOf?: RepositoryOf | undefined;
+  /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
+  readonly addressesOf?: AddressesOf | undefined;
+  /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
+  readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { describe, it } from "node:test";
 
-import { HELD } from "../base/text/held-secrets.ts";
+import { HELD } from "../base/text/mask.ts";
 import { type References, secretNames, withReferences } from "./references.ts";
 
 const KNOWN: References = {

@@ -1,8 +1,7 @@
 import { homedir } from "node:os";
 
 import { TrunklineError } from "../base/errors.ts";
-import { holdSecret } from "../base/text/held-secrets.ts";
-import { holdSecrets } from "../base/text/mask.ts";
+import { holdSecret, holdSecrets } from "../base/text/mask.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
 /** Where the values come from that settings refer to. */

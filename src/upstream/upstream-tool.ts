@@ -1,3 +1,4 @@
+import { isObject } from "../base/check.ts";
 import {
   type Arguments,
   type Tool,
@@ -84,8 +85,4 @@ function taskSupportOf({ execution }: Entry, hasTasks: boolean): Tool["task"] {
 function schemaOf({ inputSchema }: Entry): Entry {
   if (!isObject(inputSchema)) return { type: "object" };
   return inputSchema.type === "object" ? inputSchema : { ...inputSchema, type: "object" };
-}
-
-function isObject(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -11,7 +11,7 @@ import { resolveServing } from "../../src/server/access/serving.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import type { JsonObject } from "../../src/protocol/mcp/json-object.ts";
 import { META, metaOf } from "../../src/protocol/mcp/meta.ts";
-import { describedClient } from "../../src/protocol/mcp/serve/client.ts";
+import { describedClient } from "../../src/protocol/mcp/serve/connection.ts";
 import {
   headerProblem,
   paramHeaderProblem,

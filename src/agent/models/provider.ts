@@ -1,7 +1,6 @@
 import type { LanguageModel } from "ai";
 
-import { holdSecret } from "../../base/text/held-secrets.ts";
-import { holdSecrets } from "../../base/text/mask.ts";
+import { holdSecret, holdSecrets } from "../../base/text/mask.ts";
 
 /** The API of a provider. */
 export type ProviderType = "anthropic" | "openai" | "google" | "openai-compatible";

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import { MASK } from "../../base/text/held-secrets.ts";
+import { MASK } from "../../base/text/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 

@@ -18,7 +18,7 @@ import type { Mode } from "../modes.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown, untilStopped } from "./countdown.ts";
-import { argumentProblem } from "../../tool/schema/argument-problem.ts";
+import { argumentProblem } from "../../tool/schema/plain-schema.ts";
 import { ignoredText, knownArguments } from "./known-arguments.ts";
 import type { Arguments, Tool } from "../../tool/tool.ts";
 import {

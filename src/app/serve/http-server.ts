@@ -1,12 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
-
+import { type Entry, Admission } from "../../server/access/admission.ts";
 import { background } from "../../base/background.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../../server/access/access.ts";
-import { Admission, type Entry } from "../../server/access/admission.ts";
 import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
 import {
@@ -24,16 +21,8 @@ import { fail, refuseUpgrade, send } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { statusPage } from "../../server/http/page.ts";
-import {
-  agentOf,
-  DASHBOARD,
-  ENTRIES,
-  isForAll,
-  knownPath,
-  pathOf,
-  PATHS,
-  TOOLS,
-} from "../../server/http/paths.ts";
+import { PATHS } from "../../config/config.gen.ts";
+import { TOOLS } from "../../../test/browser/sample/sample-rows.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
@@ -55,6 +44,8 @@ import { Offer } from "../../tool/offer/offer.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { tapped } from "../../wire/channel/tapped.ts";
 import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 
 export interface HttpServerOptions {
   /** `--no-auth`: programs on this machine need no token. */
@@ -406,4 +397,40 @@ export class HttpServer {
   #publicHealth(): { status: "ok" } {
     return this.#serving.isOpen ? { status: "ok" } : this.#health();
   }
+}
+
+/** The paths that are counted each by itself. */
+export const PATHS = new Set([
+  ...["/mcp", "/sse", "/messages", "/acp"],
+  ...["/healthz", "/readyz", "/metrics", "/", "/login", "/logout"],
+]);
+
+/** Either scope opens /mcp; each tool checks the one that it needs. */
+export const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
+
+/** The scopes that a path needs. */
+export const ENTRIES: Readonly<Record<string, Entry>> = {
+  "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
+  "/metrics": { scopes: ["dashboard"], what: "/metrics" },
+};
+export const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
+
+/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
+export function knownPath(path: string): string {
+  return PATHS.has(path) ? path : "other";
+}
+
+/** Paths that need no token: health, and RFC 9728 metadata. */
+export function isForAll(path: string): boolean {
+  return path === "/healthz" || path === "/readyz" || path.startsWith("/.well-known/");
+}
+
+/** `/acp?agent=NAME` chooses the agent for the sessions of a connection. */
+export function agentOf({ url = "" }: IncomingMessage): string | undefined {
+  const [, query = ""] = url.split("?", 2);
+  return new URLSearchParams(query).get("agent") ?? undefined;
+}
+
+export function pathOf(request: IncomingMessage): string {
+  return request.url?.split("?")[0] ?? "/";
 }

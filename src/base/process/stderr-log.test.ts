@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 
 import { Log } from "../log.ts";
-import { holdSecret } from "../text/held-secrets.ts";
+import { holdSecret } from "../text/mask.ts";
 import { LastWords, StderrLog } from "./stderr-log.ts";
 
 function lastOf(text: string): string | undefined {

@@ -1,7 +1,6 @@
 import { Throttle } from "../limit/throttle.ts";
 import type { Log } from "../log.ts";
-import { HELD } from "../text/held-secrets.ts";
-import { maskText } from "../text/mask.ts";
+import { HELD, maskText } from "../text/mask.ts";
 
 /** Lines that are kept to be shown, and characters of each. */
 const KEPT = 40;

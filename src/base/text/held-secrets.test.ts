@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { HELD, holdSecret, MASK } from "./held-secrets.ts";
-import { holdSecrets, mask, maskAll, maskText, maskWhole, maskWords } from "./mask.ts";
+import {
+  HELD,
+  holdSecret,
+  MASK,
+  holdSecrets,
+  mask,
+  maskAll,
+  maskText,
+  maskWhole,
+  maskWords,
+} from "./mask.ts";
 
 const VALUE = 'Zk3 v"q/o+9&Lw';
 

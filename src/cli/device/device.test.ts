@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 
 interface Listed {
   readonly devices: { readonly id: string; readonly name: string; readonly isPaired: boolean }[];

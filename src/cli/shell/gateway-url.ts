@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { isLoopbackAuthority } from "../../server/http/loopback.ts";
+import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
 
 /** The address of a gateway's ACP, as a person gave it. */
 export interface GatewayUrl {

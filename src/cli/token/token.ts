@@ -10,9 +10,8 @@ import {
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { expandPath } from "../../config/locations.ts";
-import type { AccessToken } from "../../store/access/access-token.ts";
+import { type AccessToken, OwnerToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, print, printJson, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";

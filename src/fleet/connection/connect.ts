@@ -9,7 +9,7 @@ import {
 } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { Subjects } from "../subjects.ts";
 import { credentialsFrom, userAndPassword } from "./credentials.ts";

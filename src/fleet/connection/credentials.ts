@@ -8,7 +8,7 @@ import {
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { type FleetUser, userSettings } from "./permissions.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;

@@ -11,7 +11,7 @@ import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { EncryptedFile } from "../../identity/tokens/encrypted-file.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 

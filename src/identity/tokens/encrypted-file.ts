@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 import { fileKey, givenWords, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { HELD } from "../../base/text/held-secrets.ts";
+import { HELD } from "../../base/text/mask.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";

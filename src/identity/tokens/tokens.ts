@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import type { Identity } from "../identity.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
 import { forgeProgram, tokenOfProgram } from "./forge-program.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
-import { Lanes } from "../../rpc/lanes.ts";
+import { Lanes } from "../../rpc/route.ts";
 import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
 import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
 import { FileLock } from "../../store/file-lock.ts";

@@ -1,5 +1,5 @@
 import type { Principal } from "../../base/principal.ts";
-import { isId } from "../../rpc/message/id.ts";
+import { isId } from "../../rpc/message/message.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions, Trace } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";

@@ -8,7 +8,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { Profiles } from "../../tool/profile/profiles.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
-import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
+import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { jugglerServer } from "./serve.ts";
 import { covers } from "../../../test/support/requirement.ts";

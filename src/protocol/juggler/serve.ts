@@ -5,9 +5,8 @@ import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
-import { Lanes } from "../../rpc/lanes.ts";
+import { Lanes, type Route, route, routes } from "../../rpc/route.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import {
   FAULT_META,

@@ -1,5 +1,6 @@
 import type { ToolContext } from "../../tool/tool.ts";
-import { isObject, type JsonObject } from "./json-object.ts";
+import type { JsonObject } from "./json-object.ts";
+import { isObject } from "../../base/check.ts";
 
 /** Members of `_meta` that the specification keeps for itself (MCP, Basic, "_meta"). */
 export const META = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { FrameFault } from "../../wire/channel.ts";
-import { holdId, recoverMessage, recoverUnparsed } from "./id.ts";
+import { holdId, recoverMessage, recoverUnparsed } from "./message.ts";
 
 const idOf = (message: string) => {
   const { id } = JSON.parse(message) as { id: string | number };

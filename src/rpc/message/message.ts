@@ -1,4 +1,8 @@
-import { type HeldId, holdId, isId, LONGEST_ID } from "./id.ts";
+import { CHEAP, type ComplexityLimits, isDeeper, measureComplexity, UNSEEN } from "./complexity.ts";
+import { STANDARD } from "../codes.ts";
+import { RpcError } from "../rpc-error.ts";
+import type { FrameFault } from "../../wire/channel.ts";
+import { readEnvelope } from "./envelope.ts";
 
 /** What a parsed text turns out to be. */
 export type Message =
@@ -54,4 +58,125 @@ function badId(id: unknown): string {
   return typeof id === "string"
     ? `'id' is longer than ${LONGEST_ID} characters`
     : "'id' must be a string or a number";
+}
+
+/** Characters of an id: it is kept while its request is in flight, and repeated in the answer. */
+export const LONGEST_ID = 512;
+
+/**
+ * An id while its request is in flight: a whole number as it is, which is quick to look up, anything
+ * else as its JSON text. So `1` and `"1"` stay two things.
+ */
+export type HeldId = number | string;
+
+export function isId(id: unknown): id is string | number {
+  return typeof id === "number" || (typeof id === "string" && id.length <= LONGEST_ID);
+}
+
+/**
+ * Holds a message's id exactly. A number that JavaScript cannot hold is copied from the message as
+ * it was written.
+ */
+export function holdId(id: string | number, message: string): HeldId {
+  if (typeof id === "string") return JSON.stringify(id);
+  // Minus zero is written without its sign.
+  if (Number.isSafeInteger(id)) return id + 0;
+  const { id: span, isAmbiguous } = readEnvelope(message);
+  if (span === undefined || isAmbiguous) return JSON.stringify(id);
+  return message.slice(span.from, span.to);
+}
+
+/** What could be recovered of a message that was not read whole. */
+export interface LostMessage {
+  /** JSON text of the id, or `null`. */
+  readonly idText: string;
+  /** It answers a request of ours. */
+  readonly isResponse: boolean;
+}
+
+/** How much of a text's ends is looked at. */
+const HEAD = 4096;
+const TAIL = 256;
+
+const ID = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,${LONGEST_ID}}"`;
+const WHOLE_ID = new RegExp(`^(?:${ID})$`);
+/** An object whose last member is its id: one brace follows, so the id is at the first level. */
+const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*(${ID})\s*\}\s*$`);
+
+/** From what a channel kept of a message that it could not deliver. */
+export function recoverMessage({ kind, head, tail }: FrameFault): LostMessage {
+  const lost = recoverFromEnds(head, tail);
+  if (kind === "oversize") return lost;
+  // Where the bytes are no text the id may not be what was sent. An answer's id is one of ours.
+  return lost.isResponse ? lost : { idText: "null", isResponse: false };
+}
+
+/** From a text that is not parsed, because that would cost too much. */
+export function recoverUnparsed(text: string): LostMessage {
+  return recoverFromEnds(text.slice(0, HEAD), text.slice(-TAIL));
+}
+
+function recoverFromEnds(head: string, tail: string): LostMessage {
+  const envelope = readEnvelope(head);
+  const found =
+    envelope.id === undefined
+      ? ID_AT_END.exec(tail)?.[1]
+      : head.slice(envelope.id.from, envelope.id.to);
+  const isResponse =
+    envelope.method === undefined &&
+    (envelope.isResponse || /^\s*\{[^{}]{0,80}"(?:result|error)"\s*:/.test(head));
+  return { idText: found !== undefined && WHOLE_ID.test(found) ? found : "null", isResponse };
+}
+
+/** A text whose parsing takes more work than the limit. */
+export const TOO_MUCH = Symbol("too much work");
+
+/** The value of a message's text, or the error to answer it with. */
+export function parseMessage(text: string, limits: ComplexityLimits): unknown {
+  const value = tryParse(text, limits);
+  return value === TOO_MUCH ? refuse("made of too many values") : value;
+}
+
+/** The same, with `TOO_MUCH` for one that may be parsed in another thread. */
+export function tryParse(text: string, limits: ComplexityLimits): unknown {
+  const refusal = text.length > UNSEEN ? tooComplex(text, limits) : undefined;
+  if (refusal !== undefined) return refusal;
+  try {
+    const value: unknown = JSON.parse(text);
+    return MAY_BE_HUGE.test(text) && hasInfinite(value)
+      ? RpcError.of(STANDARD.invalidRequest, HUGE)
+      : value;
+  } catch (error) {
+    return notJson(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** What each text has in it that has a number which JavaScript cannot hold, and others may have, too. */
+const MAY_BE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{200}/;
+const HUGE = "a number is too large: the largest is 1.8e308";
+
+/** Such a number is read as infinity, which JSON cannot say: it would be sent on as null. */
+function hasInfinite(value: unknown): boolean {
+  if (typeof value === "number") return !Number.isFinite(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInfinite);
+}
+
+function tooComplex(
+  text: string,
+  limits: ComplexityLimits,
+): RpcError | typeof TOO_MUCH | undefined {
+  const tooDeep = `nested deeper than ${limits.maxDepth} levels`;
+  if (text.length <= CHEAP) return isDeeper(text, limits.maxDepth) ? refuse(tooDeep) : undefined;
+  const { work, depth, isCutOff } = measureComplexity(text, limits);
+  if (depth > limits.maxDepth) return refuse(tooDeep);
+  if (work > limits.maxWork) return TOO_MUCH;
+  return isCutOff ? notJson("Unterminated string") : undefined;
+}
+
+function notJson(detail: string): RpcError {
+  return RpcError.of(STANDARD.parse, undefined, { detail });
+}
+
+export function refuse(what: string): RpcError {
+  return RpcError.of(STANDARD.invalidRequest, `message is ${what}`);
 }

@@ -7,7 +7,7 @@ import type { Channel, FrameFault, Room, Sink, Topic } from "../../wire/channel.
 import { STANDARD } from "../codes.ts";
 import { RpcError } from "../rpc-error.ts";
 import { CHEAP, type ComplexityLimits } from "./complexity.ts";
-import { refuse, TOO_MUCH, tryParse } from "./parse-message.ts";
+import { refuse, TOO_MUCH, tryParse } from "./message.ts";
 import { Assembly, type Piece } from "./pieces.ts";
 
 /** Put in by the bundler: the code of the thread. */

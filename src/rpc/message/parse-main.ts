@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { RpcError } from "../rpc-error.ts";
 import type { ParsedPart, ParseJob } from "./parse-apart.ts";
-import { parseMessage } from "./parse-message.ts";
+import { parseMessage } from "./message.ts";
 import { piecesOf } from "./pieces.ts";
 
 const { text, maxDepth } = workerData as ParseJob;

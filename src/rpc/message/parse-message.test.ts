@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { parseMessage } from "./parse-message.ts";
+import { parseMessage } from "./message.ts";
 import { RpcError } from "../rpc-error.ts";
 
 const LIMITS = { maxDepth: 10, maxWork: 5000, maxInFlight: 1 };

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { hostText } from "../../base/address.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { glob } from "../../base/text/glob.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { readDevcontainer } from "./devcontainer.ts";

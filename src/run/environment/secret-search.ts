@@ -3,7 +3,7 @@ import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { secretForms, SHORTEST_SECRET } from "../../base/text/held-secrets.ts";
+import { secretForms, SHORTEST_SECRET } from "../../base/text/mask.ts";
 
 const CHUNK = 1024 * 1024;
 

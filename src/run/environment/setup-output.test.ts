@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { SetupOutput, type SetupOutputOptions } from "./setup-output.ts";
 
 /** The log and messages for an output that comes in these pieces. */

@@ -7,7 +7,7 @@ import { Log } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Access, type AccessOptions } from "./access.ts";
 import { BrowserLogins } from "./browser-logins.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
 
-import { challenge, readBearer } from "./bearer.ts";
+import { challenge, readBearer } from "./access.ts";
 
 /** A request as Node would have it. */
 function withHeaders(authorization?: string): Pick<IncomingMessage, "headers"> {

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 
 const HOST = "localhost:4180";

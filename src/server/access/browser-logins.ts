@@ -1,11 +1,10 @@
 import type { IncomingMessage } from "node:http";
 
 import { type Device, Devices } from "../../store/access/devices.ts";
-import type { OwnerToken } from "../../store/access/owner-token.ts";
-import { hostOf, isLoopbackAuthority } from "../http/loopback.ts";
+import type { OwnerToken } from "../../store/access/access-token.ts";
+import { hostOf, isLoopbackAuthority, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import { deviceName } from "./device-name.ts";
 import { peerUser } from "./peer-user.ts";
-import { isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 
 export interface BrowserLoginsOptions {
   readonly owner: OwnerToken;

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import type { Admission } from "./admission.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 import { Login } from "./login.ts";

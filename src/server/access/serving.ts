@@ -1,8 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Scope } from "../../base/principal.ts";
 import type { Config } from "../../config/config.ts";
-import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../http/loopback.ts";
-import type { Reach } from "./refuse-foreign.ts";
+import { hostOf, isLoopbackAddress, isLoopbackAuthority, type Reach } from "./refuse-foreign.ts";
 
 /**
  * How the gateway is served, and to whom: `server` and `serve` of the configuration, understood.

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 
-import { TokenWatch } from "./token-watch.ts";
+import { TokenWatch } from "./admission.ts";
 
 describe("TokenWatch", { timeout: 60_000 }, () => {
   it("ends what was opened with a token that is no longer valid", async () => {

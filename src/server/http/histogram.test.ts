@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Histogram } from "./histogram.ts";
+import { Histogram } from "./metrics.ts";
 
 describe("Histogram", () => {
   it("counts each duration in all buckets that it fits into", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import { addressForOthers, loginLinkFor, ownerTokenFor, pairingLinkFor } from "./local-gateway.ts";
 

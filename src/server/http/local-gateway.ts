@@ -1,9 +1,9 @@
 import { networkInterfaces } from "node:os";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { isLoopbackAddress, isLoopbackAuthority } from "./loopback.ts";
+import { isLoopbackAddress, isLoopbackAuthority } from "../access/refuse-foreign.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { type RunningGateway, runningGateways } from "../../store/access/running-gateways.ts";
 
 /** A login link, which works once, for the gateway that runs with a data folder. */

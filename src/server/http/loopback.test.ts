@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "./loopback.ts";
+import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../access/refuse-foreign.ts";
 
 describe("isLoopbackAddress()", () => {
   it("recognises addresses that only this machine reaches", () => {

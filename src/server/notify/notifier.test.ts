@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "node:test";
 
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import { ASKED, ENDED, messageIn, NotifierRig, until } from "../../../test/support/notifier-rig.ts";
 import { PushBrowser } from "../../../test/support/push-browser.ts";
 import { Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import { AnswerLinks } from "../../store/notify/answer-links.ts";
 import { openNotifyDatabase } from "../../store/notify/notify-database.ts";

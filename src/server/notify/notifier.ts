@@ -2,7 +2,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { NoticeListener, SessionNotice } from "../../session/notice.ts";
 import { Devices } from "../../store/access/devices.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Delivery, Receiver } from "../../store/notify/delivery-queue.ts";
 import { NotifyStore } from "../../store/notify/notify-store.ts";

@@ -12,7 +12,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
 import { OwnProcess } from "./process-socket.ts";
 import { openHolderSocket, reachHolder } from "./holder-socket.ts";

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { peerUid } from "../../base/process/peer-uid.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { SocketName } from "../../store/socket-name.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
 import {

@@ -5,7 +5,7 @@ import type { OpenServers } from "../../agent/session-tools.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { McpServer } from "../agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
+import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { openLink, type OpenLink } from "../../upstream/link.ts";
 import type { UpstreamSettings } from "../../upstream/settings.ts";
 import { type UpstreamTable, Upstreams } from "../../upstream/upstreams.ts";

@@ -8,7 +8,7 @@ import { clearTextWarning, resolveServing, type Serving } from "../../server/acc
 import type { Config } from "../../config/config.ts";
 import { readTls } from "../../server/http/tls-files.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { counted } from "../../cli/shell/layout.ts";
 import { byCommand, type Finding } from "./check.ts";
 

@@ -6,10 +6,9 @@ import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { AuthorizationServer } from "../../../test/samples/sample-issuer.ts";
-import { defaultConfig } from "../../config/config.ts";
-import type { Config } from "../../config/config.ts";
+import { defaultConfig, type Config } from "../../config/config.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { OwnerToken } from "../../store/access/owner-token.ts";
+import { OwnerToken } from "../../store/access/access-token.ts";
 import { checkAccess } from "./access-checks.ts";
 
 async function check(data: string, host: string, serve: Partial<Config["serve"]> = {}) {

@@ -1,8 +1,7 @@
 import { chmodSync, statSync } from "node:fs";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { MASK } from "../../base/text/held-secrets.ts";
-import { maskAll, maskWhole } from "../../base/text/mask.ts";
+import { MASK, maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
 import { userFile } from "../../config/locations.ts";

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
-import { hashToken, newToken } from "./access-token.ts";
-import { OwnerToken } from "./owner-token.ts";
+import { hashToken, newToken, OwnerToken } from "./access-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 describe("OwnerToken", () => {

@@ -8,8 +8,7 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import { streamChannel } from "../../wire/channel/stream.ts";
-import { AuditLog, type AuditLogOptions } from "./audit-log.ts";
-import { SEAL } from "./audit-seals.ts";
+import { AuditLog, type AuditLogOptions, SEAL } from "./audit-log.ts";
 import { verifyAudit } from "./verify-audit.ts";
 import { AUDIT_FILE, AUDIT_FOLDER, readAudit } from "../../../test/support/read-audit.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";

@@ -2,7 +2,7 @@ import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE } from "./audit-names.ts";
-import { SEAL } from "./audit-seals.ts";
+import { SEAL } from "./audit-log.ts";
 
 const CHUNK = 64 * 1024;
 const NEWLINE = 0x0a;

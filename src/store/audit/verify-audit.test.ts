@@ -7,9 +7,8 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { until } from "../../../test/support/until.ts";
-import { AuditLog } from "./audit-log.ts";
+import { AuditLog, firstHash } from "./audit-log.ts";
 import { AUDIT_FILE } from "./audit-names.ts";
-import { firstHash } from "./audit-seals.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
 /** Two writers at once, whose entries are sealed in two parts each. */

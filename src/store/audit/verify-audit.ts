@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
-import { firstHash, isOfAll, macOf, readKey, SEAL, type Seal } from "./audit-seals.ts";
+import { firstHash, isOfAll, macOf, readKey, SEAL, type Seal } from "./audit-log.ts";
 import { REPAIRED } from "./repair-audit.ts";
 
 /** Something that does not fit the seals. */

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { holdSecret } from "../../base/text/held-secrets.ts";
+import { holdSecret } from "../../base/text/mask.ts";
 import type { SecretName, SecretStore } from "./secret-store.ts";
 
 /** The part of `@napi-rs/keyring` that is used. */

@@ -8,8 +8,7 @@ import { Registry } from "./registry.ts";
 import { Resources } from "./resources.ts";
 import { ServerInstructions } from "./server-instructions.ts";
 import type { MissingSource, ToolSources } from "./tool-sources.ts";
-import { Toolbox } from "../toolbox.ts";
-import type { ToolboxOptions } from "../toolbox-options.ts";
+import { Toolbox, type ToolboxOptions } from "../toolbox.ts";
 
 /** All that the capabilities offer and the doors pass on. */
 export class Offer implements Required<ToolSources> {

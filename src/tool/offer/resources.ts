@@ -9,7 +9,7 @@ import type {
   ResourceResult,
   ResourceTemplateDefinition,
 } from "../resource.ts";
-import { mayHave } from "../tool-access.ts";
+import { mayHave } from "../policy.ts";
 import { CannotAsk, type ToolContext } from "../tool.ts";
 
 export type Report = (event: string, fields: Record<string, unknown>) => void;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { argumentProblem } from "./argument-problem.ts";
+import { argumentProblem } from "./plain-schema.ts";
 import { compileSchema } from "./compile-schema.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
 import type { JsonSchema } from "../tool.ts";

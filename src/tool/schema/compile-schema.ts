@@ -2,7 +2,7 @@ import { createContext, Script } from "node:vm";
 
 import { Ajv, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { Inspect } from "./argument-problem.ts";
+import type { Inspect } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import { complaint } from "./schema-complaint.ts";
 import { isTame, schemaCost } from "./schema-cost.ts";

@@ -1,4 +1,5 @@
-import type { JsonSchema } from "../tool.ts";
+import { isObject } from "../../base/check.ts";
+import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
 /** Says that a value fits a schema; false where it does not, or where that is not known. */
 export type Fits = (value: unknown) => boolean;
@@ -210,6 +211,36 @@ function areNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((name) => typeof name === "string");
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Says what is wrong with a value, or nothing. */
+export type Inspect = (value: unknown) => string | undefined;
+
+const plain = new WeakMap<JsonSchema, Fits>();
+const compiled = new WeakMap<JsonSchema, Inspect>();
+
+/**
+ * What is wrong with a call's arguments by the tool's own schema: `'text' must be string`. A schema is
+ * compiled once, when arguments are not known to fit it otherwise; the compiler is loaded for the first.
+ */
+export function argumentProblem(
+  tool: Pick<Tool, "definition">,
+  args: Arguments,
+): string | undefined | Promise<string | undefined> {
+  const { inputSchema } = tool.definition;
+  // Tools of other servers come as JSON: the schema may be missing or no object.
+  if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
+  let fits = plain.get(inputSchema);
+  if (fits === undefined) {
+    fits = plainSchema(inputSchema) ?? (() => false);
+    plain.set(inputSchema, fits);
+  }
+  if (fits(args)) return undefined;
+  const inspect = compiled.get(inputSchema);
+  return inspect === undefined ? inspectCompiled(inputSchema, args) : inspect(args);
+}
+
+async function inspectCompiled(schema: JsonSchema, args: Arguments): Promise<string | undefined> {
+  const { compileSchema } = await import("./compile-schema.ts");
+  const inspect = compileSchema(schema);
+  compiled.set(schema, inspect);
+  return inspect(args);
 }

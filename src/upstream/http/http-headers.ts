@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -92,8 +93,4 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
 
 function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { CHEAP } from "../../rpc/message/complexity.ts";
-import { recoverUnparsed } from "../../rpc/message/id.ts";
+import { recoverUnparsed } from "../../rpc/message/message.ts";
 import type { Exchange } from "./http-exchange.ts";
 import { claimedRevision, type HttpRequestBody } from "./http-headers.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
+import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { HttpAuthorization } from "../http/http-authorization.ts";
 import { background } from "../../base/background.ts";

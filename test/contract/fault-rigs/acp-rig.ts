@@ -7,7 +7,7 @@ import { LazySessions } from "../../../src/app/session/lazy-sessions.ts";
 import { AcpDoor } from "../../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../../src/protocol/acp/serve.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
-import { OwnerToken } from "../../../src/store/access/owner-token.ts";
+import { OwnerToken } from "../../../src/store/access/access-token.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";

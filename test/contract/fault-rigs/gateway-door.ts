@@ -5,7 +5,7 @@ import { HttpServer } from "../../../src/app/serve/http-server.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
 import { announceGateway } from "../../../src/store/access/running-gateways.ts";
-import { OwnerToken } from "../../../src/store/access/owner-token.ts";
+import { OwnerToken } from "../../../src/store/access/access-token.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
 import { type FaultHouse, faultHouse } from "./fault-house.ts";
 

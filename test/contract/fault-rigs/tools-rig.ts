@@ -12,7 +12,7 @@ import { Connection } from "../../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../../src/protocol/mcp/serve/door.ts";
 import type { PeerOptions } from "../../../src/rpc/peer-options.ts";
 import { Peer } from "../../../src/rpc/peer.ts";
-import { OwnerToken } from "../../../src/store/access/owner-token.ts";
+import { OwnerToken } from "../../../src/store/access/access-token.ts";
 import { Reviews } from "../../../src/store/review/reviews.ts";
 import { textResult } from "../../../src/tool/tool.ts";
 import type { Channel } from "../../../src/wire/channel.ts";

@@ -9,7 +9,7 @@ import {
   toBusTool,
   type ToolCall,
 } from "../../../protocol/bus/shape/tool-shape.ts";
-import { argumentProblem } from "../../../tool/schema/argument-problem.ts";
+import { argumentProblem } from "../../../tool/schema/plain-schema.ts";
 import type { Arguments } from "../../../tool/tool.ts";
 import { Pieces } from "../../serve/pieces.ts";
 import { chunkBytes, returned, thrownResponse } from "../returned.ts";

@@ -2,7 +2,7 @@ import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { HeartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
-import { holdId, isId } from "../../../rpc/message/id.ts";
+import { holdId, isId } from "../../../rpc/message/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";

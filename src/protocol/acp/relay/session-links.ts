@@ -1,7 +1,7 @@
 import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
-import { holdId, isId } from "../../../rpc/message/id.ts";
+import { holdId, isId } from "../../../rpc/message/message.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";

@@ -5,10 +5,16 @@ import { parsedApart } from "../../../rpc/message/parse-apart.ts";
 import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import { hasTasksExtension } from "../meta.ts";
-import { ClientCalls } from "./calls.ts";
-import { plainResult, plainToolResult, type Around, ClientRequests } from "./requests.ts";
+import {
+  ClientCalls,
+  plainResult,
+  plainToolResult,
+  type Around,
+  ClientRequests,
+} from "./requests.ts";
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";

@@ -4,7 +4,8 @@ import { LostRequest, type RequestOptions } from "../../../rpc/pending-requests.
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import { passQuestion } from "./questions.ts";
 import { questionOf } from "./rounds.ts";
 

@@ -3,7 +3,8 @@ import { MCP } from "../../../rpc/codes.ts";
 import { method } from "../../../rpc/method.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import type { Codec, Implementation } from "../revision/codec.ts";
 import {
   NEWEST_SESSION,

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import type { LeftOut } from "./lists.ts";
 
 /**

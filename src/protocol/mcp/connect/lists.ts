@@ -1,6 +1,7 @@
 import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 
 /** Bounds for a server whose list never ends. */
 const MOST_PAGES = 200;

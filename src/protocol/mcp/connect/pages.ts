@@ -1,6 +1,6 @@
 import type { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
-import { isObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 
 /** Pages that are remembered at once; beyond that, the oldest is dropped. */
 const MOST = 1_000;

@@ -2,7 +2,8 @@ import type { Stop } from "../../../base/stop.ts";
 import { ACP, MCP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import { META } from "../meta.ts";
 import { statelessCodec } from "../revision/revisions.ts";
 

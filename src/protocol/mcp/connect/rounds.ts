@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import { passQuestion } from "./questions.ts";
 
 const MOST_ROUNDS = 50;

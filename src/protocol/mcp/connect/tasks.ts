@@ -1,6 +1,7 @@
 import { STANDARD, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 import { refusalOf } from "./questions.ts";
 import { META } from "../meta.ts";
 

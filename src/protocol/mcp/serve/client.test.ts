@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
 import { META } from "../meta.ts";
-import { clientOfRequest, describesClient, nameOf } from "./client.ts";
+import { clientOfRequest, describesClient, nameOf } from "./connection.ts";
 
 const described = (more: object = {}, version: unknown = "2026-07-28"): object => ({
   _meta: { [META.protocolVersion]: version, [META.clientCapabilities]: {}, ...more },

@@ -1,28 +1,46 @@
+import { type Route, route, routes } from "../../../rpc/route.ts";
+import {
+  CannotAsk,
+  errorResult,
+  type Tool,
+  type ToolResult,
+  ToolFault,
+} from "../../../tool/tool.ts";
+import {
+  type Client,
+  type Connection,
+  clientOfRequest,
+  describesClient,
+  missingCapability,
+} from "./connection.ts";
+import { METHODS, EVENTS } from "../methods.ts";
+import type { Asking, InputRequired } from "./input-required.ts";
+import { hasTasksExtension, metaOf } from "../meta.ts";
+import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
+import type { CallToolParams } from "../schema.gen.ts";
+import { turn } from "./rounds.ts";
+import { McpToolContext, seatOf } from "./tool-context.ts";
+import { describeProblem } from "../../../base/check.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import type { Method } from "../../../rpc/method.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { neededFor } from "./question.ts";
+import type { Caching, Implementation, Revision } from "../revision/codec.ts";
 import { background } from "../../../base/background.ts";
 import { VERSION } from "../../../base/version.ts";
 import type { Call } from "../../../rpc/call.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
-import { routes } from "../../../rpc/route.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";
-import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { Connection } from "./connection.ts";
 import { mcpDialect } from "../dialect.ts";
-import type { Asking, InputRequired } from "./input-required.ts";
-import { metaOf } from "../meta.ts";
-import { EVENTS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";
-import { type McpRequest, McpRoutes } from "./request.ts";
-import type { Implementation, Revision } from "../revision/codec.ts";
 import { serveLists } from "./serve-lists.ts";
 import { serveSession } from "./serve-session.ts";
 import { serveTasks, tellOfTasks } from "./task/serve-tasks.ts";
-import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
 import { Tasks, type TasksOptions } from "./task/tasks.ts";
-import { McpToolContext, seatOf } from "./tool-context.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -150,4 +168,190 @@ export class McpDoor {
   close(): void {
     for (const end of [...this.#lasting]) end();
   }
+}
+
+/** One request, with the client it comes from. */
+export interface McpRequest<P> {
+  readonly client: Client;
+  readonly params: P;
+  readonly call: Call<Connection>;
+}
+
+export interface ServeOptions {
+  /** The handler maps the errors of its promise itself: no wrapper is needed. */
+  readonly mapsErrors?: boolean;
+  /** How long a client may keep the answer, where its revision can say so. */
+  readonly caching?: Caching;
+}
+
+/** Makes routes. Handlers return one shape; the client's codec makes the result of it here. */
+export class McpRoutes {
+  readonly #server: Implementation;
+
+  constructor(server: Implementation) {
+    this.#server = server;
+  }
+
+  serve<P>(
+    asked: Method<P, JsonObject>,
+    handle: (request: McpRequest<P>) => JsonObject | Promise<JsonObject>,
+    options: ServeOptions = {},
+  ): Route<Connection> {
+    const { name, check } = asked;
+    // No check in the route: an unknown method is reported before wrong parameters.
+    return route<P, JsonObject, Connection>({ name }, (params, call) => {
+      const { state } = call;
+      // MCP 2026-07-28, basic/versioning § Compatibility Matrix: a request with `_meta` is stateless, on
+      // any connection; without it, the session that `initialize` began decides.
+      // Before `initialize`, what only revisions without sessions have must describe its client.
+      const mustDescribe = !state.isInitialized && state.client.codec.lacks.has(name);
+      const client =
+        mustDescribe || describesClient(params) ? clientOfRequest(params) : state.client;
+      const { codec } = client;
+      if (codec.lacks.has(name)) {
+        const { code, message } = STANDARD.methodNotFound;
+        throw new RpcError(code, message);
+      }
+      const problem = check?.(params);
+      if (problem !== undefined) {
+        throw RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
+      }
+      const shape = (body: JsonObject): JsonObject =>
+        codec.shapeResult(body, this.#server, options.caching);
+      try {
+        const body = handle({ client, params, call });
+        if (!(body instanceof Promise)) return shape(body);
+        // A body without an envelope is the whole result already.
+        const isDone = options.mapsErrors === true && !codec.has.resultEnvelope;
+        return isDone ? body : body.then(shape, rethrow);
+      } catch (error) {
+        return rethrow(error);
+      }
+    });
+  }
+}
+
+/** Turns the errors of tools into those of MCP. */
+export function rethrow(error: unknown): never {
+  if (error instanceof CannotAsk) throw missingCapability(neededFor(error.question));
+  if (error instanceof ToolFault) throw new RpcError(error.code, error.message, error.data);
+  throw error;
+}
+
+export type CallRequest = McpRequest<CallToolParams>;
+
+/** tools/list and tools/call. */
+export function serveTools(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  return [
+    routes.serve(
+      METHODS.listTools,
+      (request) => {
+        const { client, params } = request;
+        const list = (): JsonObject => {
+          const context = door.contextOf(request);
+          const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
+          const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
+          return { tools, ...next, ...missingSources(offer, context.profile) };
+        };
+        return offer.known()?.then(list) ?? list();
+      },
+      { caching: UNCACHED },
+    ),
+    routes.serve(METHODS.callTool, (request) => callTool(door, request), { mapsErrors: true }),
+  ];
+}
+
+function describe(tool: Tool): Tool["definition"] {
+  if (tool.task === undefined) return tool.definition;
+  const taskSupport = tool.task === "required" ? "required" : "optional";
+  return { ...tool.definition, execution: { taskSupport } };
+}
+
+function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<JsonObject> {
+  const { client, params, call } = request;
+  const tool = door.offer.tools.get(params.name, door.profileOf(client, call.state));
+  if (tool?.task !== undefined && mayBeTask(request, tool.task)) {
+    return callAsTask(door, request, tool);
+  }
+  if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
+  return run(door, request, door.contextOf(request));
+}
+
+/** Whether a call is one for a task, or an error because it has to be one. Most are not. */
+function mayBeTask({ client, params }: CallRequest, task: Tool["task"]): boolean {
+  switch (client.codec.has.tasks) {
+    case "server's choice":
+      return task === "required" || hasTasksExtension(client.capabilities);
+    case "client's choice":
+      return task === "required" || params.task !== undefined;
+    case undefined:
+      return false;
+  }
+}
+
+async function callAsTask(door: McpDoor, request: CallRequest, tool: Tool): Promise<JsonObject> {
+  const { beginTask } = await import("./task/begin-task.ts");
+  return beginTask(door, request, tool);
+}
+
+/** Whether the client can be asked anything: if not, the call takes the shorter path. */
+export function mayAsk({ capabilities }: Client): boolean {
+  return (
+    capabilities.elicitation !== undefined ||
+    capabilities.sampling !== undefined ||
+    capabilities.roots !== undefined
+  );
+}
+
+export function callInRounds(
+  door: McpDoor,
+  request: CallRequest,
+  task: Pick<Asking, "goOn" | "goOnWhen"> = {},
+): JsonObject | Promise<JsonObject> {
+  const { params, call } = request;
+  return door.serveInRounds({
+    method: "tools/call",
+    params: params as unknown as JsonObject,
+    principal: call.state.principal.id,
+    context: door.contextOf(request),
+    work: (context) => run(door, request, context),
+    ...task,
+  });
+}
+
+/** Calls the tool, and shapes its answer for the client's revision. */
+export function run(
+  door: McpDoor,
+  { client, params }: CallRequest,
+  context: McpToolContext,
+): JsonObject | Promise<JsonObject> {
+  const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
+  return result instanceof Promise
+    ? shapeLater(client, context, result)
+    : shape(client, context, result);
+}
+
+function shape(
+  { codec }: Client,
+  context: McpToolContext,
+  result: ToolResult,
+): JsonObject | Promise<JsonObject> {
+  const answer = codec.shapeToolResult(result);
+  // Some clients lose progress that arrives in one read with the answer.
+  return context.hasProgressed ? turn().then(() => answer) : answer;
+}
+
+export function shapeLater(
+  client: Client,
+  context: McpToolContext,
+  result: Promise<ToolResult>,
+): Promise<JsonObject> {
+  const failed = client.codec.has.missingCapabilityError ? undefined : tellTheModel;
+  return result.then((value) => shape(client, context, value), failed);
+}
+
+function tellTheModel(error: unknown): JsonObject {
+  if (error instanceof CannotAsk) return { ...errorResult(error.message) };
+  return rethrow(error);
 }

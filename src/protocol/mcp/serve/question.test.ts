@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { agreeOn } from "../revision/revisions.ts";
-import type { Client } from "./client.ts";
+import type { Client } from "./connection.ts";
 import { shapeQuestion } from "./question.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 

@@ -1,7 +1,8 @@
 import { visible } from "../../../base/text/visible.ts";
 import type { Question } from "../../../tool/tool.ts";
-import type { Client } from "./client.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { Client } from "./connection.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 
 /** The capability that a client must have declared before it is asked this. */
 export function neededFor(question: Question): JsonObject {

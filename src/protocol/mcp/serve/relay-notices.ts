@@ -1,6 +1,6 @@
 import { background } from "../../../base/background.ts";
 import type { Peer } from "../../../rpc/peer.ts";
-import { mayHave } from "../../../tool/tool-access.ts";
+import { mayHave } from "../../../tool/policy.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 
 import type { Question } from "../../../tool/tool.ts";
-import { isObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 
 /** Asks a client which folders it works in (MCP 2025-11-25, client/roots § Listing Roots). */
 export const ROOTS_QUESTION: Question = { key: "trunkline/roots", method: "roots/list" };

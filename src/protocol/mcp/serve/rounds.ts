@@ -1,5 +1,6 @@
 import type { Question } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
+import { isObject } from "../../../base/check.ts";
 
 /** Where work has stopped: it is done, or it needs answers. */
 export type Pause<T> =

@@ -1,15 +1,14 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { mayHave } from "../../../tool/tool-access.ts";
+import { mayHave } from "../../../tool/policy.ts";
 import type { Prompt } from "../../../tool/prompt.ts";
 import type { Completion } from "../../../tool/resource.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
-import type { McpDoor } from "./door.ts";
+import type { McpDoor, McpRequest } from "./door.ts";
 import { METHODS } from "../methods.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
-import type { McpRequest } from "./request.ts";
 import type { CompleteParams } from "../schema.gen.ts";
 import type { McpToolContext } from "./tool-context.ts";
 

@@ -1,8 +1,7 @@
 import { type Route, route } from "../../../rpc/route.ts";
 import { method } from "../../../rpc/method.ts";
-import type { Client } from "./client.ts";
+import type { Client, Connection } from "./connection.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";

@@ -1,5 +1,4 @@
-import { HELD } from "../../../base/text/held-secrets.ts";
-import { maskAll, maskText } from "../../../base/text/mask.ts";
+import { HELD, maskAll, maskText } from "../../../base/text/mask.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import type { Traffic, TrafficRow } from "../session-api.ts";
 import type { Passed, TappedConnection, TrafficRing } from "./traffic-ring.ts";

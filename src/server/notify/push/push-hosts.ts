@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { hostFits } from "../../../base/host-pattern.ts";
-import { isLoopbackAddress } from "../../http/loopback.ts";
+import { isLoopbackAddress } from "../../access/refuse-foreign.ts";
 import type { NotifyEntry } from "../entries.ts";
 
 /**

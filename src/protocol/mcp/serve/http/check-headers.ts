@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { MCP } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
-import { isObject } from "../../json-object.ts";
+import { isObject } from "../../../../base/check.ts";
 import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
 
 /** The parameter that `Mcp-Name` repeats, by method (§ Standard Request Headers). */

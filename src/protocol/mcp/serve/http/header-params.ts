@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json-object.ts";
+import { isObject } from "../../../../base/check.ts";
 
 /** An argument of a tool that is repeated in a header. */
 export interface HeaderParam {

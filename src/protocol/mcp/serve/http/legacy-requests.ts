@@ -11,8 +11,7 @@ import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
 import { accepts } from "./check-headers.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse, transportError } from "./reply.ts";
-import type { ResumeProblem, Session } from "./session.ts";
-import { Sessions } from "./sessions.ts";
+import { type ResumeProblem, type Session, Sessions } from "./session.ts";
 
 const JSON_TYPE = "application/json";
 const EVENTS_TYPE = "text/event-stream";

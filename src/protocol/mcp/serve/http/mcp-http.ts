@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { STANDARD } from "../../../../rpc/codes.ts";
-import { parseMessage } from "../../../../rpc/message/parse-message.ts";
+import { parseMessage } from "../../../../rpc/message/message.ts";
 import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-options.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../../../wire/channel/http-body.ts";
-import { isObject } from "../../json-object.ts";
+import { isObject } from "../../../../base/check.ts";
 import { TRACE_HEADER } from "../../meta.ts";
-import { describesClient } from "../client.ts";
-import { Connection } from "../connection.ts";
+import { describesClient, Connection } from "../connection.ts";
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import { LegacyRequests } from "./legacy-requests.ts";

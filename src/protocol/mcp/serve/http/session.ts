@@ -1,3 +1,6 @@
+import { EventStream } from "./event-stream.ts";
+import { accepted, reply } from "./reply.ts";
+import { evictedFor } from "../../../../base/limit/eviction.ts";
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
@@ -5,12 +8,10 @@ import { background } from "../../../../base/background.ts";
 import { Peer } from "../../../../rpc/peer.ts";
 import { type Channel, ROOM, type Topic } from "../../../../wire/channel.ts";
 import { EventResponse } from "../../../../wire/channel/event-response.ts";
-import { isObject } from "../../json-object.ts";
+import { isObject } from "../../../../base/check.ts";
 import { Connection } from "../connection.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
-import { EventStream } from "./event-stream.ts";
-import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 
 /** Why a stream cannot be resumed. */
@@ -179,5 +180,126 @@ export class Session implements Channel<string>, ExchangeHost {
   #forget(exchange: LegacyExchange): void {
     for (const id of exchange.ids) this.#exchanges.delete(id);
     for (const [id, stream] of this.#streams) if (stream.isFinished) this.#streams.delete(id);
+  }
+}
+
+/** The sessions on HTTP, by their ids. */
+export class Sessions {
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(options: ResolvedMcpHttpOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** The session of that id, for whoever began it. */
+  find(id: string, principal: Principal): Session | undefined {
+    const session = this.#sessions.get(id);
+    if (session?.connection.principal.id !== principal.id) return undefined;
+    session.touch();
+    return session;
+  }
+
+  /** Opens a session. Where there are too many, an idle one is ended for it. */
+  open(principal: Principal): Session | undefined {
+    if (this.#sessions.size >= this.#options.limits.maxSessions) {
+      const leaving = evictedFor(principal.id, this.#sessions.values());
+      if (leaving === undefined) return undefined;
+      background(this.end(leaving), "Ending a session of MCP");
+    }
+    const session = new Session(this.#options, principal);
+    this.#sessions.set(session.id, session);
+    this.#options.onSession("opened");
+    return session;
+  }
+
+  async end(session: Session, grace = 0): Promise<void> {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#options.onSession("closed");
+    await session.close(grace);
+  }
+
+  /** Sends keep-alives, and ends sessions that are idle for too long. */
+  keepAlive(): void {
+    for (const session of this.#sessions.values()) {
+      if (session.idle > this.#options.limits.sessionIdle)
+        background(this.end(session), "Ending a session of MCP");
+      else session.keepAlive();
+    }
+  }
+
+  /** Ends the sessions of a principal, without waiting for calls in flight. */
+  endOf(principal: string): void {
+    for (const session of this.#sessions.values()) {
+      if (session.connection.principal.id === principal)
+        background(this.end(session), "Ending a session of MCP");
+    }
+  }
+
+  async close(grace: number): Promise<void> {
+    await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
+  }
+}
+
+/** What an exchange needs of its session. */
+export interface ExchangeHost {
+  /** Turns a response into a new stream of events. */
+  openStream(response: ServerResponse): EventStream;
+  /** Sent with the answer to `initialize`. */
+  headers(): OutgoingHttpHeaders;
+}
+
+/**
+ * One POST with requests in a session, and its answer: JSON, or events where something is sent before
+ * the answer. MCP 2025-11-25, basic/transports: a lost connection is not a cancellation.
+ */
+export class LegacyExchange {
+  /** Ids of its requests that have no answer yet, as JSON texts. */
+  readonly ids: Set<string>;
+  readonly #response: ServerResponse;
+  readonly #host: ExchangeHost;
+  #stream: EventStream | undefined;
+  #isSlow = false;
+
+  constructor(ids: Set<string>, response: ServerResponse, host: ExchangeHost) {
+    this.ids = ids;
+    this.#response = response;
+    this.#host = host;
+  }
+
+  /** Sends a message that precedes the answer. Undefined where the client is gone. */
+  send(text: string): Promise<void> | undefined {
+    return this.#open()?.send(text);
+  }
+
+  answer(text: string): void {
+    if (this.#stream !== undefined) this.#stream.finish(text);
+    else if (!this.#response.destroyed) reply(this.#response, 200, text, this.#host.headers());
+  }
+
+  /** A cancelled request has no answer: ends the response. */
+  cancel(): void {
+    if (this.#stream !== undefined) this.#stream.finish();
+    else if (!this.#response.destroyed) accepted(this.#response);
+  }
+
+  /**
+   * Sends a keep-alive. With the second one, an exchange without an answer becomes a stream, which the
+   * client can resume. A connection that lasts too long is closed, and the client must resume it.
+   */
+  keepAlive(longestConnection: number): void {
+    if (this.#isSlow) this.#open()?.keepAlive(longestConnection);
+    this.#isSlow = true;
+  }
+
+  #open(): EventStream | undefined {
+    if (this.#stream === undefined && !this.#response.destroyed) {
+      this.#stream = this.#host.openStream(this.#response);
+    }
+    return this.#stream;
   }
 }

@@ -2,13 +2,18 @@ import { STANDARD } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Tool } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
-import { type Client, missingCapability } from "../client.ts";
-import type { McpDoor } from "../door.ts";
+import { type Client, missingCapability } from "../connection.ts";
+import {
+  type McpDoor,
+  type McpRequest,
+  callInRounds,
+  type CallRequest,
+  mayAsk,
+  run,
+} from "../door.ts";
 import { hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
 import type { Asking } from "../input-required.ts";
-import type { McpRequest } from "../request.ts";
 import { Rounds } from "../rounds.ts";
-import { callInRounds, type CallRequest, mayAsk, run } from "../serve-tools.ts";
 import type { Ask } from "../tool-context.ts";
 import type { Task } from "./task.ts";
 import type { ResumedWork } from "./tasks.ts";

@@ -1,6 +1,6 @@
 import { RpcError, toRpcError } from "../../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../../tool/tool.ts";
-import { missingCapability } from "../client.ts";
+import { missingCapability } from "../connection.ts";
 import type { JsonObject } from "../../json-object.ts";
 import { neededFor } from "../question.ts";
 import type { Rounds } from "../rounds.ts";
