@@ -15,7 +15,7 @@ import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import type { OpenLink } from "./link.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
-import { Throttle } from "../base/limit/throttle.ts";
+import { Throttle } from "../base/limit/rate-limiter.ts";
 
 export interface UpstreamStatus {
   readonly name: string;
@@ -86,7 +86,7 @@ export class Upstream {
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
-  readonly #messages: Throttle;
+  readonly #messages = new Throttle(MESSAGES);
   readonly #instances: ClientInstances;
 
   constructor(name: string, settings: UpstreamSettings, options: UpstreamOptions) {
@@ -102,10 +102,6 @@ export class Upstream {
       changed: (kind) => this.#learned(kind),
       failed: (kind, error) => this.#log.warn("upstream.list-failed", { kind, error }),
     });
-    this.#messages = new Throttle(MESSAGES, () => {
-      const data = "It said more than is passed on; some messages were left out";
-      options.logged?.({ level: "warn", logger: name, server: name, data });
-    });
     this.#instances = new ClientInstances({
       main: this,
       mode: settings.instance ?? "shared",
@@ -113,7 +109,7 @@ export class Upstream {
       limits: this.#limits,
       make: (owner) => this.#makeFurther(owner),
     });
-    const faults = new Throttle(FAULTS, (count) => this.#log.warn("upstream.faults", { count }));
+    const faults = new Throttle(FAULTS);
     this.#life = new Lifecycle({
       name,
       settings,
@@ -124,7 +120,10 @@ export class Upstream {
         events: this.#events(),
         limits: { maxInFlight: MOST_QUESTIONS },
         report: (event, fields) => {
-          if (faults.take()) this.#log.warn(event, fields);
+          const count = faults.take();
+          if (count === undefined) return;
+          if (count > 0) this.#log.warn("upstream.faults", { count });
+          this.#log.warn(event, fields);
         },
       },
       ...(open === undefined ? {} : { open }),
@@ -331,7 +330,12 @@ export class Upstream {
         if (this.#watched.has(uri)) this.#options.updated(uri);
       },
       logged: (level, data, logger = this.name) => {
-        if (!this.#messages.take()) return;
+        const leftOut = this.#messages.take();
+        if (leftOut === undefined) return;
+        if (leftOut > 0) {
+          const more = "It said more than is passed on; some messages were left out";
+          this.#options.logged?.({ level: "warn", logger, server: this.name, data: more });
+        }
         this.#log.debug("upstream.logged", { level, logger, data });
         this.#options.logged?.({ level, logger, server: this.name, data });
       },
