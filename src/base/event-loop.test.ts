@@ -77,16 +77,18 @@ describe("atTurnEnd", () => {
 });
 
 describe("sendWithTurn", () => {
-  it("sends when all that is due is done", async () => {
+  it("sends at once where nothing is due, else when all of it is done", async () => {
     const done: string[] = [];
+    sendWithTurn(() => done.push("first"));
+    assert.deepEqual(done, ["first"]);
     beforeSending(() => done.push("due"));
     sendWithTurn(() => done.push("second"));
     beforeSending(() => done.push("also due"));
     sendWithTurn(() => done.push("third"));
     afterSending(() => done.push("owed"));
-    assert.deepEqual(done, []);
+    assert.deepEqual(done, ["first"]);
     await nextTurn();
-    assert.deepEqual(done, ["due", "also due", "second", "third", "owed"]);
+    assert.deepEqual(done, ["first", "due", "also due", "second", "third", "owed"]);
   });
 
   it("sends the others when one throws, and reports that", async () => {

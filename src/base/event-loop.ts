@@ -79,13 +79,17 @@ export function aboutToSend(): void {
   for (const work of turn.due.splice(0)) work();
 }
 
-/** Sends something at the end of this turn of the event loop, when what is due before is done. */
+/**
+ * Sends something when what is due before is done: at once if that is nothing, else at the end of this
+ * turn of the event loop, so that it is done once for all that is sent in the turn.
+ */
 export function sendWithTurn(send: Work): void {
-  atTurnEnd(() => {
-    aboutToSend();
-    send();
-    justSent();
-  });
+  if (turn.due.length > 0) {
+    atTurnEnd(() => sendWithTurn(send));
+    return;
+  }
+  send();
+  justSent();
 }
 
 /**

@@ -1,9 +1,10 @@
 import { Ledger, type LedgerLimits } from "../protocol/bus/ledger.ts";
 import type { Guard } from "../protocol/bus/serve.ts";
 import type { Connection } from "../wire/quic/connection.ts";
-import { FairTurns } from "./fair-turns.ts";
 import type { Guest } from "./guests.ts";
-import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { LoopBudget } from "../base/limit/loop-budget.ts";
+import { Throttle } from "../base/limit/rate-limiter.ts";
+import { background } from "../base/background.ts";
 
 /** What one plugin, or one connection of anybody else, may have under way at once. */
 export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 * 1024 };
@@ -18,7 +19,7 @@ export class GuestGuard implements Guard {
   readonly #limits: LedgerLimits;
   readonly #ofPlugins = new Map<string, Ledger>();
   readonly #ofOthers = new WeakMap<Connection, Ledger>();
-  readonly #turns = new FairTurns();
+  readonly #budgets = new WeakMap<Ledger, LoopBudget>();
 
   constructor(
     guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">,
@@ -37,7 +38,8 @@ export class GuestGuard implements Guard {
   }
 
   begin(ledger: Ledger, work: () => void): void {
-    this.#turns.begin(ledger, work);
+    const budget = this.#budgets.getOrInsertComputed(ledger, () => new LoopBudget(2, 32));
+    background(budget.run(work), "Answering on the bus");
   }
 }
 
@@ -51,18 +53,11 @@ const RATE = { limit: 20, windowMs: 10_000 };
  * report says how many were left out.
  */
 export function boundedReport(report: Report, now?: () => number): Report {
-  const passes = new RateLimiter(RATE, now);
-  const leftOut = new Map<string, number>();
+  const throttle = new Throttle(RATE, now);
   return (event, fields) => {
     // Each guest has its own limit.
     const who = fields.peer ?? fields.owner;
-    const key = typeof who === "string" ? `${event} ${who}` : event;
-    const before = leftOut.get(key) ?? 0;
-    if (passes.take(key) > 0) {
-      leftOut.set(key, before + 1);
-      return;
-    }
-    leftOut.delete(key);
-    report(event, before === 0 ? fields : { ...fields, leftOut: before });
+    const leftOut = throttle.take(typeof who === "string" ? `${event} ${who}` : event);
+    if (leftOut !== undefined) report(event, leftOut === 0 ? fields : { ...fields, leftOut });
   };
 }

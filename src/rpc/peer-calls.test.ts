@@ -5,6 +5,7 @@ import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fi
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Lanes, route, routes } from "./route.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { method } from "./method.ts";
 
 describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
@@ -136,7 +137,7 @@ describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
       return text;
     });
     const key = (params: unknown) => (params as Text).text.slice(0, 1);
-    await using tap = new WireTap(routes({ ...work, lanes: new Lanes(), key }));
+    await using tap = new WireTap(routes({ ...work, queue: new TaskQueue(), key }));
     await tap.exchange(["a1", "a2", "a3", "b1"].map((text, i) => ask(i, "work", { text })));
     const lane = (name: string) => log.filter((line) => line.includes(` ${name}`));
     assert.deepEqual(lane("a"), ["start a1", "end a1", "start a2", "end a2", "start a3", "end a3"]);
@@ -145,7 +146,7 @@ describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
 
   it("does not run a call that was cancelled while it waited in its lane", async () => {
     const slow = heldRoute();
-    const lane = { ...slow.route, lanes: new Lanes(), key: () => "one" };
+    const lane = { ...slow.route, queue: new TaskQueue(), key: () => "one" };
     await using tap = new WireTap(routes(lane));
     tap.write(ask(1, "held"));
     tap.write(ask(2, "held"));

@@ -3,6 +3,7 @@ import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { RpcError } from "./rpc-error.ts";
 import type { RateLimiter } from "../base/limit/rate-limiter.ts";
 import type { Call } from "./call.ts";
+import type { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Method } from "./method.ts";
 
 export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
@@ -19,9 +20,9 @@ export interface RouteLimits {
   readonly rate?: RateLimiter;
   /** Whether the rate does not count a call. */
   readonly isFree?: (params: unknown) => boolean;
-  /** Calls with the same lane run one after another. */
-  readonly lanes?: Lanes;
-  /** The key that the rate is counted for and the lane is chosen by, such as a session id. */
+  /** Calls with the same key run one after another. */
+  readonly queue?: TaskQueue;
+  /** The key that the rate is counted for and the queue is chosen by, such as a session id. */
   readonly key?: (params: unknown) => string | undefined;
   /**
    * Who cancels it is answered by the handler, once that has come to its end: what comes next may
@@ -54,16 +55,13 @@ export function routes<S>(...all: Route<S>[]): Routes<S> {
   return new Map(all.map((one) => [one.name, one]));
 }
 
-/** Has a route handle a request, in its turn where it has lanes. */
+/** Has a route handle a request, in its turn where it has a queue. */
 export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): unknown {
-  const { lanes, key, handle } = route;
-  const lane = lanes === undefined ? undefined : key?.(params);
-  if (lanes === undefined || lane === undefined) return handle(params, call);
-  return lanes.enter(lane, () => {
-    // Cancelled while it waited for its turn: it has its answer, and must not run.
-    if (call.isSettled) return undefined;
-    return handle(params, call);
-  });
+  const { queue, key, handle } = route;
+  const name = queue === undefined ? undefined : key?.(params);
+  if (queue === undefined || name === undefined) return handle(params, call);
+  // Cancelled while it waited for its turn: it has its answer, and must not run.
+  return queue.run(() => (call.isSettled ? undefined : handle(params, call)), name);
 }
 
 interface Refusing extends RouteLimits {

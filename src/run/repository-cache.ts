@@ -1,3 +1,4 @@
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -67,7 +68,7 @@ export class CachedRepository implements AsyncDisposable {
   readonly #options: RepositoryCacheOptions;
   readonly #folder: string;
   /** Fetches run one after another: git fails instead of waiting for its own lock. */
-  #lane: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
   readonly #fetching = new Map<string, Promise<void>>();
   #filling: Promise<void> | undefined;
   readonly #seen = new Set<string>();
@@ -169,14 +170,12 @@ export class CachedRepository implements AsyncDisposable {
     return join(this.git.gitDir, "refs/trunkline/live", session);
   }
 
-  async #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(async () => {
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
       await this.#create();
       using _ = await FileLock.take(join(this.#folder, "lock"), LOCK_WAIT);
       return await work();
     });
-    this.#lane = result.catch(() => {});
-    return result;
   }
 
   async #create(): Promise<void> {

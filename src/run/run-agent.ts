@@ -1,3 +1,5 @@
+import type { Semaphore } from "../base/limit/semaphore.ts";
+import { SignalStop } from "../base/stop.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
@@ -14,7 +16,6 @@ import type {
 import { inBothForms } from "../session/settings.ts";
 import { Attempt } from "./attempt.ts";
 import type { Target } from "./deliver.ts";
-import type { Pace } from "./pace.ts";
 import { progressUpdate } from "./progress.ts";
 import { wordsOnRequest } from "./pull-request.ts";
 import type { Run } from "./run.ts";
@@ -22,6 +23,16 @@ import type { Runs } from "./runs.ts";
 import type { InnerAgent, Spare, Spares } from "./spares.ts";
 import { requestOf, resultOf, wordsOn, wordsOnPush } from "./turn-result.ts";
 import { waiting, WorkspaceTurn } from "./workspace-turn.ts";
+
+/**
+ * Lets sessions begin a few at a time. Where a worker takes over what another had, all of it would
+ * begin at once, and answers to clients would wait for a processor behind dozens of programs.
+ */
+export interface Pace {
+  readonly slots: Semaphore;
+  /** Milliseconds after which the next begins although none is done. */
+  readonly longest: number;
+}
 
 export interface RunAgentOptions {
   readonly runs: Runs;
@@ -76,7 +87,9 @@ export class RunAgent implements Agent {
     const stop = new AbortController();
     const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);
     const isAgain = options.history !== undefined && pace !== undefined;
-    const inner = isAgain ? pace.run(begin, stop.signal) : begin();
+    const inner = isAgain
+      ? pace.slots.run(begin, { stop: new SignalStop(stop.signal), longest: pace.longest })
+      : begin();
     return new Attempt(run, inner, ends, stop);
   }
 

@@ -1,3 +1,5 @@
+import type { Semaphore } from "../base/limit/semaphore.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
@@ -19,7 +21,6 @@ import { type ProposalResult, RunRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
 import { commitMessage } from "./commit-message.ts";
 import type { RunPlan } from "./run-plan.ts";
-import type { TurnQueue } from "./turn-queue.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 import type { Workspace } from "./workspace/open-workspace.ts";
 import type { WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
@@ -42,7 +43,7 @@ export interface RunOptions extends RunsOptions {
   readonly author: Author;
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
-  readonly queue: TurnQueue;
+  readonly queue: Semaphore;
   readonly environments: Environments | undefined;
 }
 
@@ -65,7 +66,7 @@ export class Run {
   #pushed: Target | undefined;
   #request: RunRequest | undefined;
   /** Git commands run one after another in a workspace. */
-  #lane: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
   #checkpoint: NodeJS.Timeout | undefined;
   readonly #backoff: Backoff;
   #pushing: NodeJS.Timeout | undefined;
@@ -187,7 +188,7 @@ export class Run {
   async propose(): Promise<ProposalResult | undefined> {
     const [request, pushed] = [this.#request, this.#pushed];
     if (request === undefined || pushed === undefined) return undefined;
-    return await this.#inOrder(() => request.update(pushed));
+    return await this.#queue.run(() => request.update(pushed));
   }
 
   /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
@@ -197,14 +198,14 @@ export class Run {
 
   /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
   enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
-    return this.#options.queue.enter(principal.id, stop, moved);
+    return this.#options.queue.enter({ key: principal.id, stop, moved });
   }
 
   /** Commits and pushes the changes of a turn. */
   deliver(turn: Turn): Promise<Delivery> {
     clearTimeout(this.#checkpoint);
     const { title, body } = commitMessage(turn);
-    return this.#inOrder(async () => {
+    return this.#queue.run(async () => {
       const delivery = await this.#need().deliver(title, body);
       if (delivery.kind === "pushed") {
         this.#pushed = delivery.target;
@@ -221,7 +222,7 @@ export class Run {
    */
   async pushKept(pushed: (target: Target) => void): Promise<void> {
     clearTimeout(this.#pushing);
-    const delivery = await this.#inOrder(() => this.#need().pushKept());
+    const delivery = await this.#queue.run(() => this.#need().pushKept());
     if (delivery.kind === "unpushed") return this.pushLater(pushed);
     this.#backoff.succeeded();
     if (delivery.kind !== "pushed") return;
@@ -242,7 +243,7 @@ export class Run {
   async checkpoint(): Promise<void> {
     clearTimeout(this.#checkpoint);
     this.#checkpoint = undefined;
-    const stored = this.#inOrder(async () => {
+    const stored = this.#queue.run(async () => {
       await this.#need().checkpoint();
       await this.#carryOut();
     });
@@ -272,7 +273,7 @@ export class Run {
   /** Releases the workspace, which stays on disk. */
   async close(): Promise<void> {
     this.stop();
-    await this.#lane;
+    await this.#queue.idle();
     await this.#workspace?.close();
   }
 
@@ -306,11 +307,5 @@ export class Run {
   #need(): Deliverer {
     if (this.#deliverer !== undefined) return this.#deliverer;
     throw new TrunklineError("unavailable", "The workspace is not ready yet.");
-  }
-
-  #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(work);
-    this.#lane = result.catch(() => {});
-    return result;
   }
 }

@@ -1,3 +1,4 @@
+import { Semaphore, type SemaphoreLimits } from "../base/limit/semaphore.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -15,7 +16,6 @@ import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./change/scan.ts";
 import { isPlan, newPlan, type RunPlan } from "./run-plan.ts";
-import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { CarriedCheckpoints } from "./workspace/carried.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
@@ -24,6 +24,9 @@ import { Tidy } from "./workspace/tidy.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
 
+/** Turns that may run and wait at once; `Each` is for one principal. */
+export type TurnLimits = Required<Omit<SemaphoreLimits, "refusal">>;
+
 export interface RunsOptions {
   /** The folder for caches and workspaces. */
   readonly folder: string;
@@ -31,7 +34,7 @@ export interface RunsOptions {
   readonly policy: RemotePolicy;
   readonly scan: ScanLimits;
   /** How many turns may run at once. */
-  readonly turns: QueueLimits;
+  readonly turns: TurnLimits;
   /** How many bases are kept for each repository. */
   readonly mostBases: number;
   /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
@@ -63,7 +66,7 @@ export class Runs implements AsyncDisposable {
   readonly #options: RunsOptions;
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
-  readonly #queue: TurnQueue;
+  readonly #queue: Semaphore;
   readonly #tidy: Tidy;
   readonly #environments: Environments | undefined;
   /** In the order of their last use. */
@@ -72,7 +75,7 @@ export class Runs implements AsyncDisposable {
   private constructor(options: RunsOptions, askpass: string) {
     const { folder, driver, mostBases, policy, log, setup, users } = options;
     this.#options = options;
-    this.#queue = new TurnQueue(options.turns);
+    this.#queue = new Semaphore({ ...options.turns, refusal: tooManyTurns });
     const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
     const common = { askpass, protocols: policy.protocols, resolve };
     const report = (event: string, fields: Record<string, unknown>): void => {
@@ -163,4 +166,9 @@ export class Runs implements AsyncDisposable {
     await this.#workspaces.remove(plan.workspace, this.#cache.at(url, credentials));
     await this.#options.carried?.remove(plan.workspace);
   }
+}
+
+function tooManyTurns(waiting: number): string {
+  const why = `${waiting} of your turns already wait, which is the limit. Wait until one has ended`;
+  return `Cannot queue another turn: ${why}.`;
 }

@@ -1,3 +1,4 @@
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Session } from "./session.ts";
@@ -20,7 +21,7 @@ const IDLE = 1_000;
 export class SessionRoom {
   readonly #options: SessionRoomOptions;
   /** Openings of a principal come one after another, so that two do not take the last place. */
-  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #queue = new TaskQueue();
 
   constructor(options: SessionRoomOptions) {
     this.#options = options;
@@ -33,18 +34,11 @@ export class SessionRoom {
   async take<T>(principal: Principal, hold: () => Promise<T>): Promise<T> {
     const limit = this.#options.limitOf(principal);
     if (limit === undefined) return await hold();
-    const before = this.#lanes.get(principal.id) ?? Promise.resolve();
-    const held = before.then(async () => {
+    const open = async (): Promise<T> => {
       await this.#makeRoom(principal, limit);
       return await hold();
-    });
-    const lane = held.catch(() => {});
-    this.#lanes.set(principal.id, lane);
-    try {
-      return await held;
-    } finally {
-      if (this.#lanes.get(principal.id) === lane) this.#lanes.delete(principal.id);
-    }
+    };
+    return await this.#queue.run(open, principal.id);
   }
 
   async #makeRoom(principal: Principal, limit: number): Promise<void> {

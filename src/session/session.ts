@@ -1,3 +1,4 @@
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -78,7 +79,7 @@ export class Session implements TurnHost {
   /** Stops when the owner's access is revoked. */
   readonly #revoked = new Stopper();
   #agent: AgentSession | undefined;
-  #lane: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
@@ -123,7 +124,7 @@ export class Session implements TurnHost {
       observer: options.observer,
       host: this,
       agent: () => this.agent,
-      ready: () => this.#lane,
+      ready: () => this.#queue.idle(),
       ended: (end) => this.#notice(end),
     });
   }
@@ -258,9 +259,7 @@ export class Session implements TurnHost {
 
   /** Runs changes of settings one after another, and before the next prompt. */
   inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(work);
-    this.#lane = result.catch(() => {});
-    return result;
+    return this.#queue.run(work);
   }
 
   /** Records a choice and tells the other clients. */

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
-import { LoopBudget } from "./loop-budget.ts";
+import { LoopBudget } from "../base/limit/loop-budget.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 import { StoppedWriter } from "./stopped-writer.ts";
 

@@ -17,7 +17,7 @@ import { type Catalogue, CatalogueFile } from "./catalogue.ts";
 import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
-import { Throttle } from "../base/limit/throttle.ts";
+import { Throttle } from "../base/limit/rate-limiter.ts";
 
 export interface UpstreamStatus {
   readonly name: string;
@@ -88,7 +88,7 @@ export class Upstream {
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
-  readonly #messages: Throttle;
+  readonly #messages = new Throttle(MESSAGES);
   readonly #instances: ClientInstances;
 
   constructor(name: string, settings: UpstreamSettings, options: UpstreamOptions) {
@@ -104,10 +104,6 @@ export class Upstream {
       changed: (kind) => this.#learned(kind),
       failed: (kind, error) => this.#log.warn("upstream.list-failed", { kind, error }),
     });
-    this.#messages = new Throttle(MESSAGES, () => {
-      const data = "It said more than is passed on; some messages were left out";
-      options.logged?.({ level: "warn", logger: name, server: name, data });
-    });
     this.#instances = new ClientInstances({
       main: this,
       mode: settings.instance ?? "shared",
@@ -115,7 +111,7 @@ export class Upstream {
       limits: this.#limits,
       make: (owner) => this.#makeFurther(owner),
     });
-    const faults = new Throttle(FAULTS, (count) => this.#log.warn("upstream.faults", { count }));
+    const faults = new Throttle(FAULTS);
     this.#life = new Lifecycle({
       name,
       settings,
@@ -126,7 +122,10 @@ export class Upstream {
         events: this.#events(),
         limits: { maxInFlight: MOST_QUESTIONS },
         report: (event, fields) => {
-          if (faults.take()) this.#log.warn(event, fields);
+          const count = faults.take();
+          if (count === undefined) return;
+          if (count > 0) this.#log.warn("upstream.faults", { count });
+          this.#log.warn(event, fields);
         },
       },
       ...(open === undefined ? {} : { open }),
@@ -333,7 +332,12 @@ export class Upstream {
         if (this.#watched.has(uri)) this.#options.updated(uri);
       },
       logged: (level, data, logger = this.name) => {
-        if (!this.#messages.take()) return;
+        const leftOut = this.#messages.take();
+        if (leftOut === undefined) return;
+        if (leftOut > 0) {
+          const more = "It said more than is passed on; some messages were left out";
+          this.#options.logged?.({ level: "warn", logger, server: this.name, data: more });
+        }
         this.#log.debug("upstream.logged", { level, logger, data });
         this.#options.logged?.({ level, logger, server: this.name, data });
       },

@@ -9,7 +9,7 @@ import {
   NULL,
   type Pointer,
   pinnedBuffer,
-} from "../../src/base/process/native-memory.ts";
+} from "../../src/base/process/ffi.ts";
 import { internals, native } from "../../src/wire/quic/engine/native.ts";
 import { TlsContext } from "../../src/wire/quic/engine/tls-context.ts";
 import { connectSocket, withAddress } from "../../src/wire/quic/engine/udp-socket.ts";

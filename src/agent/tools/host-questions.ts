@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { Countdown } from "./countdown.ts";
 import { Refused, textContent, type ToolWork } from "./agent-tool.ts";
 
@@ -6,16 +7,14 @@ export class HostQuestions {
   /** Has the time of the command stand still meanwhile. */
   pausedWhile: Countdown["pausedWhile"] = (work) => work();
   readonly #allow: ToolWork["allow"];
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
 
   constructor(allow: ToolWork["allow"]) {
     this.#allow = allow;
   }
 
   ask(host: string): Promise<boolean> {
-    const asked = this.#last.then(() => this.pausedWhile(() => this.#isAllowed(host)));
-    this.#last = asked.catch(() => {});
-    return asked;
+    return this.#queue.run(() => this.pausedWhile(() => this.#isAllowed(host)));
   }
 
   async #isAllowed(host: string): Promise<boolean> {

@@ -21,8 +21,6 @@ import { fail, refuseUpgrade, send } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { statusPage } from "../../server/http/page.ts";
-import { PATHS } from "../../config/config.gen.ts";
-import { TOOLS } from "../../../test/browser/sample/sample-rows.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";

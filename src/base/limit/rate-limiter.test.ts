@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { RateLimiter, Throttle } from "./rate-limiter.ts";
 
 /** A limiter whose clock stands still until the test moves it. */
 function limiter(limit: number, windowMs: number) {
@@ -99,5 +99,22 @@ describe("RateLimiter", () => {
     const before = bytesInUse();
     for (let i = 0; i < 1000; i++) rate.take(String(i).padEnd(100_000, "x"));
     assert.ok(bytesInUse() - before < 5_000_000);
+  });
+});
+
+describe("Throttle", () => {
+  it("lets a number of messages of each key pass in a window, and later says how many did not", () => {
+    let now = 0;
+    const throttle = new Throttle({ limit: 2, windowMs: 10 }, () => now);
+    const take = (count: number): (number | undefined)[] =>
+      Array.from({ length: count }, () => throttle.take());
+    assert.deepEqual(take(4), [0, 0, undefined, undefined]);
+    assert.equal(throttle.take("another"), 0);
+    now = 9;
+    assert.deepEqual(take(1), [undefined]);
+    now = 10;
+    assert.deepEqual(take(1), [3]);
+    now = 20;
+    assert.deepEqual(take(1), [0]);
   });
 });

@@ -86,3 +86,24 @@ function grow(passes: Passes, limit: number): void {
   passes.next = times.length;
   passes.count = times.length;
 }
+
+/** Lets messages of each key pass at a rate, and counts those that do not. */
+export class Throttle {
+  readonly #rate: RateLimiter;
+  readonly #leftOut = new Map<string, number>();
+
+  constructor(rate: Rate, now?: () => number) {
+    this.#rate = new RateLimiter(rate, now);
+  }
+
+  /** How many were left out since one last passed; undefined where this one is left out, too. */
+  take(key = ""): number | undefined {
+    const leftOut = this.#leftOut.get(key) ?? 0;
+    if (this.#rate.take(key) > 0) {
+      this.#leftOut.set(key, leftOut + 1);
+      return undefined;
+    }
+    this.#leftOut.delete(key);
+    return leftOut;
+  }
+}

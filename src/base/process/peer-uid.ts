@@ -25,7 +25,7 @@ let asking: Promise<((fd: number) => number) | undefined> | undefined;
 async function load(): Promise<((fd: number) => number) | undefined> {
   const ffi = process.getuid === undefined ? undefined : loadFfi();
   if (ffi === undefined) return undefined;
-  const { addressOf, pinnedBuffer } = await import("./native-memory.ts");
+  const { addressOf, pinnedBuffer } = await import("./ffi.ts");
   const [found, length] = [pinnedBuffer(UCRED * 4), pinnedBuffer(4)];
   const words = new Uint32Array(found.buffer);
   const [at, lengthAt] = [addressOf(found), addressOf(length)];

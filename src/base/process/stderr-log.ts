@@ -1,4 +1,4 @@
-import { Throttle } from "../limit/throttle.ts";
+import { Throttle } from "../limit/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { HELD, maskText } from "../text/mask.ts";
 
@@ -14,13 +14,12 @@ export class StderrLog {
   readonly #kind: string;
   readonly #tail: string[] = [];
   readonly #words = new LastWords();
-  readonly #throttle: Throttle;
+  readonly #throttle = new Throttle(LOGGED);
 
   /** `kind` is what the child is to us, as events name it: "upstream". */
   constructor(log: Log, kind: string) {
     this.#log = log;
     this.#kind = kind;
-    this.#throttle = new Throttle(LOGGED, (lines) => log.info(`${kind}.said-more`, { lines }));
   }
 
   get tail(): readonly string[] {
@@ -40,7 +39,10 @@ export class StderrLog {
     this.#words.add(kept);
     this.#tail.push(kept);
     if (this.#tail.length > KEPT) this.#tail.shift();
-    if (this.#throttle.take()) this.#log.info(`${this.#kind}.said`, { line: shown(kept) });
+    const lines = this.#throttle.take();
+    if (lines === undefined) return;
+    if (lines > 0) this.#log.info(`${this.#kind}.said-more`, { lines });
+    this.#log.info(`${this.#kind}.said`, { line: shown(kept) });
   }
 }
 

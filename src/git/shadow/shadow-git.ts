@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import {
   existsSync,
   lstatSync,
@@ -64,7 +65,7 @@ export class ShadowGit {
   readonly #indexes = new KnownIndexes();
   #repositories: readonly KnownRepository[];
   /** Commands begin and end one after the other, so that each sees what the last one did. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
 
   private constructor(options: ShadowGitOptions, repositories: readonly KnownRepository[]) {
     this.#options = options;
@@ -81,7 +82,7 @@ export class ShadowGit {
   }
 
   enter(): Promise<ShadowVisit> {
-    return this.#inTurn(() => this.#enter());
+    return this.#queue.run(() => this.#enter());
   }
 
   async #enter(): Promise<ShadowVisit> {
@@ -115,7 +116,7 @@ export class ShadowGit {
       mounts,
       limits,
       end: () =>
-        this.#inTurn(async () => {
+        this.#queue.run(async () => {
           for (const shadow of shadows) notes.push(...(await this.#end(shadow)));
           notes.push(...places.check());
           for (const made of places.made()) notes.push(...(await this.#takeMade(made)));
@@ -123,12 +124,6 @@ export class ShadowGit {
           return [...new Set(notes)].slice(0, MOST_NOTES);
         }),
     };
-  }
-
-  async #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(run, run);
-    this.#last = result.catch(() => {});
-    return result;
   }
 
   /** A shadow for the next command, or why there is none. */

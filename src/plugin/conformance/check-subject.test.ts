@@ -15,11 +15,14 @@ import { DefinedPlugin } from "../sdk/defined-plugin.ts";
 import { definePlugin } from "../sdk/define-plugin.ts";
 import { Outside } from "../sdk/outside.ts";
 import { RunningCalls } from "../sdk/serve/running-calls.ts";
-import { serveEvents, deliverTo } from "../sdk/serve/serve-events.ts";
-import { serveLifecycle } from "../sdk/serve/serve-lifecycle.ts";
-import { servePrompts } from "../sdk/serve/serve-prompts.ts";
-import { serveStreams } from "../sdk/serve/serve-streams.ts";
-import { serveTools } from "../sdk/serve/serve-tools.ts";
+import {
+  deliverTo,
+  serveEvents,
+  serveLifecycle,
+  servePrompts,
+  serveStreams,
+  serveTools,
+} from "../sdk/serve/plugin-service.ts";
 import { MemoryConnection } from "../sdk/test/memory-connection.ts";
 import { MemoryStorage } from "../sdk/test/memory-storage.ts";
 import { serveStorage } from "../storage/serve-storage.ts";
@@ -59,13 +62,13 @@ function goodHandlers(): BusHandlers {
   const outside = new Outside({ id: "tools.good", client, log, storageType: "" });
   const service = { tools: parts.tools, outside, calls: new RunningCalls(), log };
   const storage = new MemoryStorage();
-  const lifecycle = { shutdown: async () => true };
+  const shutdown = async (): Promise<boolean> => true;
   return {
     ...serveTools(service),
     ...serveStreams(service),
     ...servePrompts(parts.prompts, service),
     ...serveEvents(deliverTo(parts.events, service), service),
-    ...serveLifecycle(parts, service, lifecycle),
+    ...serveLifecycle(parts, service, shutdown),
     ...serveStorage({ storageFor: () => storage, report: () => {} }),
   };
 }

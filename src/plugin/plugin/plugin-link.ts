@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { Slots } from "../../base/limit/slots.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import {
   type Asked,
@@ -48,7 +48,7 @@ export class PluginLink implements AsyncDisposable {
   readonly control: BusClient;
   readonly #name: string;
   readonly #calls: BusClient;
-  readonly #slots: Slots;
+  readonly #slots: Semaphore;
   readonly #limits: PluginLimits;
   readonly #draining = new Stopper();
   #successor: Successor | undefined;
@@ -60,7 +60,14 @@ export class PluginLink implements AsyncDisposable {
     const name = `Plugin '${id}'`;
     this.#name = name;
     this.#limits = limits;
-    this.#slots = new Slots(limits.calls);
+    const { calls, queue } = limits;
+    this.#slots = new Semaphore({
+      running: calls,
+      waitingEach: queue,
+      refusal: (waiting) =>
+        `${name} answers ${calls} calls, and ${waiting} more wait for it. ` +
+        "Try again later, or raise 'calls' or 'queue' of the plugin in the configuration",
+    });
     this.control = new BusClient({ name, dial, ...(lost === undefined ? {} : { lost }) });
     this.#calls = new BusClient({
       ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS, isKnown: true },
@@ -69,7 +76,7 @@ export class PluginLink implements AsyncDisposable {
 
   /** Calls that it answers now. */
   get running(): number {
-    return this.#slots.taken + this.#nested;
+    return this.#slots.running + this.#nested;
   }
 
   /** Calls that wait for one of those to end. */
@@ -83,9 +90,9 @@ export class PluginLink implements AsyncDisposable {
   }
 
   async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
-    const entering = this.#enter(options);
+    let slot: Disposable;
     try {
-      if (entering !== undefined) await entering;
+      slot = await this.#enter(options);
     } catch (error) {
       // It was not sent, so whoever comes after this one can answer it.
       if (this.#successor === undefined || error !== this.#draining.reason) throw error;
@@ -96,7 +103,7 @@ export class PluginLink implements AsyncDisposable {
     } catch (error) {
       throw this.#explained(error);
     } finally {
-      this.#leave(options);
+      this.#leave(slot);
     }
   }
 
@@ -105,8 +112,7 @@ export class PluginLink implements AsyncDisposable {
     options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
   ): AsyncGenerator<PluginResponse, void, void> {
     const { stop, cancel } = options;
-    const entering = this.#enter(options);
-    if (entering !== undefined) await entering;
+    const slot = await this.#enter(options);
     try {
       yield* this.#calls.askForMany(request, {
         ...(stop === undefined ? {} : { stop }),
@@ -117,7 +123,7 @@ export class PluginLink implements AsyncDisposable {
     } catch (error) {
       throw this.#explained(error);
     } finally {
-      this.#leave(options);
+      this.#leave(slot);
     }
   }
 
@@ -144,12 +150,8 @@ export class PluginLink implements AsyncDisposable {
     await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
   }
 
-  #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<void> | undefined {
-    if (!isNested) {
-      if (this.#slots.taken < this.#slots.most) return this.#slots.take();
-      this.#checkQueue();
-      return this.#queue(stop);
-    }
+  async #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<Disposable> {
+    if (!isNested) return this.#slots.isFree() ? this.#slots.enter() : this.#queue(stop);
     const { nestedCalls } = this.#limits;
     if (this.#nested >= nestedCalls) {
       const hint = "Does a plugin call itself without end?";
@@ -157,12 +159,11 @@ export class PluginLink implements AsyncDisposable {
       throw new TrunklineError("limit", `${this.#name} ${why}`);
     }
     this.#nested++;
-    return undefined;
+    return { [Symbol.dispose]: () => void this.#nested-- };
   }
 
-  #leave({ isNested }: OnBehalf): void {
-    if (isNested) this.#nested--;
-    else this.#slots.leave();
+  #leave(slot: Disposable): void {
+    slot[Symbol.dispose]();
     if (this.running === 0) this.#idle?.resolve();
   }
 
@@ -172,16 +173,8 @@ export class PluginLink implements AsyncDisposable {
     return new TrunklineError("unavailable", `${this.#name} has just ended`);
   }
 
-  #checkQueue(): void {
-    const { calls, queue } = this.#limits;
-    if (this.#slots.waiting < queue) return;
-    const what = `answers ${calls} calls, and ${this.#slots.waiting} more wait for it`;
-    const hint = "Try again later, or raise 'calls' or 'queue' of the plugin in the configuration";
-    throw new TrunklineError("limit", `${this.#name} ${what}. ${hint}`);
-  }
-
   /** Waits no longer for a slot than for an answer. */
-  async #queue(stop: Stop | undefined): Promise<void> {
+  async #queue(stop: Stop | undefined): Promise<Disposable> {
     const { call, calls } = this.#limits;
     const stopper = new Stopper();
     const passOn = { stopped: (reason: Error) => stopper.stop(reason) };
@@ -191,7 +184,7 @@ export class PluginLink implements AsyncDisposable {
     }, call);
     for (const each of [stop, this.#draining]) each?.add(passOn);
     try {
-      await this.#slots.take(stopper);
+      return await this.#slots.enter({ stop: stopper });
     } finally {
       clearTimeout(late);
       for (const each of [stop, this.#draining]) each?.remove(passOn);

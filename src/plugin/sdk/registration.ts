@@ -8,7 +8,7 @@ import type { BusClient } from "../../protocol/bus/connect.ts";
 import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { EventSpec, Manifest } from "./definition.ts";
 import { ORCHESTRATOR } from "./outside.ts";
-import type { Deliver } from "./serve/serve-events.ts";
+import type { Deliver } from "./serve/plugin-service.ts";
 
 export interface RegistrationOptions {
   readonly client: BusClient;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { Lanes } from "../../rpc/route.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
 import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
 import { FileLock } from "../../store/file-lock.ts";
@@ -28,7 +29,7 @@ const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
  */
 export class MarkdownStorage implements Storage {
   readonly #folder: MarkdownFolder;
-  readonly #lanes = new Lanes();
+  readonly #queue = new TaskQueue();
 
   constructor(workspace: string) {
     this.#folder = new MarkdownFolder(workspace);
@@ -102,7 +103,7 @@ export class MarkdownStorage implements Storage {
    * lock because it may not write goes on, since nothing can come of it.
    */
   async #alone<T>(purpose: "read" | "write", work: () => Promise<T>): Promise<T> {
-    return this.#lanes.enter("", async () => {
+    return this.#queue.run(async () => {
       using _ = await this.#take(purpose);
       return await work();
     });

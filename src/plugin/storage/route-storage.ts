@@ -2,7 +2,7 @@ import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
 import type { AskedPlugin } from "../plugin/plugin.ts";
 import type { PluginLink } from "../plugin/plugin-link.ts";
 import { DEFAULT_STORAGE } from "./serve-storage.ts";
-import { Slots } from "../../base/limit/slots.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import { nameOf } from "../guests.ts";
 
 /** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
@@ -60,18 +60,10 @@ type Handler = (value: never, call: BusCall) => unknown;
  * what is waited for comes to its end.
  */
 export function limitStorage(handlers: BusHandlers): BusHandlers {
-  const slots = new Map<string, Slots>();
+  const slots = new Semaphore({ runningEach: AT_ONCE });
   const limited = Object.entries(handlers as Record<string, Handler>).map(([kind, handle]) => {
-    const inTurn = async (value: never, call: BusCall): Promise<unknown> => {
-      const own = slots.getOrInsertComputed(nameOf(call.connection), () => new Slots(AT_ONCE));
-      const entering = own.take(call.stop);
-      if (entering !== undefined) await entering;
-      try {
-        return await handle(value, call);
-      } finally {
-        own.leave();
-      }
-    };
+    const inTurn = (value: never, call: BusCall): Promise<unknown> =>
+      slots.run(() => handle(value, call), { key: nameOf(call.connection), stop: call.stop });
     return [kind, inTurn];
   });
   return Object.fromEntries(limited) as BusHandlers;

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { LengthPrefixedDecoder, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
+import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
@@ -17,27 +17,8 @@ export interface FrameTaker {
 /**
  * Reads a stream to its end. The request is taken as soon as it is whole, since some clients leave
  * their side open until they have the answer. Rejects if the stream ends before a whole request.
- * Undefined where the request came with the end of the stream, as most do, and is taken.
  */
-export function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> | undefined {
-  const whole = stream.whole?.();
-  if (whole === undefined || !isOneFrame(whole)) return readChunks(stream, taker, whole);
-  taker.received(whole.length);
-  stream.patient?.();
-  taker.first(whole.subarray(PREFIX));
-  return undefined;
-}
-
-function isOneFrame(bytes: Buffer): boolean {
-  const length = bytes.length - PREFIX;
-  return length >= 0 && length <= MAX_FRAME && bytes.readUInt32BE() === length;
-}
-
-async function readChunks(
-  stream: BidiStream,
-  taker: FrameTaker,
-  first: Buffer | undefined,
-): Promise<void> {
+export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> {
   let frames = 0;
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
@@ -56,17 +37,11 @@ async function readChunks(
       problem = `its last ${missing} bytes are missing`;
     },
   });
-  const push = (chunk: Buffer): void => {
-    taker.received(chunk.length);
-    decoder.push(chunk);
-  };
   try {
-    if (first !== undefined) push(first);
-    else {
-      for await (const chunk of stream.chunks()) {
-        push(chunk);
-        if (problem !== undefined) break;
-      }
+    for await (const chunk of stream.chunks()) {
+      taker.received(chunk.length);
+      decoder.push(chunk);
+      if (problem !== undefined) break;
     }
   } finally {
     decoder.end();

@@ -60,8 +60,7 @@ export async function serveExchange(
   const exchange = new Exchange(stream, connection, service);
   exchange.begin();
   try {
-    const reading = readFrames(stream, exchange);
-    if (reading !== undefined) await reading;
+    await readFrames(stream, exchange);
   } catch (error) {
     // Once the request has come, `stop` tells its handler that the stream has failed. A connection
     // that ends before has asked nothing, so only what cannot be read is answered here.

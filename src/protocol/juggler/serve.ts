@@ -6,6 +6,7 @@ import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
 import { Lanes, type Route, route, routes } from "../../rpc/route.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import {
@@ -81,7 +82,7 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
         const context = new JugglerToolContext(caller, call, { folder, profile });
         return await execute(params, context, offer);
       },
-      { lanes: new Lanes(), key: laneOf },
+      { queue: new TaskQueue(), key: queueOf },
     ),
   ];
 }
@@ -95,7 +96,7 @@ function profileFor(
 }
 
 /** RemoteJuggler handles one request at a time: a status after a switch sees the switch. */
-function laneOf(params: unknown): string | undefined {
+function queueOf(params: unknown): string | undefined {
   const { tool } = params as ExecuteActionParams;
   return tool.startsWith("juggler_") ? "juggler" : undefined;
 }

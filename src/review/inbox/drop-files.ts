@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -52,7 +53,7 @@ export class DropFiles implements AsyncDisposable {
   readonly #stops: (() => void)[] = [];
   readonly #taking = new Set<Promise<void>>();
   readonly #over = new AbortController();
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #queue = new TaskQueue();
   #count = 0;
   #again: NodeJS.Timeout | undefined;
 
@@ -140,8 +141,7 @@ export class DropFiles implements AsyncDisposable {
     }
     const held = stack.move();
     // One at a time, to keep their order.
-    const first = this.#queue.then(() => this.#takeIn({ aside, name, kept: "", isGood: true }));
-    this.#queue = first.catch(() => undefined);
+    const first = this.#queue.run(() => this.#takeIn({ aside, name, kept: "", isGood: true }));
     const taking = first
       .then((taken) => this.#finish(taken))
       .catch((error: unknown) => this.#setAside(aside, name, error))

@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
@@ -28,7 +29,7 @@ export type ParsedPart =
 const MOST_MEMORY = 1_024;
 
 /** One message after the other, of all channels: each may take much memory. */
-const queue = processWide("parse-apart", () => ({ last: Promise.resolve<unknown>(undefined) }));
+const queue = processWide("parse-apart", () => new TaskQueue());
 
 /**
  * The same channel, for a peer that a person has configured. A message whose parsing takes more work
@@ -46,9 +47,7 @@ export function parsedApart(channel: Channel<string>, limits: ComplexityLimits):
 
 /** The value of a text, or the error to answer it with, without work on this thread in one piece. */
 export function parseApart(job: ParseJob): Promise<unknown> {
-  const parsed = queue.last.then(() => runThread(job));
-  queue.last = parsed;
-  return parsed;
+  return queue.run(() => runThread(job));
 }
 
 /** The value of a text, parsed in another thread if that takes much work. Throws why it cannot be. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { Slots } from "../../base/limit/slots.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
@@ -72,7 +72,7 @@ const MOST_FOUND = 500;
 /** Sets repositories up, once for all runs that can use the result. */
 export class Environments {
   readonly #options: EnvironmentsOptions;
-  readonly #slots = new Slots(AT_ONCE);
+  readonly #slots = new Semaphore({ running: AT_ONCE });
   /** The layers that were found for revisions, by repository and revision. */
   readonly #found = new Map<string, string>();
 
@@ -205,15 +205,10 @@ export class Environments {
   }
 
   async #makeInTurn(wanted: Wanted): Promise<Layer | undefined> {
-    const waits = this.#slots.take(wanted.stop);
-    if (waits !== undefined)
+    if (!this.#slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
-    await waits;
-    try {
-      return await this.#make(wanted);
-    } finally {
-      this.#slots.leave();
     }
+    return await this.#slots.run(() => this.#make(wanted), { stop: wanted.stop });
   }
 
   async #make(wanted: Wanted): Promise<Layer | undefined> {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 
-import { Throttle } from "../../base/limit/throttle.ts";
+import { Throttle } from "../../base/limit/rate-limiter.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
@@ -46,7 +46,7 @@ export class SetupOutput implements AsyncDisposable {
     this.#file = createWriteStream(options.path, { mode: 0o600 });
     this.#file.on("error", (error) => (this.#problem = error));
     const rate = { limit: 1, windowMs: options.tellEvery ?? TELL_EVERY };
-    this.#throttle = new Throttle(rate, () => {});
+    this.#throttle = new Throttle(rate);
   }
 
   /** Reads lines from a stream until it ends. */
@@ -83,7 +83,7 @@ export class SetupOutput implements AsyncDisposable {
     if (shown !== "") {
       this.#tail.push(shown);
       if (this.#tail.length > TAIL) this.#tail.shift();
-      if (this.#throttle.take()) tell(shown);
+      if (this.#throttle.take() !== undefined) tell(shown);
     }
     const bytes = Buffer.byteLength(line) + 1;
     const hadRoom = this.#written <= most;

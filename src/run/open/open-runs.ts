@@ -7,7 +7,7 @@ import { limitRefusal, type Principal, mayUseRepository } from "../../base/princ
 import type { Run } from "../run.ts";
 import { RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
-import { Pace } from "../pace.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import { DENIED_NAMES } from "../change/forbidden-name.ts";
@@ -96,7 +96,8 @@ export async function openRuns(
   const spares = opening.use(
     new Spares({ most: mostSpares, open: (plan) => runs.open(plan, ""), inner, remove, log }),
   );
-  const pace = carried && new Pace({ most: availableParallelism(), longest: PREPARED_WITHIN });
+  const slots = new Semaphore({ running: availableParallelism() });
+  const pace = carried && { slots, longest: PREPARED_WITHIN };
   const open = opening.move();
   return {
     place: (meta, principal) => place(runs, spares, meta, principal),

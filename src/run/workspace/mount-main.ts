@@ -1,11 +1,12 @@
 // Mounts workspaces, as root, for the process that started it: one JSON line for each request and answer.
-import { dlopen, getRawPointer } from "node:ffi";
+import { dlopen } from "node:ffi";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { addressOf, fixedBuffer, fixedText, type Pointer } from "../../base/process/ffi.ts";
 import type { MountRequest } from "./mounts.ts";
 
 // linux/mount.h; the calls have the same numbers on every processor.
@@ -32,16 +33,13 @@ const c = dlopen(null, {
 /** Memory that native code reads, kept while one request is handled. */
 let kept: Buffer[] = [];
 
-function addressOf(bytes: Buffer): bigint {
-  // A buffer from Node's pool would have the address of the pool.
-  const fixed = Buffer.from(new ArrayBuffer(bytes.length));
-  bytes.copy(fixed);
+function keep(fixed: Buffer): Pointer {
   kept.push(fixed);
-  return getRawPointer(fixed);
+  return addressOf(fixed);
 }
 
-function text(value: string): bigint {
-  return addressOf(Buffer.from(`${value}\0`));
+function text(value: string): Pointer {
+  return keep(fixedText(value));
 }
 
 /**
@@ -71,10 +69,10 @@ function showAs(users: number, folder: string, at: string): void {
   const tree = c.syscall(OPEN_TREE, AT_FDCWD, text(folder), OPEN_TREE_CLONE | CLOEXEC, 0n, 0n);
   if (tree < 0n) throw new Error(`cannot open '${folder}' as a tree`);
   try {
-    const attributes = Buffer.alloc(32);
+    const attributes = fixedBuffer(32);
     attributes.writeBigUInt64LE(MOUNT_ATTR_IDMAP, 0);
     attributes.writeBigUInt64LE(BigInt(users), 24);
-    const address = addressOf(attributes);
+    const address = keep(attributes);
     if (c.syscall(MOUNT_SETATTR, tree, text(""), AT_EMPTY_PATH, address, 32n) !== 0n) {
       throw new Error(
         `the file system of '${folder}' does not support mounts with another owner (idmapped mounts)`,

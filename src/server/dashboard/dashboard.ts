@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-
+import { Semaphore } from "../../base/limit/semaphore.ts";
+import { tooMany } from "../telemetry/audit-routes.ts";
 import { type ApiCall, type ApiRoute, route } from "../../base/api-route.ts";
 import { background } from "../../base/background.ts";
 import type { Capability } from "../../base/capability.ts";
@@ -33,7 +33,6 @@ import { SessionClients } from "./session/session-clients.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
-import { Shares } from "./shares.ts";
 import type { DashboardSources } from "./sources.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
@@ -43,6 +42,7 @@ import { Runs } from "./view/runs.ts";
 import { Services } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 export interface DashboardOptions {
   readonly house: House;
@@ -78,7 +78,10 @@ export class Dashboard implements AsyncDisposable {
   readonly routes: readonly ApiRoute[];
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
-  readonly #shares = new Shares({ what: "live streams", most: MOST_STREAMS, waiting: 0 });
+  readonly #shares = new Semaphore({
+    ...{ runningEach: MOST_STREAMS, waitingEach: 0 },
+    refusal: () => tooMany("live streams", MOST_STREAMS),
+  });
   readonly #log: Log;
   readonly #fleet: DashboardSources["fleet"];
   readonly #program: DashboardSources["program"];
@@ -183,7 +186,7 @@ export class Dashboard implements AsyncDisposable {
   async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
     const id = query.get("session");
     using ends = new DisposableStack();
-    ends.use(await this.#shares.take(principal));
+    ends.use(await this.#shares.enter({ key: principal.id }));
     const tail = id === null ? undefined : await this.#tailOf(principal, id, ends);
     ends.use(await this.#watching.enter());
     const options = { rows: this.#live, principal, tail, place: placeOf(request, query) };

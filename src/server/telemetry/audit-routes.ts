@@ -6,6 +6,8 @@ import { CURSOR, wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../dashboard/api.ts";
 import { type ApiRoute, numberIn, route } from "../../base/api-route.ts";
 import { Shares } from "../dashboard/shares.ts";
+import type { Page } from "../api.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 
 const MOST_ROWS = 500;
 /** Bytes that are read for one page: a search for something rare has further pages. */
@@ -17,7 +19,10 @@ const MOST_WAITING = 16;
 
 /** The search in the record of calls and permissions. */
 export function auditRoutes(data: string): readonly ApiRoute[] {
-  const shares = new Shares({ what: "searches", most: MOST_SEARCHES, waiting: MOST_WAITING });
+  const shares = new Semaphore({
+    ...{ runningEach: MOST_SEARCHES, waitingEach: MOST_WAITING },
+    refusal: () => tooMany("searches", MOST_SEARCHES),
+  });
   return [
     route("GET /api/audit", "nothing", async ({ principal, query }) => {
       const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
@@ -26,10 +31,15 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
         throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
       }
       const text = (query.get("q") ?? "").toLowerCase();
-      using _share = await shares.take(principal);
+      using _share = await shares.enter({ key: principal.id });
       return await searchAudit(data, principal, { cursor, text, limit });
     }),
   ];
+}
+
+/** Says that a principal has as many of something as it may. */
+export function tooMany(what: string, most: number): string {
+  return `Too many ${what} of this token at once: it may have ${most}. Wait for one to end.`;
 }
 
 export interface AuditSearch {

@@ -43,8 +43,6 @@ export interface BidiStream {
   end(bytes?: Uint8Array): Promise<void>;
   /** All that the other side sends, up to its end. Over the limit, the exchange is broken off. */
   readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
-  /** All that the other side sends, if its end has come; undefined if it has not, or nothing is left. */
-  whole?(): Buffer | undefined;
   /** What the other side sends, as it comes. It is held while nobody asks for more. */
   chunks(): AsyncGenerator<Buffer, void, void>;
   /** The request has come whole. Until it is answered, the peer may take its time to end its side. */

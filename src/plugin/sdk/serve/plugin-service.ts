@@ -1,17 +1,38 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { background } from "../../../base/background.ts";
+import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
+import type { Stop, Stopper } from "../../../base/stop.ts";
 import type { BusClient } from "../../../protocol/bus/connect.ts";
-import { type BusService, serveExchange } from "../../../protocol/bus/serve.ts";
+import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
+import {
+  type EventDelivery,
+  HealthResult_Status as Status,
+  type Publish,
+  type StreamStart,
+  type ToolRequest,
+  type ToolResponseSchema,
+} from "../../../protocol/bus/plugin.gen.ts";
+import { type BusHandlers, type BusService, serveExchange } from "../../../protocol/bus/serve.ts";
+import { toBusPrompt } from "../../../protocol/bus/shape/prompt-shape.ts";
+import {
+  fromToolRequest,
+  toBusTool,
+  type ToolCall,
+} from "../../../protocol/bus/shape/tool-shape.ts";
+import { argumentProblem } from "../../../tool/schema/plain-schema.ts";
 import type { BidiStream, Connection } from "../../../wire/quic/connection.ts";
+import { Pieces } from "../../serve/pieces.ts";
+import { type SendPiece, streamHandlers } from "../../serve/stream-handlers.ts";
+import { serveStorage } from "../../storage/serve-storage.ts";
+import { EXPECT_ANYTHING, type Storage } from "../../storage/storage.ts";
+import type { EventSpec, Health, HealthStatus, StorageProvider } from "../definition.ts";
 import { Outside } from "../outside.ts";
-import type { PluginParts } from "../parts.ts";
-import { RunningCalls } from "./running-calls.ts";
-import { type Deliver, deliverTo, serveEvents } from "./serve-events.ts";
-import { serveLifecycle } from "./serve-lifecycle.ts";
-import { servePrompts } from "./serve-prompts.ts";
-import { serveProviders } from "./serve-providers.ts";
-import { serveStreams } from "./serve-streams.ts";
-import { serveTools } from "./serve-tools.ts";
+import type { PluginParts, PromptPart, ToolPart } from "../parts.ts";
+import { chunkBytes, returned, thrown, thrownResponse } from "../returned.ts";
+import { ToolError } from "../tool-error.ts";
+import { untilStopped } from "../until-stopped.ts";
+import { NO_STOP, RunningCalls } from "./running-calls.ts";
 
 export interface PluginServiceOptions {
   readonly parts: PluginParts;
@@ -50,12 +71,10 @@ export class PluginService {
     });
     const context = { tools, outside, calls: this.#calls, log };
     this.deliver = deliverTo(parts.events, context);
-    const lifecycle = {
-      shutdown: async (timeout: number): Promise<boolean> => {
-        const isClean = await this.shutdown(Math.max(0, timeout - MARGIN));
-        setImmediate(() => background(this.answered().then(ended), "Ending the plugin"));
-        return isClean;
-      },
+    const shutdown = async (timeout: number): Promise<boolean> => {
+      const isClean = await this.shutdown(Math.max(0, timeout - MARGIN));
+      setImmediate(() => background(this.answered().then(ended), "Ending the plugin"));
+      return isClean;
     };
     this.#service = {
       handlers: {
@@ -64,7 +83,7 @@ export class PluginService {
         ...servePrompts(parts.prompts, context),
         ...serveProviders(parts.storage, context),
         ...serveEvents(this.deliver, context),
-        ...serveLifecycle(parts, context, lifecycle),
+        ...serveLifecycle(parts, context, shutdown),
       },
       report: (event, fields) => log.warn(event, fields),
     };
@@ -112,4 +131,285 @@ export class PluginService {
       return false;
     }
   }
+}
+
+/** What the handlers of a plugin share. */
+interface HandlerContext {
+  readonly tools: ReadonlyMap<string, ToolPart>;
+  readonly outside: Outside;
+  readonly calls: RunningCalls;
+  readonly log: Log;
+}
+
+type ToolAnswer = MessageInitShape<typeof ToolResponseSchema>;
+
+/** Answers calls of a plugin's tools. */
+export function serveTools(context: HandlerContext): BusHandlers {
+  const { tools, calls } = context;
+  return {
+    listTools: () => {
+      const list = [...tools.values()].map(({ definition }) => toBusTool(definition));
+      return { case: "listTools", value: { tools: list } };
+    },
+    toolCall: async (request, call) => ({
+      case: "toolCall",
+      value: await calls.run(call, (stopper) => answer(context, request, stopper)),
+    }),
+  };
+}
+
+async function answer(
+  { tools, outside, log }: HandlerContext,
+  request: ToolRequest,
+  stopper: Stopper,
+): Promise<ToolAnswer> {
+  try {
+    const call = fromToolRequest(request);
+    const { name, args = {} } = call;
+    const tool = tools.get(name);
+    if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
+    const problem = await argumentProblem(tool, args);
+    if (problem !== undefined) return failure(FAILURE.validation, problem);
+    const context = outside.callContext(stopper, call);
+    if (tool.call !== undefined) return returned(await tool.call(args, context));
+    return returned(await collect(tool, call, context, stopper));
+  } catch (error) {
+    reportThrown(log, request.toolName, error);
+    return thrownResponse(error);
+  }
+}
+
+/** What a handler threw on purpose is its answer; anything else is worth a look. */
+function reportThrown(log: Log, tool: string, error: unknown): void {
+  if (!(error instanceof ToolError)) log.warn("plugin.tool-failed", { tool, error });
+}
+
+async function collect(
+  tool: ToolPart,
+  { args = {} }: ToolCall,
+  context: ReturnType<Outside["callContext"]>,
+  stopper: Stopper,
+): Promise<unknown> {
+  const pieces = new Pieces();
+  for await (const chunk of untilStopped(tool.stream?.(args, context) ?? [], stopper)) {
+    const { data, contentType } = chunkBytes(chunk);
+    pieces.add(data, contentType);
+  }
+  const result = pieces.result();
+  return result.content.length === 0 ? "" : result;
+}
+
+/** Answers in pieces, for those tools of a plugin that can. */
+export function serveStreams(context: HandlerContext): BusHandlers {
+  const { calls, log } = context;
+  return streamHandlers((start, call, piece) =>
+    calls.run(call, async (stopper) => {
+      try {
+        await sendPieces(context, start, stopper, piece);
+        return { success: true };
+      } catch (error) {
+        const { reason } = stopper;
+        if (reason === undefined) reportThrown(log, start.toolName, error);
+        const { code, message } =
+          reason === undefined ? thrown(error) : { code: "cancelled", message: reason.message };
+        return { success: false, errorCode: code, errorMessage: message };
+      }
+    }),
+  );
+}
+
+async function sendPieces(
+  { tools, outside }: HandlerContext,
+  start: StreamStart,
+  stop: Stop,
+  piece: SendPiece,
+): Promise<void> {
+  const { toolName, arguments: args = {} } = start;
+  const tool = tools.get(toolName);
+  if (tool?.stream === undefined) {
+    throw new ToolError(FAILURE.toolNotFound, `streaming tool "${toolName}" not found`);
+  }
+  const problem = await argumentProblem(tool, args);
+  if (problem !== undefined) throw new ToolError(FAILURE.validation, problem);
+  const context = outside.callContext(stop, fromToolRequest(start));
+  for await (const chunk of untilStopped(tool.stream(args, context), stop)) {
+    const { data, contentType } = chunkBytes(chunk);
+    if (data.length > 0) await piece(data, contentType);
+  }
+}
+
+/** Answers what is asked of a plugin's prompts. */
+export function servePrompts(
+  prompts: ReadonlyMap<string, PromptPart>,
+  { outside, calls, log }: HandlerContext,
+): BusHandlers {
+  return {
+    listPrompts: () => {
+      const list = [...prompts.values()].map(({ definition }) => toBusPrompt(definition));
+      return { case: "listPrompts", value: { prompts: list } };
+    },
+    promptGet: ({ promptName, arguments: args }, call) =>
+      calls.run(call, async (stopper) => {
+        const prompt = prompts.get(promptName);
+        if (prompt === undefined) {
+          return failed("prompt_not_found", `prompt "${promptName}" not found`);
+        }
+        const { description = "", arguments: wanted = [] } = prompt.definition;
+        const missing = wanted.find(({ name, required }) => required === true && !(name in args));
+        if (missing !== undefined)
+          return failed(FAILURE.validation, `'${missing.name}' is missing`);
+        try {
+          const got = await prompt.get(args, outside.context(stopper));
+          const all = typeof got === "string" ? [{ role: "user", text: got }] : got;
+          const messages = all.map(({ role, text }) => ({ role, content: { type: "text", text } }));
+          return { case: "promptGet", value: { description, messages } };
+        } catch (error) {
+          log.warn("plugin.prompt-failed", { prompt: promptName, error });
+          return { case: "toolCall", value: thrownResponse(error) };
+        }
+      }),
+  };
+}
+
+function failed(code: string, message: string) {
+  return { case: "toolCall", value: failure(code, message) } as const;
+}
+
+/** Answers what is asked of the storage that a plugin provides, of one or several kinds. */
+function serveProviders(
+  providers: ReadonlyMap<string, StorageProvider>,
+  { log }: HandlerContext,
+): BusHandlers {
+  if (providers.size === 0) return {};
+  return serveStorage({
+    storageFor: (type) => {
+      const provider = providers.get(type);
+      if (provider !== undefined) return asStorage(provider);
+      const known = [...providers.keys()].join(", ");
+      const message = `There is no storage '${type}' here, only: ${known}`;
+      throw new TrunklineError("unavailable", message);
+    },
+    report: (event, fields) => log.warn(event, fields),
+  });
+}
+
+function asStorage(provider: StorageProvider): Storage {
+  return {
+    read: (path) =>
+      withReason(async () => {
+        const found = await provider.read(path);
+        if (found === undefined) return undefined;
+        const { content } = found;
+        return { ...found, content: typeof content === "string" ? Buffer.from(content) : content };
+      }),
+    write: (path, { content, metadata }, expected) => {
+      const options = {
+        ...(expected === EXPECT_ANYTHING ? {} : { version: expected }),
+        ...(metadata === undefined ? {} : { metadata }),
+      };
+      return withReason(() => provider.write(path, content, options));
+    },
+    delete: (path) => withReason(() => provider.delete(path)),
+    list: (folder, pattern = "") =>
+      withReason(async () => [...(await provider.list(folder, pattern))]),
+  };
+}
+
+/** Whatever a provider throws is told to the caller. */
+async function withReason<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TrunklineError) throw error;
+    throw new TrunklineError("unavailable", thrown(error).message, { cause: error });
+  }
+}
+
+/** Brings one event to its handler, and waits for that. Throws what the handler throws. */
+export type Deliver = (
+  event: Pick<Publish | EventDelivery, "topic" | "eventType" | "payload" | "sourcePlugin">,
+) => Promise<void>;
+
+export function deliverTo(
+  events: ReadonlyMap<string, EventSpec>,
+  { outside, calls }: HandlerContext,
+): Deliver {
+  return ({ topic, eventType, payload = {}, sourcePlugin }) =>
+    calls.run({ stop: NO_STOP }, async (stopper) => {
+      const event = { topic, type: eventType, payload, source: sourcePlugin };
+      await events.get(topic)?.handle(event, outside.context(stopper));
+    });
+}
+
+/** The orchestrator brings events as requests of their own. */
+export function serveEvents(deliver: Deliver, { log }: HandlerContext): BusHandlers {
+  return {
+    publish: async (event) => {
+      try {
+        await deliver(event);
+        return undefined;
+      } catch (error) {
+        log.warn("plugin.event-failed", { topic: event.topic, error });
+        return { case: "toolCall", value: thrownResponse(error) };
+      }
+    },
+  };
+}
+
+const STATUS: Readonly<Record<HealthStatus, Status>> = {
+  healthy: Status.HEALTHY,
+  degraded: Status.DEGRADED,
+  unhealthy: Status.UNHEALTHY,
+};
+
+/** Where the orchestrator does not say how long it waits. */
+const USUAL_TIMEOUT = 5_000;
+
+/** Answers the orchestrator that looks after a plugin. `shutdown` resolves to whether all went well. */
+export function serveLifecycle(
+  parts: PluginParts,
+  { outside, calls, log }: Omit<HandlerContext, "tools">,
+  shutdown: (timeout: number) => Promise<boolean>,
+): BusHandlers {
+  const { id } = parts.manifest;
+  return {
+    register: (manifest) => {
+      const accepted = manifest.id === "" || manifest.id === id;
+      const rejectReason = accepted ? "" : `this is plugin '${id}', not '${manifest.id}'`;
+      return { case: "register", value: { accepted, rejectReason } };
+    },
+    boot: ({ config }, call) =>
+      calls.run(call, async (stopper) => {
+        try {
+          await parts.boot?.(config, outside.context(stopper));
+          return { case: "boot", value: { ready: true } };
+        } catch (error) {
+          log.error("plugin.not-booted", { error });
+          return { case: "boot", value: { ready: false, error: thrown(error).message } };
+        }
+      }),
+    health: async () => ({ case: "health", value: healthOf(await askHealth(parts)) }),
+    shutdown: async ({ timeoutSeconds }) => {
+      const timeout = timeoutSeconds > 0 ? timeoutSeconds * 1000 : USUAL_TIMEOUT;
+      return { case: "shutdown", value: { clean: await shutdown(timeout) } };
+    },
+  };
+}
+
+async function askHealth(parts: PluginParts): Promise<HealthStatus | Health> {
+  try {
+    return (await parts.health?.()) ?? "healthy";
+  } catch (error) {
+    return { status: "unhealthy", message: thrown(error).message };
+  }
+}
+
+function healthOf(health: HealthStatus | Health) {
+  const { status, message, details }: Health =
+    typeof health === "string" ? { status: health } : health;
+  return {
+    status: STATUS[status] ?? Status.UNSPECIFIED,
+    message: message ?? (status === "healthy" ? "ok" : ""),
+    details: { ...details },
+  };
 }

@@ -9,7 +9,7 @@ import type { PluginDefinition } from "../definition.ts";
 import { Outside } from "../outside.ts";
 import { partsOf } from "../parts.ts";
 import { RunningCalls } from "./running-calls.ts";
-import { serveLifecycle } from "./serve-lifecycle.ts";
+import { serveLifecycle } from "./plugin-service.ts";
 
 /** Whoever looks after a plugin so defined; `ended` is told how long its end may take. */
 function looksAfter(
@@ -21,9 +21,7 @@ function looksAfter(
   const client = memoryClient({});
   const outside = new Outside({ id: parts.manifest.id, client, log, storageType: "" });
   const service = { tools: parts.tools, outside, calls: new RunningCalls(), log };
-  return memoryClient(
-    serveLifecycle(parts, service, { shutdown: async (timeout) => ended(timeout) }),
-  );
+  return memoryClient(serveLifecycle(parts, service, async (timeout) => ended(timeout)));
 }
 
 describe("serveLifecycle()", () => {

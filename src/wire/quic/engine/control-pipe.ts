@@ -5,7 +5,7 @@ import {
   type TakeFrame,
   writeHeader,
 } from "../control-frame.ts";
-import { addressOf, fixedBuffer, type Pointer } from "../../../base/process/native-memory.ts";
+import { addressOf, fixedBuffer, type Pointer } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 
 const INPUT = 0;

@@ -1,5 +1,5 @@
 import type { NativeConnection } from "./native-connection.ts";
-import { addressOf, type Pointer, pinnedBuffer } from "../../../base/process/native-memory.ts";
+import { addressOf, type Pointer, pinnedBuffer } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
 

@@ -8,7 +8,7 @@ import {
   NULL,
   pinnedBuffer,
   type Pointer,
-} from "../../../base/process/native-memory.ts";
+} from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 
 const INFO = pinnedBuffer(40);

@@ -9,7 +9,7 @@ import {
   NULL,
   pinnedBuffer,
   type Pointer,
-} from "../../../base/process/native-memory.ts";
+} from "../../../base/process/ffi.ts";
 import { EngineError, native, takeErrors } from "./native.ts";
 import type { Engine } from "./engine.ts";
 import { NativeConnection } from "./native-connection.ts";

@@ -3,7 +3,7 @@ import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../setti
 import { ControlPipe } from "./control-pipe.ts";
 import { ClientEndpoint, type Endpoint, ListenerEndpoint } from "./endpoint.ts";
 import { EngineError, giveBackFreed } from "./native.ts";
-import { watchFiles } from "./file-watch.ts";
+import { FileWatch } from "./file-watch.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
 import { SendLoad } from "./send-window.ts";
@@ -40,7 +40,7 @@ export class Engine {
   readonly #starved = new Set<Endpoint>();
   /** Connections to be cut at the end of the turn. */
   readonly #doomed = new Map<NativeConnection, Ending>();
-  readonly #files = watchFiles();
+  readonly #files = new FileWatch();
   #awaitsRoom = false;
   #isWanted = true;
   #nextCheck = Infinity;

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { watchFiles } from "./file-watch.ts";
+import { FileWatch } from "./file-watch.ts";
 import { native } from "./native.ts";
 import { bindSocket } from "./udp-socket.ts";
 
@@ -14,10 +14,10 @@ async function send(port: number): Promise<void> {
   await once(socket, "close");
 }
 
-describe("watchFiles()", () => {
+describe("FileWatch", () => {
   it("returns the files that can be read, until they are forgotten", async () => {
     const [first, second] = [bindSocket("127.0.0.1", 0), bindSocket("127.0.0.1", 0)];
-    const files = watchFiles();
+    const files = new FileWatch();
     try {
       files.awaitInput(first.fd);
       files.awaitInput(second.fd);
@@ -34,7 +34,7 @@ describe("watchFiles()", () => {
 
   it("returns at once a file that can be written", () => {
     const { fd, bio } = bindSocket("127.0.0.1", 0);
-    const files = watchFiles();
+    const files = new FileWatch();
     files.awaitRoom(fd);
     assert.deepEqual(files.wait(5_000), [fd]);
     native.BIO_free(bio);

@@ -1,4 +1,4 @@
-import { type Pointer } from "../../../base/process/native-memory.ts";
+import { type Pointer } from "../../../base/process/ffi.ts";
 import { internals } from "./native.ts";
 
 /** How often in a keep-alive interval a connection is looked at, and how often in vain. */

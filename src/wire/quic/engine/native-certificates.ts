@@ -6,7 +6,7 @@ import {
   NULL,
   pinnedBuffer,
   type Pointer,
-} from "../../../base/process/native-memory.ts";
+} from "../../../base/process/ffi.ts";
 import { EngineError, native, takeErrors } from "./native.ts";
 
 /** The certificates of a PEM text, which the caller frees. */

@@ -5,7 +5,7 @@ import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { CloseReason, endingOf } from "./ending.ts";
 import { CHECKS, Liveness, pingsOf, SOON } from "./liveness.ts";
-import { NULL, type Pointer } from "../../../base/process/native-memory.ts";
+import { NULL, type Pointer } from "../../../base/process/ffi.ts";
 import { internals, native } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
 import { peerCertificate } from "./native-certificates.ts";

@@ -1,12 +1,7 @@
 import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-frame.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { NativeConnection } from "./native-connection.ts";
-import {
-  addressOf,
-  NULL,
-  type Pointer,
-  pinnedBuffer,
-} from "../../../base/process/native-memory.ts";
+import { addressOf, NULL, type Pointer, pinnedBuffer } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
 import type { Sender } from "./send-window.ts";

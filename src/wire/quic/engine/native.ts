@@ -1,5 +1,5 @@
 import { dlopen } from "node:ffi";
-import { addressOf, pinnedBuffer } from "../../../base/process/native-memory.ts";
+import { addressOf, pinnedBuffer } from "../../../base/process/ffi.ts";
 import type { Trouble } from "../settings.ts";
 
 const P = "pointer";

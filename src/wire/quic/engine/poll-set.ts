@@ -1,9 +1,4 @@
-import {
-  addressOf,
-  fixedBuffer,
-  type Pointer,
-  pinnedBuffer,
-} from "../../../base/process/native-memory.ts";
+import { addressOf, fixedBuffer, type Pointer, pinnedBuffer } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 
 /** What can be awaited of a listener, a connection or a stream: SSL_POLL_EVENT_… */

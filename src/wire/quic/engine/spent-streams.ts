@@ -1,10 +1,5 @@
 import type { SendWindow } from "./send-window.ts";
-import {
-  addressOf,
-  NULL,
-  pinnedBuffer,
-  type Pointer,
-} from "../../../base/process/native-memory.ts";
+import { addressOf, NULL, pinnedBuffer, type Pointer } from "../../../base/process/ffi.ts";
 import { internals, native } from "./native.ts";
 
 const CLASS_GENERIC = 0;

@@ -1,6 +1,6 @@
 import { getUint8, setUint64, setUint8 } from "node:ffi";
 import type { TlsSettings } from "../settings.ts";
-import { addressOf, fixedText, NULL, type Pointer } from "../../../base/process/native-memory.ts";
+import { addressOf, fixedText, NULL, type Pointer } from "../../../base/process/ffi.ts";
 import { EngineError, library, native, takeErrors } from "./native.ts";
 import { readCertificates, readKey } from "./native-certificates.ts";
 

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { lend } from "../../../base/process/native-memory.ts";
+import { lend } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 import { bindSocket, connectSocket } from "./udp-socket.ts";
 

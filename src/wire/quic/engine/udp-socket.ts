@@ -1,5 +1,5 @@
 import { isIPv6, SocketAddress } from "node:net";
-import { fixedBuffer, lend, NULL, type Pointer } from "../../../base/process/native-memory.ts";
+import { fixedBuffer, lend, NULL, type Pointer } from "../../../base/process/ffi.ts";
 import { EngineError, native, takeErrors } from "./native.ts";
 
 const isMac = process.platform === "darwin";

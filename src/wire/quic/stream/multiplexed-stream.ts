@@ -68,10 +68,6 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
     return this.#receiver.readAll(limit, refuse);
   }
 
-  whole(): Buffer | undefined {
-    return this.#receiver.takeWhole();
-  }
-
   chunks(): AsyncGenerator<Buffer, void, void> {
     return this.#receiver.chunks();
   }

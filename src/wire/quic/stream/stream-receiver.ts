@@ -94,14 +94,6 @@ export class StreamReceiver implements Holder {
     return promise.promise;
   }
 
-  /** What came, if it came to its end and nobody reads it. */
-  takeWhole(): Buffer | undefined {
-    if (!this.#isEnded || this.#error !== undefined || this.#size === 0) return undefined;
-    const whole = this.#joined();
-    this.#letGo();
-    return whole;
-  }
-
   async *chunks(): AsyncGenerator<Buffer, void, void> {
     for (;;) {
       const chunk = this.#chunks.shift();

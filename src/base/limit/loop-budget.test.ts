@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 
 import { LoopBudget } from "./loop-budget.ts";
 
@@ -66,5 +67,20 @@ describe("LoopBudget", () => {
     budget.letGo();
     assert.equal(kept(), others + 1);
     assert.equal(await waiting, "done");
+  });
+
+  it("begins so many pieces in a turn, and all of them in the order in which they came", async () => {
+    // The number alone decides, also on a machine that stops this process in between.
+    const budget = new LoopBudget(2, 32, () => 0);
+    const begun: number[] = [];
+    for (let number = 0; number < 50; number++) void budget.run(() => begun.push(number));
+    assert.equal(begun.length, 32);
+    await turn();
+    void budget.run(() => begun.push(50));
+    while (begun.length < 51) await turn();
+    assert.deepEqual(
+      begun,
+      Array.from({ length: 51 }, (_, number) => number),
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { now } from "../base/event-loop.ts";
+import { now } from "../event-loop.ts";
 
 interface Waiting {
   readonly work: () => unknown;
@@ -7,23 +7,29 @@ interface Waiting {
 }
 
 /**
- * Limits synchronous work, such as SQLite's, in one turn of the event loop. Work above the limit waits
- * for the next turn, in order, so that a flood of requests on one connection does not block the others.
+ * Limits synchronous work, such as SQLite's or that of one guest, in one turn of the event loop. Work
+ * above the limit waits for the next turn, in order, so that a flood of requests on one connection does
+ * not block the others.
  */
 export class LoopBudget {
-  readonly #most: number;
+  readonly #mostTime: number;
+  readonly #mostPieces: number;
+  readonly #now: () => number;
   readonly #waiting: Waiting[] = [];
   #spent = 0;
+  #pieces = 0;
   #scheduled: NodeJS.Immediate | undefined;
 
-  /** `most`: milliseconds of work in one turn. The piece of work that exceeds it is the last. */
-  constructor(most: number) {
-    this.#most = most;
+  /** Milliseconds and pieces of work in one turn. The piece that exceeds the time is the last. */
+  constructor(mostTime: number, mostPieces = Infinity, clock = now) {
+    this.#mostTime = mostTime;
+    this.#mostPieces = mostPieces;
+    this.#now = clock;
   }
 
   /** Whether work can run at once: the turn has time left and the queue is empty. */
   get hasRoom(): boolean {
-    return this.#waiting.length === 0 && this.#spent < this.#most;
+    return this.#waiting.length === 0 && this.#hasTime;
   }
 
   /** Runs the work at once, or in a later turn. */
@@ -37,11 +43,12 @@ export class LoopBudget {
 
   /** Runs the work at once and counts its time. */
   spend<T>(work: () => T): T {
-    const began = now();
+    const began = this.#now();
     try {
       return work();
     } finally {
-      this.#spent += now() - began;
+      this.#spent += this.#now() - began;
+      this.#pieces++;
       this.#schedule();
     }
   }
@@ -51,14 +58,18 @@ export class LoopBudget {
     if (this.#waiting.length === 0) this.#scheduled?.unref();
   }
 
+  get #hasTime(): boolean {
+    return this.#spent < this.#mostTime && this.#pieces < this.#mostPieces;
+  }
+
   #schedule(): void {
     this.#scheduled ??= setImmediate(this.#next);
   }
 
   readonly #next = (): void => {
     this.#scheduled = undefined;
-    this.#spent = 0;
-    while (this.#spent < this.#most) {
+    this.#spent = this.#pieces = 0;
+    while (this.#hasTime) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       try {
