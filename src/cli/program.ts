@@ -59,7 +59,8 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
     case "run": {
       const runner = await last(parsed.path).load?.();
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
-      const code = await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
+      const invocation = invocationOf(parsed.values, parsed.positionals, host, outputs);
+      const code = await runner.run(invocation, parsed.path[0]);
       if (runner.leavesNothing === true) host.leftNothing?.();
       return code;
     }

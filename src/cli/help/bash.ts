@@ -1,4 +1,4 @@
-import type { State, StateOption, Value } from "./completion.ts";
+import type { State, StateOption, Value } from "./completion-states.ts";
 
 /** Works in bash 3.2 as well, which macOS still carries. */
 export function bashScript(states: readonly State[]): string {

@@ -1,4 +1,4 @@
-import type { State, StateOption, Value } from "./completion.ts";
+import type { State, StateOption, Value } from "./completion-states.ts";
 
 /** One `complete` line for each word, on the condition that the line has reached its state. */
 export function fishScript(states: readonly State[]): string {

@@ -10,14 +10,13 @@ import {
   type OptionSpec,
   type Path,
 } from "../shell/command.ts";
-import { PROGRAM } from "../commands.ts";
 import type { Style } from "../shell/style.ts";
 import { columns, wrap } from "../shell/layout.ts";
 import { misuseError } from "../shell/misuse.ts";
 import { paint } from "../shell/style.ts";
 
-export async function run(invocation: Invocation): Promise<number> {
-  let path: Path = [PROGRAM];
+export async function run(invocation: Invocation, program: Command): Promise<number> {
+  let path: Path = [program];
   for (const given of invocation.positionals) {
     const child = last(path).commands?.find(({ name }) => name === given);
     if (child === undefined) {

@@ -1,4 +1,4 @@
-import type { State, StateArgument, StateOption, Value } from "./completion.ts";
+import type { State, StateArgument, StateOption, Value } from "./completion-states.ts";
 
 /** One function for each state, each handing the words that are left to the next. */
 export function zshScript(states: readonly State[]): string {

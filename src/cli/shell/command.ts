@@ -94,7 +94,7 @@ export interface Invocation<V extends Values = Values> {
 /** The code of a command. Written as a method so that `run` may name its options' types. */
 export interface Runner {
   /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
-  run(invocation: Invocation): Promise<number>;
+  run(invocation: Invocation, program: Command): Promise<number>;
   /** Nothing that it began goes on when it resolves: the process may end at once, which saves time. */
   readonly leavesNothing?: boolean;
 }

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
-import { completionStates, type State } from "./completion.ts";
+import { completionStates, type State } from "./completion-states.ts";
 import { zshScript } from "./zsh.ts";
 import { allPaths, callOf, last } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
