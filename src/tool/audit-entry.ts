@@ -2,7 +2,7 @@ import { now } from "../base/event-loop.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { type AuditEntry, timestamp } from "./audit.ts";
 import type { ObservedCall } from "./call-observer.ts";
-import { projectFolder } from "./project.ts";
+import { projectFolder } from "./tool.ts";
 
 const LONGEST_NAME = 200;
 

@@ -1,7 +1,6 @@
 import { glob } from "../base/text/glob.ts";
 import { isInside, realPath } from "../base/file/path.ts";
-import type { Project } from "./project.ts";
-import type { Arguments, Caller } from "./tool.ts";
+import type { Arguments, Caller, Project } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
 

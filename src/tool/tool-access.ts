@@ -7,8 +7,7 @@ import {
   scopeRefusal,
   mayUseTool,
 } from "../base/principal.ts";
-import { isAbout } from "./project.ts";
-import type { Arguments, Tool } from "./tool.ts";
+import { type Arguments, isAbout, type Tool } from "./tool.ts";
 
 /**
  * Why a principal may not call a tool, and what to do about it; undefined where it may. Without

@@ -2,8 +2,7 @@ import type { Audit } from "./audit.ts";
 import type { CallObserver } from "./call-observer.ts";
 import type { ToolSources } from "./offer/tool-sources.ts";
 import type { Policy } from "./policy.ts";
-import type { AddressesOf, RepositoryOf } from "./project.ts";
-import type { Tool } from "./tool.ts";
+import type { AddressesOf, RepositoryOf, Tool } from "./tool.ts";
 import type { Approver } from "./tool-registry.ts";
 
 export interface ToolboxOptions {

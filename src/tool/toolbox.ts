@@ -12,13 +12,21 @@ import { decisionOn, needsProject, questionOn, visibleTools } from "./call-decis
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import { CallRates } from "./call-rates.ts";
 import {
-  FAULT_META,
-  INVALID_ARGUMENTS,
+  type AddressesOf,
   type Arguments,
   CannotAsk,
   errorResult,
+  FAULT_META,
+  INVALID_ARGUMENTS,
+  isAbout,
   lostTask,
+  needOf,
+  type Project,
+  projectRefusal,
+  type ProjectUse,
   type RemoteTask,
+  type RepositoryOf,
+  resolveProject,
   type Tool,
   type ToolContext,
   ToolFault,
@@ -26,16 +34,6 @@ import {
 } from "./tool.ts";
 import { Policy } from "./policy.ts";
 import type { Profile } from "./profile/profile.ts";
-import {
-  type AddressesOf,
-  isAbout,
-  needOf,
-  type Project,
-  projectRefusal,
-  type ProjectUse,
-  type RepositoryOf,
-  resolveProject,
-} from "./project.ts";
 import { isToolResult } from "./text-result.ts";
 import { toolRefusal } from "./tool-access.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
@@ -314,7 +312,7 @@ export class Toolbox {
       return this.#run(tool, passage);
     }
     const { project: use } = tool;
-    return import("./project/project-access.ts").then(({ projectMissing }) =>
+    return import("./tool.ts").then(({ projectMissing }) =>
       this.#refuse(passage, projectMissing(name, use, project)),
     );
   }

@@ -3,8 +3,7 @@ import { instructionsFor } from "../../app/tool/instructions.ts";
 import { TERMINAL } from "./terminal-caller.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { costOf, costOfTool, type Cost, sumOf } from "../../tool/profile/tool-cost.ts";
-import type { Profile } from "../../tool/profile/profile.ts";
-import { serverOf } from "../../tool/profile/search-tools.ts";
+import { type Profile, serverOf } from "../../tool/profile/profile.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 
 /** Something that costs a model tokens. */

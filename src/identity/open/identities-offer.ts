@@ -1,8 +1,13 @@
 import { JUGGLER_TOOLS, type JugglerToolName } from "../tools/definitions.ts";
 import type { ToolCommands } from "../tools/tool-commands.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
-import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
+import type {
+  Arguments,
+  ProjectNeed,
+  ProjectUse,
+  ToolContext,
+  ToolResult,
+} from "../../tool/tool.ts";
 import type { House } from "../../config/house.ts";
 
 export interface IdentitiesOfferOptions {

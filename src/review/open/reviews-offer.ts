@@ -16,8 +16,7 @@ import {
 import { watchReviews } from "../inbox/watch-reviews.ts";
 import { REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { ResourceProvider } from "../../tool/resource.ts";
-import type { Arguments } from "../../tool/tool.ts";
+import type { Arguments, ResourceProvider } from "../../tool/tool.ts";
 import type { House } from "../../config/house.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */

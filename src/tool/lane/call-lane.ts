@@ -6,8 +6,16 @@ import type { Fits } from "../schema/plain-schema.ts";
 import { plainSchema } from "../schema/plain-schema.ts";
 import { toolRefusal } from "../tool-access.ts";
 import type { Passage, Toolbox } from "../toolbox.ts";
-import { type Project, projectNow, TOLD } from "../project.ts";
-import type { Arguments, PassedCall, Tool, ToolContext, ToolResult } from "../tool.ts";
+import {
+  type Arguments,
+  type PassedCall,
+  type Project,
+  projectNow,
+  TOLD,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "../tool.ts";
 
 const OK = `,"outcome":"ok","milliseconds":`;
 const ERROR = `,"outcome":"error","milliseconds":`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Resources } from "./resources.ts";
-import type { ResourceProvider } from "../resource.ts";
+import type { ResourceProvider } from "../tool.ts";
 import { LazyResources } from "./lazy-resources.ts";
 
 class Rig {

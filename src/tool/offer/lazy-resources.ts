@@ -1,4 +1,4 @@
-import type { ResourceProvider } from "../resource.ts";
+import type { ResourceProvider } from "../tool.ts";
 import type { Resources } from "./resources.ts";
 
 /** The resources of servers that are opened when somebody asks for one. */

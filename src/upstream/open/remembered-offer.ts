@@ -12,8 +12,7 @@ import { dirname, join, sep } from "node:path";
 import { VERSION } from "../../base/version.ts";
 import { approvalsPath } from "../../store/store-files.ts";
 import type { ServerText } from "../../tool/offer/server-instructions.ts";
-import type { Prompt } from "../../tool/prompt.ts";
-import type { Tool, ToolSource } from "../../tool/tool.ts";
+import type { Prompt, Tool, ToolSource } from "../../tool/tool.ts";
 import { hashOf, sourceOf } from "../catalogue-key.ts";
 import type { Config } from "../../config/config.ts";
 

@@ -4,9 +4,7 @@ import { describe, it } from "node:test";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { OWNER } from "../../base/principal.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import type { Prompt } from "../../tool/prompt.ts";
-import type { ResourceProvider } from "../../tool/resource.ts";
-import { textResult, type Tool } from "../../tool/tool.ts";
+import { type Prompt, type ResourceProvider, textResult, type Tool } from "../../tool/tool.ts";
 import type { Remembered } from "./remembered-offer.ts";
 import { StandIns } from "./stand-ins.ts";
 

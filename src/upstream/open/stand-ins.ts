@@ -1,8 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { Prompt } from "../../tool/prompt.ts";
+import { type Prompt, type Tool, ToolFault } from "../../tool/tool.ts";
 import { TRUNKLINE } from "../../rpc/codes.ts";
-import { type Tool, ToolFault } from "../../tool/tool.ts";
 import type { UpstreamOffer } from "../upstreams.ts";
 import { LazyResources } from "../../tool/offer/lazy-resources.ts";
 import type { Remembered, RememberedTool } from "./remembered-offer.ts";

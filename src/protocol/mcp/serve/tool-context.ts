@@ -6,8 +6,13 @@ import type { Call } from "../../../rpc/call.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";
-import type { Project } from "../../../tool/project.ts";
-import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
+import {
+  type Caller,
+  CannotAsk,
+  type Project,
+  type Question,
+  type ToolContext,
+} from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";

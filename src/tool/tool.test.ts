@@ -6,9 +6,8 @@ import { describe, it } from "node:test";
 
 import { nextTurn } from "../base/event-loop.ts";
 import { Policy } from "./policy.ts";
-import { type Project, projectNow, resolveProject } from "./project.ts";
+import { type Arguments, type Project, projectNow, resolveProject, textResult, type ToolContext, type ToolResult } from "./tool.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
-import { type Arguments, textResult, type ToolContext, type ToolResult } from "./tool.ts";
 import { Toolbox } from "./toolbox.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
 

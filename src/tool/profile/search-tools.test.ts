@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { catalogue, evaluate } from "../../../bench/tool-search/evaluate.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
 import { textResult, type Tool } from "../tool.ts";
-import { rankTools } from "./rank-tools.ts";
+import { rankTools } from "./profile.ts";
 
 function tool(server: string, name: string, description?: unknown): Tool {
   const definition = { name, description, inputSchema: { type: "object" } } as Tool["definition"];
