@@ -4,7 +4,7 @@ import { keyText } from "../../config/layer.ts";
 import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
 import { serversNow } from "../../server/relay/reach-gateway.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
-import type { LoginState } from "../../upstream/oauth/login.ts";
+import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { fileOf } from "../config/edit-entry.ts";
 import { inputOf } from "../config/tell-edited.ts";

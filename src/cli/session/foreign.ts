@@ -5,8 +5,11 @@ import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { House } from "../../config/house.ts";
 import { LazySessions } from "../../app/session/lazy-sessions.ts";
-import { foreignId, readForeignId } from "../../session/foreign/foreign-id.ts";
-import type { ListedForeign } from "../../session/foreign/foreign-sessions.ts";
+import {
+  foreignId,
+  type ListedForeign,
+  readForeignId,
+} from "../../session/foreign/foreign-sessions.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";

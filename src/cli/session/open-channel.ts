@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
 import type { House } from "../../config/house.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
-import { readForeignId } from "../../session/foreign/foreign-id.ts";
+import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
 
 /**

@@ -6,7 +6,7 @@ import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
 import { exportedEvents } from "../../session/turn/exported-events.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
-import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
+import { subjectOf, subjectWords } from "../../session/permission/permission.ts";
 import type { Invocation } from "../shell/command.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
-import type { Seen } from "../../store/approval/approval.ts";
+import type { Seen } from "../../store/approval/approvals-file.ts";
 import type { Invocation } from "../shell/command.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";

@@ -1,9 +1,8 @@
-import { discover } from "../../git/discover.ts";
+import { discover, openRepository } from "../../git/repository.ts";
 import type { Git } from "../../git/git.ts";
 import type { GitConfig } from "../../git/config/git-config.ts";
 import { type Remote, remotesOf } from "../../git/remotes.ts";
 import type { Repository } from "../../git/git-folder.ts";
-import { openRepository } from "../../git/repository.ts";
 
 /** A folder as git sees it. */
 export interface GitContext {

@@ -10,7 +10,7 @@ import type {
   SessionClient,
   ShownUpdate,
 } from "../../session/client/client.ts";
-import { isController } from "../../session/permission/who-may-answer.ts";
+import { isController } from "../../session/permission/permission.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";

@@ -11,7 +11,7 @@ import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
-import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
+import { chooseMode, chooseModel, chooseOption } from "../../session/settings.ts";
 import { isForeignCursor, type ListedForeign } from "../../session/foreign/foreign-sessions.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";

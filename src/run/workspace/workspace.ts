@@ -1,19 +1,29 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { basename, join } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
+import { replaceFile } from "../../store/replace-file.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
+import { isWorkspace, layWorkspace } from "./carried.ts";
 import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
-import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
 import { giveFiles } from "./give-files.ts";
 import {
   type Hibernation,
@@ -23,10 +33,124 @@ import {
   removeStaleLocks,
   restoreFiles,
 } from "./hibernate.ts";
-import { diskUse } from "./disk-use.ts";
-import { isWorkspace, layWorkspace } from "./carried.ts";
-import { Workspace } from "./open-workspace.ts";
-import { type Facts, FACTS, isUnbegun, readFacts, writeFacts } from "./workspace-facts.ts";
+
+/** Bytes that a file, or a folder with everything in it, takes on disk. Other mounts below it do not count. */
+export async function diskUse(folder: string): Promise<number> {
+  const top = await lstat(folder);
+  const { blocks, dev } = top;
+  let bytes = blocks * 512;
+  const waiting = top.isDirectory() ? [folder] : [];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    for (const name of await readdir(path)) {
+      const status = await lstat(join(path, name)).catch(() => undefined);
+      if (status === undefined || status.dev !== dev) continue;
+      bytes += status.blocks * 512;
+      if (status.isDirectory()) waiting.push(join(path, name));
+    }
+  }
+  return bytes;
+}
+
+/** The initial content of a git folder. */
+export interface GitFolderFacts {
+  readonly repository: CachedRepository;
+  readonly revision: string;
+  readonly branch: string;
+  readonly shallow: string;
+  readonly keep: readonly string[];
+}
+
+/** Creates a git folder with an alternate for its objects. It uses no git: `git init` takes longer. */
+export async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
+  const { repository, revision, branch, shallow, keep } = facts;
+  const ref = `refs/heads/${branch}`;
+  await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
+  await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
+  await Promise.all([
+    writeFile(join(gitDir, "HEAD"), `ref: ${ref}\n`),
+    writeFile(join(gitDir, ref), `${revision}\n`),
+    writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
+    writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
+    ...(keep.length === 0 ? [] : [writeExclude(gitDir, keep)]),
+    ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
+  ]);
+  await chmod(gitDir, 0o755);
+}
+
+async function writeExclude(gitDir: string, patterns: readonly string[]): Promise<void> {
+  await mkdir(join(gitDir, "info"), { recursive: true, mode: 0o755 });
+  await writeFile(join(gitDir, "info/exclude"), patterns.map((each) => `${each}\n`).join(""));
+}
+
+/** What is stored about a workspace beside its files. */
+export interface Facts {
+  readonly base: string;
+  readonly repository: string;
+  readonly driver: WorkspaceDriver["name"];
+  readonly layer?: string | undefined;
+  /** The tree is not on disk: its files are in a commit of the git folder. */
+  readonly isAway?: boolean;
+  /** It was prepared in advance, and no session has it yet. */
+  readonly isSpare?: boolean;
+}
+
+export const FACTS = "workspace.json";
+
+export async function readFacts(folder: string): Promise<Facts | undefined> {
+  const path = join(folder, FACTS);
+  return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
+}
+
+/** Milliseconds for which a workspace may be without facts while another process begins it. */
+const BEGINS_WITHIN = 10 * 60_000;
+
+/** Whether a workspace was left before it had begun: it has nothing that anybody worked on. */
+function isUnbegun(folder: string): boolean {
+  const begun = statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  return !existsSync(join(folder, FACTS)) && Date.now() - begun > BEGINS_WITHIN;
+}
+
+export async function writeFacts(folder: string, facts: Facts): Promise<void> {
+  await replaceFile(join(folder, FACTS), JSON.stringify(facts));
+}
+
+/** An open workspace. */
+export class Workspace {
+  /** The folder of everything that belongs to it. */
+  readonly folder: string;
+  /** The folder of its files. */
+  readonly tree: string;
+  /** The home of the session's programs, if set-up has left one. */
+  readonly home: string | undefined;
+  /** Git with our own git folder, on those files. */
+  readonly git: ServerGit;
+  /** Whether it was created now, not opened again. */
+  readonly isNew: boolean;
+  readonly #close: () => Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: {
+    folder: string;
+    tree: string;
+    home: string | undefined;
+    git: ServerGit;
+    isNew: boolean;
+    close: () => Promise<void>;
+  }) {
+    this.folder = options.folder;
+    this.tree = options.tree;
+    this.home = options.home;
+    this.git = options.git;
+    this.isNew = options.isNew;
+    this.#close = options.close;
+  }
+
+  /** Releases the tree. The changes are kept for the next time. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+}
 
 export interface WorkspaceRequest {
   readonly session: string;
@@ -44,7 +168,7 @@ export interface WorkspaceRequest {
   readonly isSpare?: boolean | undefined;
 }
 
-export interface WorkspacesOptions {
+interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
   readonly layers?: Layers | undefined;

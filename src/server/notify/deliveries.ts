@@ -1,9 +1,11 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
-import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
-import { NOTIFICATIONS_FILE } from "../../store/notify/notify-database.ts";
-import { NotifyStore } from "../../store/notify/notify-store.ts";
+import {
+  type DeliveryState,
+  NOTIFICATIONS_FILE,
+  NotifyStore,
+} from "../../store/notify/notify-store.ts";
 import type { Reason } from "./entries.ts";
 import type { NoticeContent } from "./message.ts";
 

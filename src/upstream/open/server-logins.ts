@@ -10,8 +10,8 @@ import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts
 import {
   CONFIGURED_AUTHORIZATION,
   type HttpAuthorization,
-} from "../http/http-authorization.ts";
-import type { Login, LoginState, LoginStore } from "../oauth/login.ts";
+} from "../http/http-exchange.ts";
+import type { Login, LoginState, LoginStore } from "../oauth/login-tokens.ts";
 import type { AddressSettings } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";

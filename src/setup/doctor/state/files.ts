@@ -10,7 +10,7 @@ import { repairAudit } from "../../../store/audit/repair-audit.ts";
 import { checkDatabases } from "../../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
 import { Devices } from "../../../store/access/devices.ts";
-import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../../store/notify/notify-database.ts";
+import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../../store/notify/notify-store.ts";
 import { REVIEW_MIGRATIONS } from "../../../store/review/reviews-schema.ts";
 import { SHARED_FILE, SHARED_MIGRATIONS } from "../../../fleet/replication/shared-base.ts";
 import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";

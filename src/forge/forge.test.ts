@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { apiOf, forgeKind, newRequestPage, webHost } from "./place.ts";
+import { apiOf, forgeKind, newRequestPage, webHost } from "./forge.ts";
 
 const at = (host: string, owner = "acme") =>
   ({ scheme: "https", host, owner, repository: "app" }) as const;

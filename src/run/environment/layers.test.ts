@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { layerKey } from "./layer-key.ts";
+import { layerKey } from "./layers.ts";
 import type { Recipe } from "./recipe.ts";
 
 const RECIPE: Recipe = {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { OpenApiDocument } from "./document.ts";
-import { SchemaClosure } from "./schema-closure.ts";
+import { OpenApiDocument, SchemaClosure } from "./document.ts";
 
 function closure(schemas: object, openapi = "3.1.0"): SchemaClosure {
   return new SchemaClosure(new OpenApiDocument({ openapi, components: { schemas } }));

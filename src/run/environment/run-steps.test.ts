@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 
 import { holdSecret } from "../../base/text/held-secrets.ts";
-import { SetupOutput, type SetupOutputOptions } from "./setup-output.ts";
+import { SetupOutput, type SetupOutputOptions } from "./run-steps.ts";
 
 /** The log and messages for an output that comes in these pieces. */
 async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOptions> = {}) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { commitMessage } from "./commit-message.ts";
+import { commitMessage } from "./run.ts";
 
 const messageOf = (...texts: string[]) =>
   commitMessage({ prompt: texts.map((text) => ({ type: "text", text })) });
