@@ -4,10 +4,11 @@ import { isAbsolute, join, relative, resolve } from "node:path";
 
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
 import type { ConfigEntry } from "./config/config-list.ts";
-import { discover, hooksFolder, hooksIn } from "./repository.ts";
+import { discover } from "./discover.ts";
 import type { Git } from "./git.ts";
 import type { GitConfig } from "./config/git-config.ts";
 import type { Repository } from "./git-folder.ts";
+import { hooksFolder, hooksIn } from "./repository.ts";
 
 /** A program that git runs at a commit or a merge. */
 export interface CommitProgram {

@@ -3,7 +3,9 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { discover, findRepository, hasLinkedWorktrees } from "./repository.ts";
+import { discover } from "./discover.ts";
+import { findRepository } from "./repository.ts";
+import { hasLinkedWorktrees } from "./repository.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 const allowFile = ["-c", "protocol.file.allow=always"];

@@ -3,13 +3,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import {
-  discover,
-  findRepository,
-  listSubmodules,
-  openRepository,
-  superproject,
-} from "./repository.ts";
+import { discover } from "./discover.ts";
+import { findRepository, listSubmodules, openRepository } from "./repository.ts";
+import { superproject } from "./repository.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 const allowFile = ["-c", "protocol.file.allow=always"];

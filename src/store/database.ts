@@ -2,9 +2,9 @@ import { chmodSync, closeSync, openSync, readFileSync, type Stats, statSync } fr
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { TrunklineError } from "../base/errors.ts";
-import { now } from "../base/event-loop.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { processOf } from "../base/process/process-table.ts";
+import { LoopBudget } from "./loop-budget.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 /** The byte of the file `-shm` whose lock a writer has (SQLite, "WAL-mode File Format" § 2.3.1). */
@@ -49,76 +49,6 @@ class StoppedWriter {
       // It has ended.
     }
   }
-}
-
-interface Waiting {
-  readonly work: () => unknown;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * Limits synchronous work, such as SQLite's, in one turn of the event loop. Work above the limit waits
- * for the next turn, in order, so that a flood of requests on one connection does not block the others.
- */
-export class LoopBudget {
-  readonly #most: number;
-  readonly #waiting: Waiting[] = [];
-  #spent = 0;
-  #scheduled: NodeJS.Immediate | undefined;
-
-  /** `most`: milliseconds of work in one turn. The piece of work that exceeds it is the last. */
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Whether work can run at once: the turn has time left and the queue is empty. */
-  get hasRoom(): boolean {
-    return this.#waiting.length === 0 && this.#spent < this.#most;
-  }
-
-  /** Runs the work at once, or in a later turn. */
-  async run<T>(work: () => T): Promise<T> {
-    if (this.hasRoom) return this.spend(work);
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push({ work, resolve, reject });
-    this.#scheduled?.ref();
-    return promise as Promise<T>;
-  }
-
-  /** Runs the work at once and counts its time. */
-  spend<T>(work: () => T): T {
-    const began = now();
-    try {
-      return work();
-    } finally {
-      this.#spent += now() - began;
-      this.#schedule();
-    }
-  }
-
-  /** Keeps the process alive for waiting work only, and no longer for the next turn. */
-  letGo(): void {
-    if (this.#waiting.length === 0) this.#scheduled?.unref();
-  }
-
-  #schedule(): void {
-    this.#scheduled ??= setImmediate(this.#next);
-  }
-
-  readonly #next = (): void => {
-    this.#scheduled = undefined;
-    this.#spent = 0;
-    while (this.#spent < this.#most) {
-      const next = this.#waiting.shift();
-      if (next === undefined) return;
-      try {
-        next.resolve(this.spend(next.work));
-      } catch (error) {
-        next.reject(error);
-      }
-    }
-  };
 }
 
 /**

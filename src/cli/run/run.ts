@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
-import { hasUncommitted } from "../../git/remotes.ts";
+import { hasUncommitted } from "../../git/remote-revision.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/open-channel.ts";

@@ -1,49 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import type { Credentials } from "./credentials.ts";
-import { lockIn, passLock, ServerGit, type ServerGitOptions } from "./server-git.ts";
-
-describe("lockIn()", () => {
-  it("finds the lock that git names, and only in the folder that is ours", () => {
-    const says = (path: string): string => `fatal: Unable to create '${path}': File exists.\n`;
-    assert.equal(lockIn("/g", says("/g/index.lock")), "/g/index.lock");
-    assert.equal(lockIn("/g", says("/g/refs/heads/x.lock")), "/g/refs/heads/x.lock");
-    assert.equal(lockIn("/g", says("/g/../tree/index.lock")), undefined);
-    assert.equal(lockIn("/g", says("/other/index.lock")), undefined);
-    assert.equal(lockIn("/g", says("/g/index")), undefined);
-    assert.equal(lockIn("/g", "fatal: bad object"), undefined);
-  });
-});
-
-describe("passLock()", () => {
-  it("removes a lock that nobody has any more", async () => {
-    using repository = new ServerRepository();
-    const lock = join(repository.git.gitDir, "index.lock");
-    writeFileSync(lock, "");
-    await passLock(lock, 10);
-    assert.ok(!existsSync(lock));
-  });
-});
-
-describe("ServerGit", () => {
-  it("waits for the lock of another git", async () => {
-    using repository = new ServerRepository();
-    const lock = join(repository.git.gitDir, "index.lock");
-    writeFileSync(lock, "");
-    repository.write("new", "1");
-    setTimeout(() => rmSync(lock), 50);
-    await repository.git.run(["add", "--all"]);
-    assert.match(repository.run("status", "--porcelain"), /^A {2}new$/m);
-  });
-});
+import { ServerGit, type ServerGitOptions } from "./server-git.ts";
 
 /** A repository, and a program that leaves a mark when git is made to run it. */
 class Trap implements Disposable {

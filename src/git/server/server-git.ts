@@ -1,37 +1,11 @@
-import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { resolve, sep } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
-import { type GitAnswer, gitFailure } from "../git.ts";
+import { gitFailure, type GitAnswer } from "../git.ts";
 import type { ProgramEnd } from "../program.ts";
 import { runProgram } from "../run-program.ts";
 import { type Credentials, loginWith } from "./credentials.ts";
 import { pinConnection, type Pinned, type ResolveHost } from "./pin-connection.ts";
-
-/** As git says that another git is at it. */
-const LOCKED = /Unable to create '([^'\n]+\.lock)': File exists/;
-/**
- * Milliseconds after which a lock belongs to nobody: our watchdog ends the git of a server that was
- * killed within two seconds, and of the gits of one server only one at a time writes to a folder.
- */
-const ABANDONED = 4_000;
-
-/** The lock of a git folder of ours that a call ran into, by what git said. */
-export function lockIn(gitDir: string, stderr: string): string | undefined {
-  const path = LOCKED.exec(stderr)?.[1];
-  if (path === undefined) return undefined;
-  const lock = resolve(path);
-  return lock.startsWith(resolve(gitDir) + sep) ? lock : undefined;
-}
-
-/** Waits until a lock is gone, or removes it where nobody can have it any more. */
-export async function passLock(lock: string, abandoned = ABANDONED): Promise<void> {
-  const giveUp = performance.now() + abandoned;
-  while (existsSync(lock) && performance.now() < giveUp) await delay(20);
-  await rm(lock, { force: true });
-}
+import { lockIn, passLock } from "./stale-lock.ts";
 
 export interface ServerGitOptions {
   /** A git folder that only we can write to. */
@@ -48,7 +22,7 @@ export interface ServerGitOptions {
 }
 
 /** A repository that a call fetches from or pushes to. */
-interface RemoteAccess {
+export interface RemoteAccess {
   readonly url: string;
   readonly credentials: Credentials;
 }

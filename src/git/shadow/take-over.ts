@@ -1,128 +1,25 @@
-import { createHash } from "node:crypto";
-import { constants, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { open } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { TrunklineError } from "../../base/errors.ts";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
 import type { Confine } from "../../base/process/child-process.ts";
-import { parseConfigList } from "../config/config-list.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../git.ts";
 import { GITLINK, type IndexEntry, parseIndex } from "../index-entries.ts";
 import { applyPlan, type Plan, PLAN, type RefChange } from "./apply-plan.ts";
 import { fileIn, MOST_INDEX, STATE_FILES, stateFiles, textIn } from "./git-files.ts";
-import type { KnownRepository } from "./known-repositories.ts";
+import { takeLfsObjects } from "./lfs-objects.ts";
 import { changedPaths, NEW_GITLINK } from "./merge-index.ts";
 import { type Inside, parseLog, readInside } from "./read-inside.ts";
 import { INCOMING, receiveObjects } from "./receive-objects.ts";
 import { ID, refProblem, ZERO } from "./refs.ts";
+import { safeSettings } from "./safe-settings.ts";
 import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
-
-/** Files of Git LFS have the hash of their content as a name. */
-const OBJECT = /^common\/(lfs\/objects\/[0-9a-f]{2}\/[0-9a-f]{2}\/([0-9a-f]{64}))$/;
-
-/** Copies the files that a command has given to Git LFS, since commits have only their names. */
-async function takeLfsObjects(shadow: Shadow, changed: readonly string[]): Promise<void> {
-  for (const path of changed) {
-    const [, name, digest] = OBJECT.exec(path) ?? [];
-    if (name === undefined || digest === undefined) continue;
-    const target = join(shadow.repository.commonDir, name);
-    if (existsSync(target)) continue;
-    mkdirSync(dirname(target), { recursive: true });
-    const copy = `${target}.trunkline-${crypto.randomUUID()}`;
-    try {
-      if ((await copyHashed(join(shadow.common, name), copy)) !== digest) {
-        throw new TrunklineError("untrusted", `its LFS object '${digest}' has other content`);
-      }
-      renameSync(copy, target);
-    } finally {
-      rmSync(copy, { force: true });
-    }
-  }
-}
-
-/** No folder on the way is a link: what is not a file or a folder was refused before. */
-async function copyHashed(from: string, to: string): Promise<string> {
-  const hash = createHash("sha256");
-  await using source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
-  await using target = await open(to, "wx", 0o444);
-  for await (const chunk of source.createReadStream({ autoClose: false })) {
-    hash.update(chunk as Buffer);
-    await target.writeFile(chunk as Buffer);
-  }
-  return hash.digest("hex");
-}
-
-/**
- * Addresses that start no other program than ssh and git's own helpers. No paths: a command may have made
- * the repository there, and a push would run its hooks.
- */
-const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[\w.~/:@%+-]+|[\w.-]+@[\w.-]+:[\w.~/+-]+)$/;
-const MOST_NAMED = 5;
-
-/**
- * The settings of a command that are taken over: which branch of a known remote a new branch follows, and
- * the remotes of a repository that had no settings. Null stands for a section of a branch that is removed.
- * Other settings are named in `notes`: many make git run programs.
- */
-async function safeSettings(
-  git: Git,
-  { commonDir }: KnownRepository,
-  now: ReadonlyMap<string, string>,
-  notes: string[],
-): Promise<[string, string | null][]> {
-  const list = ["config", "--file", join(commonDir, "config"), "--no-includes", "-z", "--list"];
-  const { stdout } = await git.run(list, { accepts: [0, 1] });
-  const before = new Map(
-    parseConfigList(stdout.toString("utf8")).map(({ key, value }) => [key, value ?? "true"]),
-  );
-  const isFresh = ![...before.keys()].some((key) => !key.startsWith("core."));
-  const remotes = new Set([...before.keys()].map((key) => REMOTE.exec(key)?.[1] ?? ""));
-  // Git takes the name of a remote without an address for a path.
-  for (const [key, value] of isFresh ? now : [])
-    if (ADDRESS.test(value)) remotes.add(REMOTE.exec(key)?.[1] ?? "");
-  const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf("."));
-  const sections = new Set([...now.keys()].map(sectionOf));
-  const isGone = (section: string): boolean => /^branch\../.test(section) && !sections.has(section);
-  const gone = new Set([...before.keys()].map(sectionOf).filter(isGone));
-  const taken: [string, string | null][] = [...gone].map((section) => [section, null]);
-  const left: string[] = [];
-  for (const [key, value] of now) {
-    if (before.get(key) === value) continue;
-    const isNew = !before.has(key);
-    if (isNew && isSafe(key, value, remotes, isFresh)) taken.push([key, value]);
-    else if (!isFresh || !key.startsWith("core.")) left.push(key);
-  }
-  if (left.length > 0) {
-    const keys = left.slice(0, MOST_NAMED).map((key) => `'${key.slice(0, 100)}'`);
-    const more = left.length > MOST_NAMED ? " and others" : "";
-    notes.push(`settings are not for commands to change. Ask for ${keys.join(", ")}${more}`);
-  }
-  return taken;
-}
-
-const REMOTE = /^remote\.([\w.-]+)\.url$/s;
-
-function isSafe(
-  key: string,
-  value: string,
-  remotes: ReadonlySet<string>,
-  isFresh: boolean,
-): boolean {
-  const [, branch, field] = /^branch\.(.+)\.(remote|merge)$/s.exec(key) ?? [];
-  if (branch !== undefined && refProblem(`refs/heads/${branch}`) === undefined) {
-    if (field === "remote") return value === "." || (value !== "" && remotes.has(value));
-    return value.startsWith("refs/heads/") && refProblem(value) === undefined;
-  }
-  const [, remote = "", what] = /^remote\.([\w.-]+)\.(url|fetch)$/s.exec(key) ?? [];
-  if (!isFresh || !remotes.has(remote) || remote.startsWith("-")) return false;
-  if (what === "url") return ADDRESS.test(value);
-  return value === `+refs/heads/*:refs/remotes/${remote}/*`;
-}
 
 /** Bytes of an index of some 400,000 files. */
 const USUAL_INDEX = 32 * 1024 * 1024;
 
 /** What became of what a command did with git. */
-interface TakenOver {
+export interface TakenOver {
   /** "unfinished": a rebase or the like goes on with the next command. */
   readonly state: "done" | "unfinished";
   /** What was not taken over, and why. */

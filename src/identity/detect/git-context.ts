@@ -1,8 +1,9 @@
-import { discover, openRepository } from "../../git/repository.ts";
+import { discover } from "../../git/discover.ts";
 import type { Git } from "../../git/git.ts";
 import type { GitConfig } from "../../git/config/git-config.ts";
 import { type Remote, remotesOf } from "../../git/remotes.ts";
 import type { Repository } from "../../git/git-folder.ts";
+import { openRepository } from "../../git/repository.ts";
 
 /** A folder as git sees it. */
 export interface GitContext {

@@ -1,4 +1,4 @@
-import { type RestoreOptions, restoreKeys } from "../../git/config/edit-config.ts";
+import { type RestoreOptions, restoreKeys } from "../../git/config/restore-keys.ts";
 import { type FileChange, isSame } from "../../base/file/file-change.ts";
 import { blockLines, MANAGED_BLOCK, withBlock, withoutBlock } from "./managed-blocks.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { Git } from "../../git/git.ts";
-import { type RemoteRevision, resolveRemoteRevision } from "../../git/remotes.ts";
+import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
 import { writeAskpass } from "../../git/server/credentials.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";

@@ -1,0 +1,98 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { GitConfig } from "./config/git-config.ts";
+import { Git } from "./git.ts";
+import { parseRemoteUrl } from "../base/remote-url.ts";
+import { remotesOf } from "./remotes.ts";
+import { openRepository } from "./repository.ts";
+
+/** A commit of a repository that others can fetch. */
+export interface RemoteRevision {
+  readonly url: string;
+  /** The short name of the branch that it was asked for by; empty where it was a hash or a tag. */
+  readonly branch: string;
+  readonly revision: string;
+}
+
+const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** What `git ls-remote --symref` says of these refs of a repository. */
+export type ListRefs = (url: string, refs: readonly string[]) => Promise<string>;
+
+/**
+ * Finds the commit that is meant. `repository` is an address, or a folder: then it is the address
+ * that the folder's repository pushes to. `wanted` is a hash, a branch or a tag; without it, the
+ * commit that is checked out in the folder, or the default branch of the address.
+ */
+export async function resolveRemoteRevision(
+  repository: string,
+  wanted: string | undefined,
+  cwd: string,
+  list: ListRefs,
+): Promise<RemoteRevision> {
+  const folder = resolve(cwd, repository);
+  if (!existsSync(folder)) {
+    // A bare word is a path to git; nobody means a repository that is not there.
+    if (parseRemoteUrl(repository).transport !== "file" || repository.startsWith("file:")) {
+      return await onRemote(list, repository, wanted);
+    }
+    const says = `There is no folder '${repository}', and it is not the address of a repository, such as https://example.com/team/app.git.`;
+    throw new TrunklineError("not-found", says);
+  }
+  const git = new Git(folder);
+  const url = await addressOf(git);
+  if (wanted !== undefined && !HASH.test(wanted)) return await onRemote(list, url, wanted);
+  const revision = wanted ?? (await git.text(["rev-parse", "--verify", "HEAD^{commit}"]));
+  return { url, branch: "", revision };
+}
+
+/** Whether a folder has changes that no commit has, so that nobody can fetch them. */
+export async function hasUncommitted(repository: string, cwd: string): Promise<boolean> {
+  const folder = resolve(cwd, repository);
+  if (!existsSync(folder)) return false;
+  const git = new Git(folder);
+  // A bare repository has no files that could be changed.
+  const { worktree } = await openRepository(git);
+  return worktree !== undefined && (await git.text(["status", "--porcelain"])) !== "";
+}
+
+async function addressOf(git: Git): Promise<string> {
+  const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
+  if (code !== 0) {
+    const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address.`;
+    throw new TrunklineError("not-found", says);
+  }
+  const [remote] = remotesOf(await GitConfig.read(git));
+  const address = remote?.push[0] ?? remote?.fetch[0];
+  if (address !== undefined) return address.effective;
+  const says = `The repository in '${git.folder}' has no remote, and a server cannot fetch from here. Add one with \`git remote add\`, or name an address.`;
+  throw new TrunklineError("not-found", says);
+}
+
+async function onRemote(
+  list: ListRefs,
+  url: string,
+  wanted: string | undefined,
+): Promise<RemoteRevision> {
+  if (wanted !== undefined && HASH.test(wanted)) return { url, branch: "", revision: wanted };
+  const names =
+    wanted === undefined
+      ? ["HEAD"]
+      : [`refs/heads/${wanted}`, `refs/tags/${wanted}^{}`, `refs/tags/${wanted}`];
+  const listed = await list(url, names);
+  const found = new Map(
+    Array.from(listed.matchAll(/^([0-9a-f]+)\t(.+)$/gm), ([, hash = "", ref = ""]) => [ref, hash]),
+  );
+  const ref = names.find((name) => found.has(name));
+  const revision = found.get(ref ?? "");
+  if (ref === undefined || revision === undefined) {
+    const what = wanted === undefined ? "no commits" : `no branch or tag '${wanted}'`;
+    const next = wanted === undefined ? "" : " A commit is named by its full hash.";
+    throw new TrunklineError("not-found", `There is ${what} in '${url}'.${next}`);
+  }
+  const target = ref === "HEAD" ? /^ref: (\S+)\tHEAD$/m.exec(listed)?.[1] : ref;
+  const branch = target?.startsWith("refs/heads/") ? target.slice("refs/heads/".length) : "";
+  return { url, branch, revision };
+}
