@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 
-import { readFacts } from "../../run/workspace/workspace.ts";
+import { readFacts } from "../../run/workspace/workspace-facts.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { ListedSession } from "./session-text.ts";
 

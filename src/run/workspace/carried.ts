@@ -4,7 +4,13 @@ import { join } from "node:path";
 
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { Base } from "./bases.ts";
-import { type Facts, FACTS, type GitFolderFacts, writeFacts, writeGitFolder } from "./workspace.ts";
+import {
+  type Facts,
+  FACTS,
+  type GitFolderFacts,
+  writeFacts,
+  writeGitFolder,
+} from "./workspace-facts.ts";
 import { WIP } from "./hibernate.ts";
 
 /** A run whose workspace other machines can continue. */

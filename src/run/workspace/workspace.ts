@@ -1,23 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
-import {
-  chmod,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import { replaceFile } from "../../store/replace-file.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
@@ -33,6 +22,15 @@ import {
   removeStaleLocks,
   restoreFiles,
 } from "./hibernate.ts";
+import {
+  type Facts,
+  FACTS,
+  type GitFolderFacts,
+  isUnbegun,
+  readFacts,
+  writeFacts,
+  writeGitFolder,
+} from "./workspace-facts.ts";
 
 /** Bytes that a file, or a folder with everything in it, takes on disk. Other mounts below it do not count. */
 export async function diskUse(folder: string): Promise<number> {
@@ -49,69 +47,6 @@ export async function diskUse(folder: string): Promise<number> {
     }
   }
   return bytes;
-}
-
-/** The initial content of a git folder. */
-export interface GitFolderFacts {
-  readonly repository: CachedRepository;
-  readonly revision: string;
-  readonly branch: string;
-  readonly shallow: string;
-  readonly keep: readonly string[];
-}
-
-/** Creates a git folder with an alternate for its objects. It uses no git: `git init` takes longer. */
-export async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
-  const { repository, revision, branch, shallow, keep } = facts;
-  const ref = `refs/heads/${branch}`;
-  await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
-  await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
-  await Promise.all([
-    writeFile(join(gitDir, "HEAD"), `ref: ${ref}\n`),
-    writeFile(join(gitDir, ref), `${revision}\n`),
-    writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
-    writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
-    ...(keep.length === 0 ? [] : [writeExclude(gitDir, keep)]),
-    ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
-  ]);
-  await chmod(gitDir, 0o755);
-}
-
-async function writeExclude(gitDir: string, patterns: readonly string[]): Promise<void> {
-  await mkdir(join(gitDir, "info"), { recursive: true, mode: 0o755 });
-  await writeFile(join(gitDir, "info/exclude"), patterns.map((each) => `${each}\n`).join(""));
-}
-
-/** What is stored about a workspace beside its files. */
-export interface Facts {
-  readonly base: string;
-  readonly repository: string;
-  readonly driver: WorkspaceDriver["name"];
-  readonly layer?: string | undefined;
-  /** The tree is not on disk: its files are in a commit of the git folder. */
-  readonly isAway?: boolean;
-  /** It was prepared in advance, and no session has it yet. */
-  readonly isSpare?: boolean;
-}
-
-export const FACTS = "workspace.json";
-
-export async function readFacts(folder: string): Promise<Facts | undefined> {
-  const path = join(folder, FACTS);
-  return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
-}
-
-/** Milliseconds for which a workspace may be without facts while another process begins it. */
-const BEGINS_WITHIN = 10 * 60_000;
-
-/** Whether a workspace was left before it had begun: it has nothing that anybody worked on. */
-function isUnbegun(folder: string): boolean {
-  const begun = statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-  return !existsSync(join(folder, FACTS)) && Date.now() - begun > BEGINS_WITHIN;
-}
-
-export async function writeFacts(folder: string, facts: Facts): Promise<void> {
-  await replaceFile(join(folder, FACTS), JSON.stringify(facts));
 }
 
 /** An open workspace. */
