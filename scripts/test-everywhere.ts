@@ -11,7 +11,7 @@ import {
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { systemProgram } from "../src/sandbox/system-program.ts";
+import { systemProgram } from "../src/sandbox/remedy.ts";
 
 // Clones this repository and runs `npm test` in the places where people do, one after the other: prints
 // a line for each, and what has failed. Words choose the places whose names contain one of them, and

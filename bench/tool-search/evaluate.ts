@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { rankTools } from "../../src/tool/profile/rank-tools.ts";
+import { rankTools } from "../../src/tool/profile/profile.ts";
 import { textResult, type Tool } from "../../src/tool/tool.ts";
 
 type SetName = "tuning" | "held-out";

@@ -1,6 +1,86 @@
-import { describeWork, renewed, type Work } from "./description.ts";
+import { fenceFor } from "../base/text/fence.ts";
+import { maskWhole } from "../base/text/mask.ts";
 import type { Forge, PullRequest } from "./forge.ts";
-import { inert } from "./inert-text.ts";
+
+/** An invisible character (word joiner): forges do not recognise a name or a number across it. */
+const JOINER = "\u2060";
+
+/**
+ * Makes untrusted text inert and masks secrets in it, for titles and descriptions of pull requests. It looks the same to people,
+ * but a forge does not act on it: it mentions nobody (`@team`), links to no issue (`#1`, `!1`, `GH-1`,
+ * URLs of issues), and so closes none.
+ */
+export function inert(text: string): string {
+  return (
+    // First: a secret could not be found among the characters that are put in.
+    maskWhole(text)
+      // Invisible characters, except line ends.
+      .replaceAll(/[^\P{Cc}\n]|\p{Cf}|[\u2028\u2029]/gu, " ")
+      .replaceAll(/([@#!&%~$])(?=[\p{L}\p{N}_"[])/gu, `$1${JOINER}`)
+      .replaceAll(/\b(gh)-(?=\d)/gi, `$1${JOINER}-`)
+      // `ABC-1` is an issue of Jira, which GitLab and Gitea can be connected to.
+      .replaceAll(/\b([A-Z][A-Z0-9_]+)-(?=\d)/g, `$1${JOINER}-`)
+      .replaceAll("://", `:${JOINER}//`)
+      // GitLab runs a line that begins with a slash as a quick action, such as `/merge`.
+      .replaceAll(/^([^\S\n]*)\/(?=\p{L})/gmu, `$1${JOINER}/`)
+  );
+}
+
+/** A Markdown code block that shows any text unchanged. */
+export function codeBlock(text: string): string {
+  const fence = fenceFor(text);
+  return `${fence}text\n${inert(text)}\n${fence}`;
+}
+
+/** The changes of a branch since the commit that work began with. */
+interface Work {
+  readonly session: string;
+  /** The commit that work began with. */
+  readonly since: string;
+  /** Titles of the first commits, oldest first; `commits` counts all. */
+  readonly titles: readonly string[];
+  readonly commits: number;
+  /** The output of `git diff --stat`. */
+  readonly stat: string;
+}
+
+/** Marks our part of a description. Markdown does not show comments. */
+const BEGIN = "<!-- trunkline: this part is written anew after each push -->";
+const END = "<!-- trunkline: until here -->";
+
+/** The description of a new pull request: the whole branch, not only its last commit. */
+function describeWork({ session, since, titles, commits, stat }: Work): string {
+  const more = commits - titles.length;
+  const listed = [
+    ...titles.map((title, index) => `${index + 1}. ${title}`),
+    ...(more > 0 ? [`… and ${more} more`] : []),
+  ];
+  return [
+    BEGIN,
+    `An agent did this in session \`${session}\`, beginning at ${since.slice(0, 12)}. It was asked:`,
+    "",
+    codeBlock(listed.join("\n")),
+    "",
+    "It changed:",
+    "",
+    codeBlock(stat),
+    END,
+  ].join("\n");
+}
+
+/**
+ * The description with our part replaced by `fresh`; the text that people wrote before and after it stays.
+ * Undefined if nothing changes: it is up to date, or somebody has removed our part.
+ */
+function renewed(description: string, fresh: string): string | undefined {
+  // A forge may have stored the line ends that a browser sent.
+  const before = description.replaceAll("\r\n", "\n");
+  const from = before.indexOf(BEGIN);
+  const to = before.indexOf(END, from);
+  if (from < 0 || to < 0) return undefined;
+  const after = `${before.slice(0, from)}${fresh}${before.slice(to + END.length)}`;
+  return after === before ? undefined : after;
+}
 
 export interface Wanted {
   readonly head: string;
@@ -12,7 +92,7 @@ export interface Wanted {
   readonly known?: number | undefined;
 }
 
-export interface Proposed {
+interface Proposed {
   readonly state: "created" | "updated" | "closed";
   readonly number: number;
   readonly url: string;

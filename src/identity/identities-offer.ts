@@ -3,8 +3,9 @@ import type { IdentityCommands } from "./identity-commands.ts";
 import { JUGGLER_TOOLS, type JugglerToolName } from "./tools/definitions.ts";
 import type { ToolCommands } from "./tools/tool-commands.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import type { ProjectNeed, ProjectUse } from "../tool/project.ts";
-import type { Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
+import type { ProjectNeed, ProjectUse, Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { House } from "../config/house.ts";
 
 /** What the tools use of the running program. */
 export interface IdentitiesApp {

@@ -3,11 +3,12 @@ import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
 import { carrierOf, type Span } from "../base/trace.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
-import { type Project, projectFolder } from "../tool/project.ts";
 import {
   type Arguments,
   type Caller,
   CannotAsk,
+  type Project,
+  projectFolder,
   type Question,
   type ToolContext,
 } from "../tool/tool.ts";

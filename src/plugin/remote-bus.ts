@@ -7,17 +7,18 @@ import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import type { Prompt } from "../tool/prompt.ts";
-import { projectFolder, TOLD } from "../tool/project.ts";
-import { Published } from "../tool/offer/published.ts";
 import {
   type Arguments,
+  projectFolder,
+  type Prompt,
+  TOLD,
   type Tool,
   type ToolContext,
   type ToolDefinition,
   ToolFault,
   type ToolResult,
 } from "../tool/tool.ts";
+import { Published } from "../tool/offer/published.ts";
 import { parseAddress } from "../wire/quic/address.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 

@@ -1,12 +1,17 @@
 import type { Thread, ThreadState } from "../store/review/review-thread.ts";
-import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
+import {
+  type Arguments,
+  textResult,
+  type ToolContext,
+  type ToolResult,
+  type Project,
+} from "../tool/tool.ts";
 import { commitId } from "./anchor/anchor.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import { KnownRepositories } from "./known-repositories.ts";
 import type { FoundRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
-import type { Project } from "../tool/project.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
 import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";

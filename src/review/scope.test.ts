@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Project } from "../tool/project.ts";
+import type { Project } from "../tool/tool.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-reviewing.ts";
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";

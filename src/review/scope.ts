@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Project } from "../tool/project.ts";
+import type { Project } from "../tool/tool.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 
 /** Which threads a call is about. */

@@ -1,6 +1,4 @@
-import type { ResourceDefinition } from "../tool/resource.ts";
-import type { ProjectUse } from "../tool/project.ts";
-import type { ToolDefinition } from "../tool/tool.ts";
+import type { ProjectUse, ResourceDefinition, ToolDefinition } from "../tool/tool.ts";
 
 /** lazygit-mcp-bridge, "Resource List". */
 export const MESSAGES: ResourceDefinition = {

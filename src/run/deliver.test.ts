@@ -8,7 +8,7 @@ import { covers } from "../../test/support/requirement.ts";
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
-import { DENIED_NAMES } from "./change/forbidden-name.ts";
+import { DENIED_NAMES } from "./change/scan.ts";
 
 /** A deliverer that works on the branch `agent/x` of a clone. */
 async function begin(repository: ServerRepository): Promise<Deliverer> {

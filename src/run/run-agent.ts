@@ -1,28 +1,171 @@
 import type { Semaphore } from "../base/limit/semaphore.ts";
-import { SignalStop } from "../base/stop.ts";
+import { SignalStop, type Stop } from "../base/stop.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { Stop } from "../base/stop.ts";
 import type {
   Agent,
   AgentOpenOptions,
   AgentSession,
+  ClientFiles,
   McpServer,
   PauseWish,
   SessionSettings,
+  SessionUpdate,
   Turn,
+  TurnClient,
   TurnEnd,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
 import { Attempt } from "./attempt.ts";
-import type { Target } from "./deliver.ts";
-import { progressUpdate } from "./progress.ts";
-import { wordsOnRequest } from "./pull-request.ts";
+import type { Target, Delivery } from "./deliver.ts";
+import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
 import type { Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
 import type { InnerAgent, Spare, Spares } from "./spares.ts";
-import { requestOf, resultOf, wordsOn, wordsOnPush } from "./turn-result.ts";
-import { waiting, WorkspaceTurn } from "./workspace-turn.ts";
+
+/** A message about the run itself, not from its agent. Clients show it as a thought, or ignore it. */
+export function progressUpdate(message: string): SessionUpdate {
+  return {
+    sessionUpdate: "agent_thought_chunk",
+    content: { type: "text", text: `${message}\n` },
+    // ACP has no field for this.
+    _meta: { trunkline: { run: "progress" } },
+  };
+}
+
+/** A run whose workspace and agent are being prepared, or are ready. */
+class Attempt {
+  readonly run: Run;
+  readonly inner: Promise<AgentSession>;
+  readonly #ends: AsyncDisposableStack;
+  readonly #stop: AbortController;
+  #ending: Promise<void> | undefined;
+
+  constructor(
+    run: Run,
+    inner: Promise<AgentSession>,
+    ends: AsyncDisposableStack,
+    stop: AbortController,
+  ) {
+    this.run = run;
+    this.inner = inner;
+    this.#ends = ends;
+    this.#stop = stop;
+  }
+
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    this.#stop.abort(new TrunklineError("unavailable", "The session has ended."));
+    this.run.stop();
+    const inner = await this.inner.catch(() => undefined);
+    await inner?.[Symbol.asyncDispose]();
+    await this.#ends.disposeAsync();
+    await this.run.close();
+  }
+}
+
+/** What a session says at the end of a turn. */
+function wordsOn(delivery: Delivery): string {
+  switch (delivery.kind) {
+    case "unchanged":
+      return "Nothing was changed, so nothing was pushed.";
+    case "pushed":
+      return wordsOnPush(delivery.target);
+    case "refused": {
+      const files = delivery.problems.map(({ path, why }) => `'${path}': ${why}`).join("; ");
+      return `Not pushed. ${files}. Fix that, and the next turn pushes everything.`;
+    }
+    case "unpushed":
+      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
+  }
+}
+
+function wordsOnPush({ branch, revision }: Target): string {
+  return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
+}
+
+/** Remote run guide: the fields that a client reads, and additional ones. */
+function resultOf(
+  delivery: Delivery,
+  target: Target | undefined,
+  pullRequest: object | undefined,
+): Readonly<Record<string, unknown>> {
+  const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
+  const request = pullRequest === undefined ? {} : { pullRequest };
+  const trunkline = { run: delivery.kind, ...changes, ...request };
+  return { ...(target === undefined ? {} : { target }), trunkline };
+}
+
+/** What a client is told of a request, in `_meta.trunkline.pullRequest`. */
+function requestOf(proposed: ProposalResult | undefined): object | undefined {
+  if (proposed === undefined) return undefined;
+  if (proposed.state === "failed") {
+    const { why, page } = proposed;
+    return { error: why, ...(page === undefined ? {} : { page }) };
+  }
+  const { url, number } = proposed;
+  return { url, number };
+}
+
+const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+/** A turn for the agent in a workspace: its files are those here, not the client's. */
+class WorkspaceTurn implements Turn {
+  readonly id: string;
+  readonly principal: Turn["principal"];
+  readonly prompt: Turn["prompt"];
+  readonly _meta?: NonNullable<Turn["_meta"]>;
+  readonly stop: Turn["stop"];
+  readonly steering?: NonNullable<Turn["steering"]>;
+  readonly #turn: Turn;
+  readonly #files: ClientFiles;
+  readonly #toolEnded: () => void;
+
+  constructor(turn: Turn, files: ClientFiles, toolEnded: () => void) {
+    this.#turn = turn;
+    this.#files = files;
+    this.#toolEnded = toolEnded;
+    this.id = turn.id;
+    this.principal = turn.principal;
+    this.prompt = turn.prompt;
+    this.stop = turn.stop;
+    if (turn._meta !== undefined) this._meta = turn._meta;
+    if (turn.steering !== undefined) this.steering = () => turn.steering?.() ?? [];
+  }
+
+  get client(): TurnClient {
+    const { terminal: _, ...rest } = this.#turn.client;
+    return { ...rest, fs: this.#files };
+  }
+
+  update(update: SessionUpdate): Promise<void> {
+    if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) this.#toolEnded();
+    return this.#turn.update(update);
+  }
+
+  requestPermission: Turn["requestPermission"] = (request) => this.#turn.requestPermission(request);
+
+  progressed(): void {
+    this.#turn.progressed();
+  }
+
+  paused(): Promise<void> | undefined {
+    return this.#turn.paused?.();
+  }
+
+  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
+    return waiting(this.#turn, work);
+  }
+}
+
+/** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
+function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  return turn.whileWaiting?.(work) ?? work();
+}
 
 /**
  * Lets sessions begin a few at a time. Where a worker takes over what another had, all of it would

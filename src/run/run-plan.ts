@@ -1,3 +1,7 @@
+import { join } from "node:path";
+import { TrunklineError } from "../base/errors.ts";
+import { ServerGit } from "../git/server/server-git.ts";
+import { BASE, CHECKPOINT } from "./deliver.ts";
 import type { RequestMode } from "./pull-request.ts";
 import type { RemoteRef } from "./remote-ref.ts";
 
@@ -35,7 +39,30 @@ export function newPlan(
 }
 
 /** Letters and digits only, because it is part of paths and of a branch name. */
-export function newId(): string {
+function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
   return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");
+}
+
+/**
+ * The changes of a run as a patch for `git apply`: its commits, and the last checkpoint since then.
+ * Nothing has to be running. `folder` is the folder of all runs.
+ */
+export async function patchOf(folder: string, plan: unknown): Promise<string> {
+  if (!isPlan(plan)) {
+    throw new TrunklineError(
+      "usage",
+      "The session is not a remote run: its changes are in its own folder.",
+    );
+  }
+  const gitDir = join(folder, "work", plan.workspace, "git");
+  const git = new ServerGit({ gitDir, askpass: "/bin/false" });
+  const head = `refs/heads/${plan.target}`;
+  const kept = await git.run(["rev-parse", "--quiet", "--verify", `${CHECKPOINT}^`], {
+    accepts: [0, 1],
+  });
+  const isNewest =
+    kept.code === 0 &&
+    kept.stdout.toString("utf8").trim() === (await git.text(["rev-parse", head]));
+  return await git.text(["diff", "--binary", "--full-index", BASE, isNewest ? CHECKPOINT : head]);
 }

@@ -4,7 +4,8 @@ import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import { Stopper } from "../base/stop.ts";
-import { type Credentials } from "../git/server/pin-connection.ts";
+import type { Credentials } from "../git/server/pin-connection.ts";
+import { maskWhole } from "../base/text/mask.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn } from "../session/agent.ts";
 import {
@@ -16,17 +17,28 @@ import {
   type Target,
 } from "./deliver.ts";
 import type { Environments } from "./environment/environments.ts";
-import { type Layer } from "./environment/layers.ts";
+import type { Layer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
-import { commitMessage } from "./commit-message.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { FileOwner } from "./workspace/driver.ts";
-import type { Workspace } from "./workspace/open-workspace.ts";
-import type { WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
+import type { Workspace, WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
 import { type CarriedRun, packWorkspace } from "./workspace/carried.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 import type { RunsOptions } from "./runs.ts";
+import type { TurnQueue } from "./turn-queue.ts";
+
+const LONGEST_TITLE = 72;
+
+/** The message of a turn's commit: the first line of the prompt as the title, the rest as the body. */
+export function commitMessage({ prompt }: Pick<Turn, "prompt">): { title: string; body: string } {
+  const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
+  // The prompt may contain a token that the agent should use.
+  const [first = "", ...rest] = maskWhole(texts.join("\n")).trim().split("\n");
+  const line = first.replaceAll(/\p{Cc}+/gu, " ").trim() || "Changes by an agent";
+  if (line.length <= LONGEST_TITLE) return { title: line, body: rest.join("\n").trim() };
+  return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
+}
 
 const PUSH_AGAIN: BackoffLimits = {
   firstWait: 30_000,
@@ -36,7 +48,7 @@ const PUSH_AGAIN: BackoffLimits = {
 };
 
 /** What a run is opened with. */
-export interface RunOptions extends RunsOptions {
+interface RunOptions extends RunsOptions {
   readonly plan: RunPlan;
   readonly session: string;
   readonly credentials: Credentials;
@@ -47,7 +59,7 @@ export interface RunOptions extends RunsOptions {
   readonly environments: Environments | undefined;
 }
 
-export interface PrepareOptions {
+interface PrepareOptions {
   /** The workspace that was prepared in advance. */
   readonly spare?: Workspace | undefined;
   /** Whether the workspace is prepared in advance, for a session that does not exist yet. */

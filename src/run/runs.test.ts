@@ -11,7 +11,7 @@ import { covers } from "../../test/support/requirement.ts";
 import { until } from "../../test/support/until.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stopper } from "../base/stop.ts";
-import { patchOf } from "./patch.ts";
+import { patchOf } from "./run-plan.ts";
 
 describe("a run", () => {
   it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {

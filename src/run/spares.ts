@@ -8,7 +8,7 @@ import type { Agent } from "../session/agent.ts";
 import type { RemoteRef } from "./remote-ref.ts";
 import type { Run } from "./run.ts";
 import { newPlan, type RunPlan } from "./run-plan.ts";
-import type { Workspace } from "./workspace/open-workspace.ts";
+import type { Workspace } from "./workspace/workspace.ts";
 
 /** An agent that works in a run's workspace. */
 export interface InnerAgent extends Agent, Partial<AsyncDisposable> {

@@ -11,7 +11,7 @@ import { after, describe, it } from "node:test";
 import { CommandSandbox } from "./command-sandbox.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import type { Mount } from "./file-view.ts";
-import { systemProgram } from "./system-program.ts";
+import { systemProgram } from "./remedy.ts";
 import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 import { until } from "../../test/support/until.ts";
 import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";

@@ -9,7 +9,7 @@ import { describe, it } from "node:test";
 import { OwnedChild } from "../base/process/child-process.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { systemProgram } from "./system-program.ts";
+import { systemProgram } from "./remedy.ts";
 
 const enter = join(import.meta.dirname, "enter-main.ts");
 const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("nsenter") ?? "" };

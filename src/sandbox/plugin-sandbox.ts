@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-
 import { isInside } from "../base/file/path.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
@@ -12,7 +11,27 @@ import { OwnNetwork } from "./own-network.ts";
 import { ENTER } from "./sandbox.ts";
 import { makeEtc, namedFiles, real, systemFiles } from "./system-files.ts";
 
-export interface PluginSandboxOptions {
+/** Sockets of privileged services that act on requests, and what such services run. */
+const SERVICES = [
+  ...["/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd", "/var/lib/incus/unix.socket"],
+  ...["/var/lib/docker", "/var/lib/libvirt", "/var/spool/cron"],
+];
+
+/** What leads to services that act on requests, outside of folders that are empty anyway. */
+export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
+  return [...SERVICES, ...socketsIn(env)];
+}
+
+/** Sockets that variables name, such as `unix:///home/ada/docker.sock`. */
+function socketsIn(env: NodeJS.ProcessEnv): string[] {
+  const named = [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS];
+  return named.flatMap((value) => {
+    const [, path] = /^(?:unix:(?:\/\/|path=))?(\/[^,;]*)/.exec(value ?? "") ?? [];
+    return path === undefined ? [] : [path];
+  });
+}
+
+interface PluginSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
   readonly data: string;
   readonly bwrap: string;

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { installing, type Machine, remedyFor, systemProgram, thisMachine } from "./remedy.ts";
 
-import { installing, type Machine, remedyFor, thisMachine } from "./remedy.ts";
+describe("systemProgram()", () => {
+  it("finds system programs, regardless of PATH", () => {
+    assert.match(systemProgram("sh") ?? "", /^\/(?:usr\/)?bin\/sh$|^\/run\//);
+    assert.equal(systemProgram("no-such-program"), undefined);
+  });
+});
 
 function machine(settings: Record<string, string> = {}, more: Partial<Machine> = {}): Machine {
   return { setting: (name) => settings[name], system: "debian", isContainer: false, ...more };

@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { AgentOpenOptions, HistoryEntry, Import } from "./agent.ts";
-import { readForeignId } from "./foreign/foreign-id.ts";
+import { readForeignId } from "./foreign/foreign-sessions.ts";
 import type { Notes } from "./session-notes.ts";
 import type { Session } from "./session.ts";
 import type { SessionSetup } from "./session-setup.ts";

@@ -4,11 +4,33 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
+import { describe, it, mock } from "node:test";
+import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { until } from "../../test/support/until.ts";
 import { SessionLog } from "../store/session/session-log.ts";
-import { SessionNotes, titleOf } from "./session-notes.ts";
+import { SessionNotes, titleOf, WriteAgain } from "./session-notes.ts";
+
+describe("WriteAgain", () => {
+  it("repeats a refused write until it succeeds, and not after the end", () => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    let writes = 0;
+    using again = new WriteAgain(async () => {
+      if (++writes < 3) again.failed();
+      else again.succeeded();
+    });
+    again.failed();
+    for (let round = 0; round < 10; round++) mock.timers.tick(60_000);
+    assert.equal(writes, 3);
+    again.failed();
+    again[Symbol.dispose]();
+    again.failed();
+    mock.timers.tick(600_000);
+    assert.equal(writes, 3);
+    mock.timers.reset();
+  });
+});
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 

@@ -20,14 +20,15 @@ import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { NoticedEvent, NoticeListener } from "./notice.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
-import { PermissionRequests, type UnansweredRequest } from "./permission/permissions.ts";
 import {
   type Answerer,
   type AnswerPolicy,
   answerRefusal,
   isController,
-} from "./permission/who-may-answer.ts";
+  type PermissionOutcome,
+  type PermissionRequest,
+} from "./permission/permission.ts";
+import { PermissionRequests, type UnansweredRequest } from "./permission/permissions.ts";
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError, takenOver } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
@@ -35,8 +36,7 @@ import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./s
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { Transcript } from "./turn/transcript.ts";
-import type { TurnObserver } from "./turn/turn-observer.ts";
-import { type PromptOptions, Turns } from "./turn/turns.ts";
+import { type PromptOptions, type TurnObserver, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
 import { type Workplace, workplaceOf } from "./workplace.ts";
 

@@ -1,11 +1,164 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
-
-import { AcpHouse, type Json } from "../../test/support/acp-house.ts";
+import { AcpHouse, type Json, type TestClient } from "../../test/support/acp-house.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { Log } from "../base/log.ts";
+import type { Principal } from "../base/principal.ts";
+import { readPage, SessionRoom, UnstartedSessions } from "./sessions.ts";
+import type { Session } from "./session.ts";
+import type { SessionRecord, SessionStore } from "./store.ts";
+
+const ANY = { cwd: undefined, cursor: undefined, owner: undefined };
+
+/** So many sessions, and what was asked for. */
+function storeOf(count: number) {
+  const asked: unknown[] = [];
+  const record = (at: number) => ({ id: crypto.randomUUID(), updated: 1000 - at });
+  const all = Array.from({ length: count }, (_, at) => record(at) as SessionRecord);
+  const list: SessionStore["list"] = async (options) => {
+    asked.push(options);
+    return all.slice(0, options?.limit);
+  };
+  return { list, all, asked };
+}
+
+describe("readPage()", () => {
+  it("names the last session of a page where more follow", async () => {
+    const store = storeOf(101);
+    const { sessions, nextCursor } = await readPage(store, ANY);
+    assert.equal(sessions.length, 100);
+    assert.equal(nextCursor, `901.${store.all[99]?.id}`);
+    await readPage(store, { cwd: "/w", cursor: nextCursor, owner: "" });
+    const after = { updated: 901, id: store.all[99]?.id };
+    assert.deepEqual(store.asked.at(-1), { limit: 101, after, cwd: "/w", owner: "" });
+  });
+
+  it("has no cursor on the last page", async () => {
+    assert.equal((await readPage(storeOf(100), ANY)).nextCursor, undefined);
+    assert.deepEqual(await readPage(storeOf(0), ANY), { sessions: [] });
+  });
+
+  it("refuses what is not a cursor of the list", async () => {
+    for (const cursor of ["", "5", "x.y", `-1.${crypto.randomUUID()}`]) {
+      await assert.rejects(readPage(storeOf(1), { ...ANY, cursor }), { code: "usage" });
+    }
+  });
+});
+
+describe("UnstartedSessions", () => {
+  it("tries again to delete what could not be deleted", async () => {
+    let isBroken = true;
+    const deleted: string[] = [];
+    const store = {
+      delete: async (id: string) => {
+        if (isBroken) throw new Error("the disk is full");
+        deleted.push(id);
+      },
+    } as SessionStore;
+    const unstarted = new UnstartedSessions(store, new Log("error", () => {}));
+    await unstarted.delete("a", async () => {});
+    assert.deepEqual([...unstarted.ids], ["a"]);
+    isBroken = false;
+    await unstarted.delete("b", async () => {});
+    assert.deepEqual([[...unstarted.ids], deleted], [[], ["a", "b"]]);
+  });
+
+  it("keeps the record until everything else of a session is removed, and does not wait for it", async () => {
+    const deleted: string[] = [];
+    const store = { delete: async (id: string) => void deleted.push(id) } as SessionStore;
+    const unstarted = new UnstartedSessions(store, new Log("error", () => {}));
+    let isBusy = true;
+    await unstarted.delete("a", async () => {
+      if (isBusy) throw new Error("its workspace is busy");
+    });
+    await unstarted.delete("b", async () => {});
+    assert.deepEqual([unstarted.ids, unstarted.has("a"), deleted], [["a"], true, ["b"]]);
+    isBusy = false;
+    await unstarted.deleteAll();
+    assert.deepEqual([unstarted.ids, deleted], [[], ["b", "a"]]);
+  });
+});
+
+const GUEST: Principal = { id: "token guest", name: "guest" };
+
+/** Places of which two may be taken. The sessions are stand-ins: only how idle they are counts. */
+function room(open: Record<string, number>) {
+  const sessions = new Map<string, Session>();
+  for (const [id, idleFor] of Object.entries(open)) sessions.set(id, { id, idleFor } as Session);
+  const put: string[] = [];
+  return {
+    put,
+    sessions,
+    room: new SessionRoom({
+      limitOf: () => 2,
+      openOf: async () => [...sessions.keys()],
+      open: sessions,
+      putAway: async ({ id }) => {
+        put.push(id);
+        sessions.delete(id);
+      },
+    }),
+  };
+}
+
+describe("SessionRoom", () => {
+  it("puts the idlest session away for a new one, and none that somebody uses", async () => {
+    const idle = room({ a: 5_000, b: 90_000 });
+    await idle.room.take(GUEST, async () => {});
+    assert.deepEqual(idle.put, ["b"]);
+    const used = room({ a: 0, b: 10 });
+    await assert.rejects(
+      used.room.take(GUEST, async () => {}),
+      {
+        code: "limit",
+        message: /2 sessions are open, and 2 may be\. Close one; `sessions\.concurrent` raises/,
+      },
+    );
+  });
+
+  it("gives the last place to one of two that ask at the same time", async () => {
+    const { room: places, sessions } = room({ a: 0 });
+    const take = (id: string) =>
+      places.take(GUEST, async () => void sessions.set(id, { id, idleFor: 0 } as Session));
+    const taken = await Promise.allSettled([take("b"), take("c")]);
+    assert.deepEqual(
+      taken.map(({ status }) => status),
+      ["fulfilled", "rejected"],
+    );
+  });
+});
+
+describe("sessions of a token that may have two", { timeout: 60_000 }, () => {
+  const budgets = { concurrent: 5 };
+  const token: Principal = { ...GUEST, scopes: ["sessions"], limits: { concurrent: 2 } };
+  const opening = { cwd: "/tmp", mcpServers: [] };
+
+  async function connect(house: AcpHouse, principal = token): Promise<TestClient> {
+    const client = house.connect({}, principal);
+    await client.initialize();
+    return client;
+  }
+
+  it("are refused beyond that, new or loaded, until one is closed", async () => {
+    await using house = await AcpHouse.open({ budgets });
+    const client = await connect(house);
+    const { sessionId: first } = await client.ask("session/new", opening);
+    await client.ask("session/new", opening);
+    const refused = /2 sessions are open, and 2 may be.*access token \(--concurrent\)/;
+    await assert.rejects(client.ask("session/new", opening), refused);
+    // Another token has places of its own.
+    await (await connect(house, { ...token, id: "token other" })).ask("session/new", opening);
+    await client.ask("session/close", { sessionId: first });
+    const { sessionId: third } = await client.ask("session/new", opening);
+    await assert.rejects(client.ask("session/load", { sessionId: first, ...opening }), refused);
+    await client.ask("session/close", { sessionId: third });
+    await client.ask("session/load", { sessionId: first, ...opening });
+    assert.equal((await client.prompt(String(first), "hello")).stopReason, "end_turn");
+  });
+});
 
 describe("Sessions", { timeout: 60_000 }, () => {
   it("can be forked with all events, and then develop separately", async () => {

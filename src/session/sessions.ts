@@ -1,23 +1,186 @@
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import { belongingTo } from "../base/background.ts";
 import { isDiskFull, TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
-import { type ForeignName, readForeignId } from "./foreign/foreign-id.ts";
-import { ForeignSessions } from "./foreign/foreign-sessions.ts";
-import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
 import { agentOptions } from "./agent-options.ts";
+import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
-import { readPage, type SessionPage } from "./list-sessions.ts";
-import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
-import { recover } from "./turn/recover.ts";
-import { expired, Session } from "./session.ts";
+import {
+  type ForeignName,
+  type ForeignOptions,
+  ForeignSessions,
+  readForeignId,
+} from "./foreign/foreign-sessions.ts";
 import { movedAway, notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
-import { SessionRoom } from "./session-room.ts";
 import { firstNotes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
-import { UnstartedSessions } from "./unstarted-sessions.ts";
-import type { SessionsOptions } from "./sessions-options.ts";
-import type { HeldSession } from "./store.ts";
-import { giveWorkplace, workplaceOf } from "./workplace.ts";
+import { expired, Session, type SharedOptions } from "./session.ts";
+import type { HeldSession, ListedSession, SessionRecord, SessionStore } from "./store.ts";
+import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
+import { recover } from "./turn/recover.ts";
+import { giveWorkplace, workplaceOf, type Workplaces } from "./workplace.ts";
+
+interface SessionsOptions extends SharedOptions {
+  /**
+   * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
+   */
+  readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
+  /** Which agents have sessions of their own, and who may use those. */
+  readonly foreign?: Pick<ForeignOptions, "names" | "allows">;
+  /** Creates the work trees of sessions that have one. */
+  readonly workplaces?: Workplaces;
+  /**
+   * Removes what other parts store of a session that is deleted. Returns the branch on which its work is
+   * kept, if there is one.
+   */
+  readonly forget?: (id: string, run: unknown) => Promise<string | undefined>;
+}
+
+/** A page of the list of sessions, the last used first. */
+interface SessionPage {
+  readonly sessions: SessionRecord[];
+  readonly nextCursor?: string;
+}
+
+interface PageOptions {
+  readonly cwd: string | undefined;
+  readonly cursor: string | undefined;
+  readonly owner: string | undefined;
+}
+
+const PAGE = 100;
+
+export async function readPage(
+  store: Pick<SessionStore, "list">,
+  { cwd, cursor, owner }: PageOptions,
+): Promise<SessionPage> {
+  const listed = await store.list({
+    limit: PAGE + 1,
+    ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(owner === undefined ? {} : { owner }),
+  });
+  const sessions = listed.slice(0, PAGE);
+  const last = sessions.at(-1);
+  if (listed.length <= PAGE || last === undefined) return { sessions };
+  return { sessions, nextCursor: `${last.updated}.${last.id}` };
+}
+
+/** Names the last session of a page, not a count: sessions used since then have moved to the front. */
+function readCursor(cursor: string): ListedSession {
+  const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
+  if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
+  const given = cursor.slice(0, 64);
+  throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
+}
+
+/** Removes what a session has beside its record, such as a workspace. */
+type Forget = () => Promise<unknown>;
+
+/** Sessions whose agent did not start, and which are still to be deleted with all that belongs to them. */
+export class UnstartedSessions {
+  readonly #store: SessionStore;
+  readonly #log: Log;
+  readonly #forgets = new Map<string, Forget>();
+
+  constructor(store: SessionStore, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#forgets.keys()];
+  }
+
+  has(id: string): boolean {
+    return this.#forgets.has(id);
+  }
+
+  async delete(id: string, forget: Forget): Promise<void> {
+    this.#forgets.set(id, forget);
+    await this.deleteAll();
+  }
+
+  /**
+   * Deletes them. What fails is retried with the next call; until then the record stays, by which the rest
+   * is found if we are killed.
+   */
+  async deleteAll(): Promise<void> {
+    for (const [id, forget] of this.#forgets) {
+      try {
+        await forget();
+        await this.#store.delete(id);
+        this.#forgets.delete(id);
+      } catch (error) {
+        this.#log.warn("session.not-deleted", { session: id, error });
+      }
+    }
+  }
+}
+
+interface SessionRoomOptions {
+  /** Sessions that a principal may have open at once; undefined where there is no limit. */
+  readonly limitOf: (principal: Principal) => number | undefined;
+  /** Ids of a principal's sessions that any process has open. */
+  readonly openOf: (owner: string) => Promise<readonly string[]>;
+  /** Sessions that are open in this process. */
+  readonly open: ReadonlyMap<string, Session>;
+  /** Closes a session, which can be opened again. */
+  readonly putAway: (session: Session) => Promise<void>;
+}
+
+/** Milliseconds without a client after which a session may be put away: a new one has none yet. */
+const IDLE = 1_000;
+
+/** Holds each principal to the number of sessions that it may have open. */
+export class SessionRoom {
+  readonly #options: SessionRoomOptions;
+  /** Openings of a principal come one after another, so that two do not take the last place. */
+  readonly #queue = new TaskQueue();
+
+  constructor(options: SessionRoomOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `hold`, which opens a session, if the principal may have one more. A session that nobody is
+   * attached to and that has no running turn gives up its place.
+   */
+  async take<T>(principal: Principal, hold: () => Promise<T>): Promise<T> {
+    const limit = this.#options.limitOf(principal);
+    if (limit === undefined) return await hold();
+    const open = async (): Promise<T> => {
+      await this.#makeRoom(principal, limit);
+      return await hold();
+    };
+    return await this.#queue.run(open, principal.id);
+  }
+
+  async #makeRoom(principal: Principal, limit: number): Promise<void> {
+    const { openOf, open, putAway } = this.#options;
+    for (;;) {
+      const ids = await openOf(principal.id);
+      if (ids.length < limit) return;
+      const [idlest] = ids
+        .flatMap((id) => open.get(id) ?? [])
+        .filter((session) => session.idleFor > IDLE)
+        .toSorted((one, other) => other.idleFor - one.idleFor);
+      if (idlest === undefined) throw full(principal, ids.length, limit);
+      await putAway(idlest);
+    }
+  }
+}
+
+function full(principal: Principal, count: number, limit: number): TrunklineError {
+  const setting =
+    principal.limits?.concurrent === undefined
+      ? "`sessions.concurrent` raises the limit"
+      : "the limit is that of the access token (--concurrent)";
+  const open = count === 1 ? "1 session is open" : `${count} sessions are open`;
+  const why = `${open}, and ${limit} may be. Close one; ${setting}`;
+  return new TrunklineError("limit", `Cannot open another session: ${why}.`);
+}
 
 /** All sessions: those that are open here, and those in the store. */
 export class Sessions implements AsyncDisposable {

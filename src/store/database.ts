@@ -1,12 +1,55 @@
-import { chmodSync, closeSync, openSync, type Stats, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-
 import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "../base/limit/loop-budget.ts";
+import { processOf } from "../base/process/process-table.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
-import { StoppedWriter } from "./stopped-writer.ts";
+
+/** The byte of the file `-shm` whose lock a writer has (SQLite, "WAL-mode File Format" § 2.3.1). */
+const WRITE_LOCK = 120;
+
+/**
+ * A process that was stopped, as by SIGSTOP, in the middle of a change. It keeps its lock, so nobody else
+ * can change the file. It is woken to finish, and stopped again by whoever has the lock then.
+ */
+class StoppedWriter {
+  readonly #pid: number;
+
+  private constructor(pid: number) {
+    this.#pid = pid;
+  }
+
+  /** Wakes the stopped process that keeps others from changing a database; undefined if there is none. */
+  static wake(path: string): StoppedWriter | undefined {
+    try {
+      const { ino } = statSync(`${path}-shm`);
+      // proc_locks(5): number, class, kind, access, process, device and inode, first and last byte.
+      const locks = readFileSync("/proc/locks", "utf8").split("\n");
+      const lock = locks
+        .map((line) => line.trim().split(/\s+/))
+        .find(([, , , access, , file, first]) => {
+          return access === "WRITE" && file?.endsWith(`:${ino}`) && first === String(WRITE_LOCK);
+        });
+      const pid = Number(lock?.[4]);
+      if (processOf(pid)?.isStopped !== true) return undefined;
+      process.kill(pid, "SIGCONT");
+      return new StoppedWriter(pid);
+    } catch {
+      // Only Linux lists locks, and the process may be another user's.
+      return undefined;
+    }
+  }
+
+  stopAgain(): void {
+    try {
+      process.kill(this.#pid, "SIGSTOP");
+    } catch {
+      // It has ended.
+    }
+  }
+}
 
 /**
  * Milliseconds that SQLite itself waits for a lock. It blocks the thread, so it is short; longer waits
@@ -30,7 +73,7 @@ export interface ChangeOptions {
   readonly isHasty?: boolean;
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** In bytes. It applies to new files. */
   readonly pageSize?: number;
   /** No change waits for the disk, see `ChangeOptions`. */

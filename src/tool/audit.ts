@@ -1,6 +1,6 @@
 import { mask, maskText } from "../base/text/mask.ts";
 import type { ObservedCall } from "./call-observer.ts";
-import { projectFolder } from "./project.ts";
+import { projectFolder } from "./tool.ts";
 import { now } from "../base/event-loop.ts";
 
 /** One call that was made or refused. Arguments are masked before they get here. */

@@ -3,9 +3,8 @@ import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
-import type { Project } from "./project.ts";
+import type { Caller, Project, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 import type { ObservedCall } from "./call-observer.ts";
-import type { Caller, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 
 type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
 

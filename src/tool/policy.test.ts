@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { OWNER } from "../base/principal.ts";
 import { realPath } from "../base/file/path.ts";
 import { type Decision, Policy, type PolicyQuestion, type PolicyRule } from "./policy.ts";
-import type { Project } from "./project.ts";
+import type { Project } from "./tool.ts";
 
 const CALLER = { door: "mcp", name: "claude-code", principal: OWNER, client: "mcp-1" };
 

@@ -7,8 +7,14 @@ import {
   scopeRefusal,
   mayUseTool,
 } from "../base/principal.ts";
-import { isAbout, type Project } from "./project.ts";
-import type { Arguments, Tool, ToolContext, Caller } from "./tool.ts";
+import {
+  isAbout,
+  type Project,
+  type Arguments,
+  type Tool,
+  type ToolContext,
+  type Caller,
+} from "./tool.ts";
 import { glob } from "../base/text/glob.ts";
 import { isInside, realPath } from "../base/file/path.ts";
 

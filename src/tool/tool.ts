@@ -1,10 +1,18 @@
-import type { Stop } from "../base/stop.ts";
+import type { Stop, StopListener } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
-import type { Principal, Scope } from "../base/principal.ts";
+import { realPath } from "../base/file/path.ts";
 import type { LogLevel } from "../base/log.ts";
+import {
+  limitRefusal,
+  mayUseFolder,
+  mayUseRepository,
+  type Principal,
+  type PrincipalLimits,
+  type Scope,
+} from "../base/principal.ts";
 import type { Span } from "../base/trace.ts";
 import type { Profile } from "./profile/profile.ts";
-import type { Project, ProjectUse } from "./project.ts";
+import { isAbsolute, resolve } from "node:path";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -209,3 +217,294 @@ export const FAULT_META = "trunkline/fault";
 
 /** The kind of a call that was refused for its arguments, by their schema. */
 export const INVALID_ARGUMENTS = "invalid-arguments";
+
+/**
+ * Whether a call needs a project, uses one where it is known, or ignores it.
+ */
+export type ProjectNeed = "needed" | "wanted" | "unused";
+
+/** How the calls of a tool say which project they are about. */
+export interface ProjectUse {
+  /** The argument that names its folder. */
+  readonly argument?: string;
+  /** Finds the folder where arguments name it in another way, such as by an id of something in it. */
+  readonly find?: (args: Arguments) => Promise<string | undefined>;
+  /** "needed" when left out. */
+  readonly need?: (args: Arguments) => ProjectNeed;
+  /** What a caller can do instead of naming a project. */
+  readonly instead?: string;
+}
+
+/** That of a tool which is told where its caller works, and works without knowing it. */
+export const TOLD: ProjectUse = { need: () => "wanted" };
+
+/** What a call is about. */
+export interface Project {
+  /** The folder, by its real path. Undefined where nobody says which, or several may be meant. */
+  readonly folder?: string | undefined;
+  /** Every folder that may be meant, by their real paths. */
+  readonly folders: readonly string[];
+  /** Where the folder is known from: an argument of the call, the client's roots, or the door. */
+  readonly source?: "argument" | "roots" | "folder";
+  /** Why it is not exactly one folder. */
+  readonly problem?: string;
+  /** Why the caller's principal may not work there. */
+  readonly refusal?: string;
+}
+
+/** Finds the repository that a folder is in, by its top folder. */
+export type RepositoryOf = (folder: string) => string | undefined | Promise<string | undefined>;
+
+/** Whether a call of a tool has to do with a project. */
+export function isAbout(
+  { project }: { readonly project?: ProjectUse | undefined },
+  args: Arguments,
+): boolean {
+  return project !== undefined && needOf(project, args) !== "unused";
+}
+
+export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
+  if (namedBy(use, args) !== undefined) return "needed";
+  return use.need?.(args) ?? "needed";
+}
+
+/**
+ * Which project a call is about: the one that its arguments name, else the client's roots, else the
+ * folder that the door knows the caller to be in, else none. `use` is left out for a tool that works
+ * on no project, whose caller is in one all the same.
+ */
+export async function resolveProject(
+  use: ProjectUse | undefined,
+  args: Arguments,
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const found = await use?.find?.(args);
+  const named = found ?? (use === undefined ? undefined : namedBy(use, args));
+  if (named !== undefined && isAbsolute(named)) return only(named, "argument");
+  const ofCaller = await projectOfCaller(context, repositoryOf);
+  if (named !== undefined) {
+    if (ofCaller.folder !== undefined) return only(resolve(ofCaller.folder, named), "argument");
+    const problem = `'${named}' is not an absolute path, and ${ofCaller.problem}`;
+    return { folders: [], problem };
+  }
+  if (use === undefined || ofCaller.folder === undefined) return ofCaller;
+  return { ...ofCaller, folders: [ofCaller.folder] };
+}
+
+/**
+ * Which project a call is about that names none, where that is known without asking anybody. Undefined
+ * where it is not.
+ */
+export function projectNow(
+  context: Pick<ToolContext, "folder" | "roots" | "knownRoots">,
+): Project | undefined {
+  const roots = context.roots === undefined ? [] : context.knownRoots?.();
+  return roots === undefined ? undefined : projectOfRoots(distinct(roots), context);
+}
+
+/** The folder of the project that a call is about, or that it was made in, as far as that is known. */
+export function projectFolder({
+  folder,
+  project,
+}: Pick<ToolContext, "folder" | "project">): string | undefined {
+  return project === undefined ? folder : project.folder;
+}
+
+/** Tells the addresses that a folder's repository has. */
+export type AddressesOf = (folder: string) => Promise<readonly string[]>;
+
+/** Why a principal that is limited to folders or repositories may not have a tool work there. */
+export async function projectRefusal(
+  principal: Principal,
+  project: Project,
+  addressesOf: AddressesOf,
+): Promise<string | undefined> {
+  const { limits } = principal;
+  if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
+  return refusalIn(principal, limits, project, addressesOf);
+}
+
+function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
+  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
+  const named = args[argument];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+async function projectOfCaller(
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const folders = distinct((await context.roots?.()) ?? []);
+  const project = projectOfRoots(folders, context);
+  if (project !== undefined) return project;
+  return repositoryAmong(folders, repositoryOf);
+}
+
+/** Undefined where several folders may be meant. */
+function projectOfRoots(
+  [folder, another]: readonly string[],
+  context: Pick<ToolContext, "folder">,
+): Project | undefined {
+  if (another !== undefined) return undefined;
+  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
+  if (context.folder !== undefined) return only(context.folder, "folder");
+  return { folders: [], problem: "the client does not say which folder it works in" };
+}
+
+function distinct(roots: readonly string[]): string[] {
+  return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
+}
+
+function only(folder: string, source: "argument" | "folder"): Project {
+  const real = realPath(folder);
+  return { folder: real, folders: [real], source };
+}
+
+/** Why a principal with these limits may not have a tool work in a project. */
+async function refusalIn(
+  principal: Principal,
+  limits: PrincipalLimits,
+  { folders }: Project,
+  addressesOf: AddressesOf,
+): Promise<string | undefined> {
+  if (folders.length === 0) {
+    const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
+    return `The call does not say which folder it is about, and its token is good only for ${only}`;
+  }
+  for (const folder of folders) {
+    if (!mayUseFolder(principal, folder)) {
+      return limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    }
+    if (limits.repositories === undefined) continue;
+    const addresses = await addressesOf(folder);
+    if (mayUseRepository(principal, addresses)) continue;
+    const [address = "ADDRESS"] = addresses;
+    return limitRefusal(principal, `the repository in '${folder}'`, `--repo ${address}`);
+  }
+  return undefined;
+}
+
+/** What to answer a call that needs a project and does not say which. */
+export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
+  const { argument, instead } = use;
+  const { problem = "nothing says which one is meant" } = project;
+  const ways = [
+    ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
+    ...(instead === undefined ? [] : [instead]),
+    "configure one folder as the client's root",
+  ];
+  const next = ways.join(", or ");
+  const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
+  return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
+}
+
+/** Of several folders, the one that is a repository. Two folders of one repository mean that one. */
+async function repositoryAmong(
+  folders: readonly string[],
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const source = "roots";
+  const found = new Map<string, string[]>();
+  for (const folder of folders) {
+    const repository = await repositoryOf(folder);
+    if (repository === undefined) continue;
+    found.set(repository, [...(found.get(repository) ?? []), folder]);
+  }
+  const [only, ...others] = found;
+  if (only === undefined) {
+    const problem = `none of the client's roots is in a git repository: ${folders.join(", ")}`;
+    return { folders, source, problem };
+  }
+  if (others.length > 0) {
+    const problem = `the client has several roots: ${[...found.values()].flat().join(", ")}`;
+    return { folders, source, problem };
+  }
+  const [repository, [one = repository, ...rest]] = only;
+  return { folder: rest.length === 0 ? one : repository, folders, source };
+}
+
+/** Something that can be read, by its URI. Members nobody here knows are kept. */
+export interface ResourceDefinition {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly [member: string]: unknown;
+}
+
+/** A family of resources: a URI with `{variables}` (RFC 6570). */
+export interface ResourceTemplateDefinition {
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly [member: string]: unknown;
+}
+
+export type ResourceContents = { readonly uri: string } & Readonly<Record<string, unknown>>;
+
+export interface ResourceResult {
+  readonly contents: readonly ResourceContents[];
+  readonly [member: string]: unknown;
+}
+
+/** Where resources come from: a capability of ours or another server. */
+export interface ResourceProvider {
+  /** What a reader's token has to be good for; `tools` where it is left out. */
+  readonly scope?: Scope;
+  list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
+  templates?():
+    | readonly ResourceTemplateDefinition[]
+    | Promise<readonly ResourceTemplateDefinition[]>;
+  /** Undefined when this provider does not know the URI. */
+  read(uri: string, context: ToolContext): Promise<ResourceResult | undefined>;
+  complete?(uri: string, argument: CompletionArgument): Promise<Completion | undefined>;
+  /** The other server that a URI, or a template as it is written, belongs to; ours belong to none. */
+  serverOf?(uri: string): Promise<string | undefined>;
+  /** Somebody watches the URI, or nobody does any more. */
+  watch?(uri: string): void;
+  unwatch?(uri: string): void;
+}
+
+/** What is being typed, and what was filled in before it. */
+export interface CompletionArgument {
+  readonly name: string;
+  readonly value: string;
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+export interface Completion {
+  readonly values: readonly string[];
+  readonly total?: number;
+  readonly hasMore?: boolean;
+}
+
+/** A text that a person starts from, with blanks to fill in. */
+export interface PromptDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly required?: boolean;
+  }[];
+  readonly [member: string]: unknown;
+}
+
+export interface PromptResult {
+  readonly description?: string;
+  readonly messages: readonly unknown[];
+  readonly [member: string]: unknown;
+}
+
+export interface Prompt {
+  readonly definition: PromptDefinition;
+  /** Set on another server's prompt. */
+  readonly source?: ToolSource;
+  get(args: Readonly<Record<string, string>>, context: ToolContext): Promise<PromptResult>;
+  complete?(argument: CompletionArgument): Promise<Completion | undefined>;
+}

@@ -18,8 +18,6 @@ import {
   projectRefusal,
   type ProjectUse,
   resolveProject,
-} from "./project.ts";
-import {
   type Tool,
   type ToolContext,
   FAULT_META,
@@ -42,6 +40,7 @@ import { Stopper } from "../base/stop.ts";
 import { visible } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
+import { isToolResult } from "./text-result.ts";
 
 export interface Passage extends ObservedCall {
   readonly started: number;
@@ -316,7 +315,7 @@ export class Toolbox {
       return this.#run(tool, passage);
     }
     const { project: use } = tool;
-    return import("./project/project-access.ts").then(({ projectMissing }) =>
+    return import("./tool.ts").then(({ projectMissing }) =>
       this.#refuse(passage, projectMissing(name, use, project)),
     );
   }

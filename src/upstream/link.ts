@@ -2,7 +2,7 @@ import { OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
-import type { HttpAuthorization } from "./http/http-authorization.ts";
+import type { HttpAuthorization } from "./http/http-exchange.ts";
 import type { HttpChannelOptions } from "./http/http-channel.ts";
 import type {
   AddressSettings,

@@ -1,5 +1,4 @@
-import type { Prompt, PromptResult } from "../tool/prompt.ts";
-import type { Completion, CompletionArgument } from "../tool/resource.ts";
+import type { Completion, CompletionArgument, Prompt, PromptResult } from "../tool/tool.ts";
 import type { Upstream } from "./upstream.ts";
 
 type Entry = Readonly<Record<string, unknown>>;

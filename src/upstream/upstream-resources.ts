@@ -1,13 +1,14 @@
 import { MCP, STANDARD } from "../rpc/codes.ts";
-import type {
-  Completion,
-  CompletionArgument,
-  ResourceDefinition,
-  ResourceProvider,
-  ResourceResult,
-  ResourceTemplateDefinition,
-} from "../tool/resource.ts";
-import { type ToolContext, ToolFault } from "../tool/tool.ts";
+import {
+  type Completion,
+  type CompletionArgument,
+  type ResourceDefinition,
+  type ResourceProvider,
+  type ResourceResult,
+  type ResourceTemplateDefinition,
+  type ToolContext,
+  ToolFault,
+} from "../tool/tool.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";

@@ -1,8 +1,9 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import type { Git } from "../git/git.ts";
+import { Git } from "../git/git.ts";
+import type { Workplace } from "../session/workplace.ts";
 
 /** Bytes. The file holds only a name. */
 const LONGEST_NAME = 64 * 1024;
@@ -10,7 +11,7 @@ const LONGEST_NAME = 64 * 1024;
 export const HEADS = "refs/heads/";
 
 /** A work tree as git knows it. */
-export interface KnownWorktree {
+interface KnownWorktree {
   readonly path: string;
   /** The branch that is checked out in it. */
   readonly branch: string | undefined;
@@ -84,4 +85,32 @@ export async function isBeingRebased(git: Git, branch: string): Promise<boolean>
     }
   }
   return false;
+}
+
+/** What a work tree holds now. */
+export interface WorktreeState {
+  /** The branch that is checked out in it. */
+  readonly branch: string;
+  /** Commits since the commit that the session started from. */
+  readonly commits: number;
+  /** Files with changes that are not committed. */
+  readonly uncommitted: number;
+  /** The folder is gone. Opening the session creates it again, from its branch. */
+  readonly isMissing: boolean;
+}
+
+/** Reads the state of a work tree, without running what its repository configures. */
+export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise<WorktreeState> {
+  const { tree, branch, base } = place;
+  const missing = { branch, commits: 0, uncommitted: 0, isMissing: true };
+  if (!existsSync(tree)) return missing;
+  const git = new Git(tree, { env });
+  const changed = await git.text(["status", "--porcelain", "-z", "--no-renames"]);
+  const count = await git.text(["rev-list", "--count", `${base.revision}..HEAD`]);
+  return {
+    branch: (await currentBranch(git)) ?? "(no branch)",
+    commits: Number(count),
+    uncommitted: changed.split("\0").filter(Boolean).length,
+    isMissing: false,
+  };
 }

@@ -5,8 +5,7 @@ import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { type LandOptions, landWorktree } from "./land.ts";
-import { folderOf, readRecord } from "./record.ts";
-import { Worktrees } from "./worktrees.ts";
+import { folderOf, readRecord, Worktrees } from "./worktrees.ts";
 
 const LINES = Array.from({ length: 20 }, (_, at) => `line ${at}\n`);
 

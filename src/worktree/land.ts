@@ -12,7 +12,7 @@ import {
   isBeingRebased,
   worktreesOf,
 } from "./branches.ts";
-import { commitFiles, nestedRepositories } from "./save-work.ts";
+import { commitFiles, nestedRepositories } from "./remove.ts";
 
 export interface LandOptions {
   /** "merge": into a branch. "squash": as one commit on a branch. "branch": as another branch. */

@@ -1,20 +1,118 @@
-import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
-
+import { constants, existsSync, lstatSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
-import { landPrograms } from "../git/commit-programs.ts";
+import { landPrograms, type CommitProgram } from "../git/commit-programs.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
+import type { Repository } from "../git/git-folder.ts";
 import { Git } from "../git/git.ts";
 import { findRepository, listSubmodules } from "../git/repository.ts";
-import type { Repository } from "../git/git-folder.ts";
 import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplace.ts";
 import { FileLock } from "../store/file-lock.ts";
+import { replaceFile } from "../store/replace-file.ts";
 import { hasBranch, HEADS, worktreesOf } from "./branches.ts";
-import { carryFiles } from "./carry.ts";
-import { folderOf, isOwnFile, LOCK, readRecord, sessionsIn, writeRecord } from "./record.ts";
 import { type Removed, removeWorktree } from "./remove.ts";
 
-export interface WorktreesOptions {
+/** What is stored beside a work tree, so that it can be put away when its session is gone. */
+interface WorktreeRecord extends Workplace {
+  /** False while it is being created. */
+  readonly isReady: boolean;
+  /** What git would run in it at a commit or a merge, as it was when the session began. */
+  readonly programs?: readonly CommitProgram[];
+}
+
+const RECORD = "worktree.json";
+/** Held while a work tree is created, landed or removed. */
+export const LOCK = "lock";
+
+/** Whether a file beside a work tree may have this name: SQLite adds endings to that of the lock. */
+function isOwnFile(name: string): boolean {
+  return name.startsWith(LOCK) || name.startsWith(RECORD);
+}
+
+/** The folder of everything that belongs to the work tree of a session. */
+export function folderOf(data: string, session: string): string {
+  return join(data, "worktrees", session);
+}
+
+/** Ids of the sessions that have a folder for a work tree. */
+async function sessionsIn(data: string): Promise<string[]> {
+  return await readdir(join(data, "worktrees")).catch(() => []);
+}
+
+/** Undefined if there is none: its creation has not begun, or was interrupted before the first step. */
+export async function readRecord(folder: string): Promise<WorktreeRecord | undefined> {
+  const path = join(folder, RECORD);
+  if (!existsSync(path)) return undefined;
+  return JSON.parse(await readFile(path, "utf8")) as WorktreeRecord;
+}
+
+async function writeRecord(folder: string, record: WorktreeRecord): Promise<void> {
+  await replaceFile(join(folder, RECORD), JSON.stringify(record, null, 2));
+}
+
+/** A file of the repository with more patterns; other tools read it too. */
+const INCLUDE = ".worktreeinclude";
+/** Bytes. */
+const LONGEST = 64 * 1024;
+
+/**
+ * Copies ignored files from one work tree to another, such as settings and installed packages, without
+ * which programs do not run there. Blocks are shared where the file system supports that. Tracked files
+ * are never copied: git has written those of the right commit.
+ */
+async function carryFiles(from: Git, tree: string, patterns: readonly string[]): Promise<void> {
+  const include = readRegularFile(join(from.folder, INCLUDE), {
+    most: LONGEST,
+    inside: [from.folder],
+  });
+  const all = [...patterns, ...(include === undefined ? [] : [include.toString("utf8")])];
+  if (all.every((pattern) => pattern.trim() === "")) return;
+  const found = await ignoredFiles(from, `${tree}.carry`, all);
+  // A file that the commit of the work tree does not ignore would be committed with the session's work.
+  for (const path of await onlyIgnored(from.in(tree), found)) {
+    const target = join(tree, path);
+    if (existsSync(target)) continue;
+    await mkdir(dirname(target), { recursive: true });
+    await cp(join(from.folder, path), target, {
+      recursive: true,
+      verbatimSymlinks: true,
+      preserveTimestamps: true,
+      mode: constants.COPYFILE_FICLONE,
+      // Pipes, sockets and devices cannot be copied.
+      filter: (path) => {
+        const stats = lstatSync(path);
+        return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink();
+      },
+    });
+  }
+}
+
+/** Files and folders that match a pattern and that git ignores. */
+async function ignoredFiles(
+  git: Git,
+  file: string,
+  patterns: readonly string[],
+): Promise<string[]> {
+  // Git matches the patterns, so they mean exactly what they mean in .gitignore.
+  await writeFile(file, `${patterns.join("\n")}\n`, { mode: 0o600 });
+  try {
+    const list = ["ls-files", "-z", "--others", "--ignored", "--directory"];
+    const { stdout } = await git.run([...list, `--exclude-from=${file}`]);
+    return await onlyIgnored(git, stdout.toString("utf8").split("\0").filter(Boolean));
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+async function onlyIgnored(git: Git, paths: readonly string[]): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const check = { input: `${paths.join("\0")}\0`, accepts: [0, 1] };
+  const { stdout } = await git.run(["check-ignore", "-z", "--stdin"], check);
+  return stdout.toString("utf8").split("\0").filter(Boolean);
+}
+
+interface WorktreesOptions {
   /** The folder of all state. */
   readonly data: string;
   readonly env: NodeJS.ProcessEnv;

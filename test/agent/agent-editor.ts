@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { systemProgram } from "../../src/sandbox/system-program.ts";
+import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { runFromShell } from "../support/run-from-shell.ts";
 import type { Json, Message } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";

@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
-import { subjectOf, subjectWords } from "../../src/session/permission/subject.ts";
+import { subjectOf, subjectWords } from "../../src/session/permission/permission.ts";
 import { DOCUMENT_MIGRATIONS, Documents } from "../../src/store/documents.ts";
-import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../src/store/notify/notify-database.ts";
-import { NotifyStore } from "../../src/store/notify/notify-store.ts";
+import {
+  NOTIFICATIONS_FILE,
+  NOTIFY_MIGRATIONS,
+  NotifyStore,
+} from "../../src/store/notify/notify-store.ts";
 import { REVIEW_MIGRATIONS } from "../../src/store/review/reviews-schema.ts";
 import { Reviews } from "../../src/store/review/reviews.ts";
 import { SESSION_MIGRATIONS, SessionLog } from "../../src/store/session/session-log.ts";

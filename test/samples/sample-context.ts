@@ -1,10 +1,10 @@
 import { OWNER } from "../../src/base/principal.ts";
 import { SignalStop } from "../../src/base/stop.ts";
 import type { LogLevel } from "../../src/base/log.ts";
-import type { Project } from "../../src/tool/project.ts";
 import {
   type Caller,
   CannotAsk,
+  type Project,
   type Question,
   type Tool,
   type ToolContext,

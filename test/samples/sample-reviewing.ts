@@ -3,8 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { type ReviewSettings, ReviewTools } from "../../src/review/review-tools.ts";
 import type { ThreadView } from "../../src/review/thread-view.ts";
-import type { Project } from "../../src/tool/project.ts";
-import type { Arguments, ToolResult } from "../../src/tool/tool.ts";
+import type { Arguments, Project, ToolResult } from "../../src/tool/tool.ts";
 import { SampleContext } from "./sample-context.ts";
 import { sampleLines, SampleRepository } from "./sample-review-repository.ts";
 

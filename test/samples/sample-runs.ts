@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
-import { DENIED_NAMES } from "../../src/run/change/forbidden-name.ts";
+import { DENIED_NAMES } from "../../src/run/change/scan.ts";
 import { Runs, type RunsOptions } from "../../src/run/runs.ts";
 import { CopyDriver } from "../../src/run/workspace/copy.ts";
 import { plainGit, writeRemote } from "../support/stored-folder.ts";

@@ -10,7 +10,7 @@ import type { Agent } from "../../src/session/agent.ts";
 import { Budgets, type BudgetsOptions } from "../../src/session/budget/budgets.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
 import type { NoticeListener } from "../../src/session/notice.ts";
-import type { AnswerPolicy } from "../../src/session/permission/who-may-answer.ts";
+import type { AnswerPolicy } from "../../src/session/permission/permission.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";

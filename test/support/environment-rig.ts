@@ -11,8 +11,7 @@ import { type CachedRepository, RepositoryCache } from "../../src/run/repository
 import { Bases } from "../../src/run/workspace/bases.ts";
 import { CopyDriver } from "../../src/run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../src/run/workspace/driver.ts";
-import type { Workspace } from "../../src/run/workspace/open-workspace.ts";
-import { Workspaces } from "../../src/run/workspace/workspace.ts";
+import { type Workspace, Workspaces } from "../../src/run/workspace/workspace.ts";
 import { NO_CREDENTIALS } from "../samples/sample-credentials.ts";
 import { ServerRepository } from "./server-repository.ts";
 

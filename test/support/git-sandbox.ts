@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 
 import { House } from "../../src/config/house.ts";
 import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
-import { systemProgram } from "../../src/sandbox/system-program.ts";
+import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";
 import { spawnWrapped } from "./spawn-wrapped.ts";

@@ -1,8 +1,7 @@
 import { background } from "../../src/base/background.ts";
 import { TrunklineError } from "../../src/base/errors.ts";
 import { OWNER } from "../../src/base/principal.ts";
-import { LazyLinks } from "../../src/protocol/acp/relay/lazy-links.ts";
-import type { LinkedClient } from "../../src/protocol/acp/relay/session-links.ts";
+import { type LinkedClient, SessionLinks } from "../../src/protocol/acp/relay/session-links.ts";
 import { SessionError } from "../../src/session/session-error.ts";
 import type { EndOfTurn } from "../../src/session/turn/end-of-prompt.ts";
 import type { Channel, Sink } from "../../src/wire/channel.ts";
@@ -25,7 +24,7 @@ export class LinksRig implements AsyncDisposable {
   readonly deposed: string[] = [];
   /** Why a process cannot be deposed. */
   undeposable: Error | undefined;
-  readonly links: LazyLinks;
+  readonly links: SessionLinks;
   readonly #write: Channel<string>;
   /** The processes that are known to be stopped. */
   readonly stopped = new Set<string>();
@@ -66,7 +65,7 @@ export class LinksRig implements AsyncDisposable {
     };
     const counts = () => this.countsEvents;
     Object.defineProperty(linked, "countsEvents", { get: counts });
-    this.links = new LazyLinks({
+    this.links = new SessionLinks({
       reach: async (holder) => {
         const found = this.holders.get(holder);
         if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");

@@ -8,7 +8,7 @@ import type { Message } from "../../src/server/notify/message.ts";
 import { Notifier } from "../../src/server/notify/notifier.ts";
 import { NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
 import type { SessionNotice } from "../../src/session/notice.ts";
-import type { Delivery, DeliveryState } from "../../src/store/notify/delivery-queue.ts";
+import type { Delivery, DeliveryState } from "../../src/store/notify/notify-store.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import { NotifyReceiver, type Received } from "./notify-receiver.ts";
 

@@ -1,7 +1,6 @@
 // Creates, lands or removes the work tree of a session, in a process that a test kills.
 import { landWorktree } from "../../src/worktree/land.ts";
-import { folderOf, readRecord } from "../../src/worktree/record.ts";
-import { Worktrees } from "../../src/worktree/worktrees.ts";
+import { folderOf, readRecord, Worktrees } from "../../src/worktree/worktrees.ts";
 
 const [, , action, data = "", repository = "", session = ""] = process.argv;
 const worktrees = new Worktrees({ data, env: process.env, carry: ["*.env"] });

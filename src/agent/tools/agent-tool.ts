@@ -3,7 +3,7 @@ import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TraceCarrier } from "../../base/trace.ts";
 import type { TurnClient } from "../../session/agent.ts";
-import type { PermissionSubject } from "../../session/permission/subject.ts";
+import type { PermissionSubject } from "../../session/permission/permission.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { PermissionSubject } from "../../session/permission/subject.ts";
+import type { PermissionSubject } from "../../session/permission/permission.ts";
 import { recordingChanges } from "../files/command-changes.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";

@@ -1,9 +1,9 @@
 import type { Principal } from "../../base/principal.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
-import type { Project } from "../../tool/project.ts";
 import {
   type Caller,
   CannotAsk,
+  type Project,
   type Question,
   type Tool,
   type ToolContext,

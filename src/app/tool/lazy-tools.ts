@@ -1,7 +1,7 @@
 import { Lazy } from "../../base/lazy.ts";
 import type { House } from "../../config/house.ts";
 import type { OpenedTools } from "./open-tools.ts";
-import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task/task.ts";
+import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task/task-record.ts";
 import type { TasksOptions } from "../../protocol/mcp/serve/task/tasks.ts";
 import type { TaskRecords } from "../../store/task-records.ts";
 import type { Offer } from "../../tool/offer/offer.ts";

@@ -7,7 +7,7 @@ import type { House } from "../../config/house.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
-import { readForeignId } from "../../session/foreign/foreign-id.ts";
+import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { quietHouse } from "../shell/open-house.ts";

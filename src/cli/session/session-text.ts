@@ -1,8 +1,8 @@
 import type { SessionEntry } from "../../session/open/session-commands.ts";
-import { readForeignId } from "../../session/foreign/foreign-id.ts";
+import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
-import type { WorktreeState } from "../../worktree/state.ts";
+import type { WorktreeState } from "../../worktree/branches.ts";
 import { firstLine, paint, table } from "../shell/layout.ts";
 
 /** Renders a conversation as text, one event or update at a time. */

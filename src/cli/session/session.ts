@@ -3,21 +3,24 @@ import { dirname, resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { budgetShares } from "../../base/limit/budget.ts";
 import { OWNER } from "../../base/principal.ts";
+import { LazyRuns } from "../../run/open/lazy-runs.ts";
+import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
+import { exportedEvents } from "../../session/turn/exported-events.ts";
+import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
+import { subjectOf, subjectWords } from "../../session/permission/permission.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { House } from "../../config/house.ts";
-import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../../app/session/lazy-sessions.ts";
-import { SessionCommands, type SessionEntry } from "../../session/open/session-commands.ts";
-import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { readFacts } from "../../run/workspace/workspace-facts.ts";
-import { foreignId, readForeignId } from "../../session/foreign/foreign-id.ts";
-import type { ListedForeign } from "../../session/foreign/foreign-sessions.ts";
-import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
+import {
+  foreignId,
+  readForeignId,
+  type ListedForeign,
+} from "../../session/foreign/foreign-sessions.ts";
 import type { Sessions } from "../../session/sessions.ts";
-import { exportedEvents } from "../../session/turn/exported-events.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
-import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { type ListedSession, sessionTable, SessionText } from "./session-text.ts";

@@ -1,8 +1,13 @@
 import { SignalStop, type Stop } from "../../base/stop.ts";
 import type { LogLevel } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
-import type { Project } from "../../tool/project.ts";
-import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
+import {
+  type Caller,
+  CannotAsk,
+  type Project,
+  type Question,
+  type ToolContext,
+} from "../../tool/tool.ts";
 
 export interface TerminalCallerOptions {
   /** The folder that the person is in. */

@@ -113,10 +113,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const streams = { connection: connection.nats, subjects: connection.subjects };
     using near = await SessionStreams.open(streams);
     const heard = new Set<string>();
-    await using following = near.journal.follow({
-      begun: () => {},
-      heard: (id) => heard.add(id),
-    });
+    await using following = near.journal.follow((id) => heard.add(id));
     await following.known;
     const farConnection = await connect("w1");
     const farRefusals = new Refusals(farConnection);

@@ -2,8 +2,7 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Span } from "../../base/trace.ts";
-import type { Project } from "../../tool/project.ts";
-import type { Caller, Question, ToolContext } from "../../tool/tool.ts";
+import type { Caller, Project, Question, ToolContext } from "../../tool/tool.ts";
 
 /** The member of `_meta` in which a node says for whom it calls a tool of another node. */
 const CALLER = "trunkline.dev/caller";

@@ -35,12 +35,6 @@ export interface StoredMessage extends EventMessage {
   readonly sequence: number;
 }
 
-/** What is known of a message without its body. */
-export interface MessageHead extends Omit<StoredMessage, "body"> {
-  /** Bytes of its body. */
-  readonly size: number;
-}
-
 /** The messages of sessions, by id. A message is appended only after the one that its writer knows. */
 export interface Journal {
   /**
@@ -63,8 +57,6 @@ const FIRST = "Tl-First";
 const LAST = "Tl-Last";
 const MORE = "Tl-More";
 const MESSAGE_ID = "Nats-Msg-Id";
-/** Only where the body is left out. */
-const SIZE = "Nats-Msg-Size";
 
 /**
  * Messages that are fetched ahead of a reader, each of up to 256 KB. They are not counted in bytes: the
@@ -86,23 +78,11 @@ interface StreamJournalOptions {
   readonly subjects: Subjects;
 }
 
-/** Messages of a session, from one sequence to another. */
-interface Range {
-  readonly from: number;
-  readonly to: number;
-  /** Their bodies are left out. */
-  readonly isBare: boolean;
-}
+/** Is told the number of the last event of a session. */
+type Follower = (id: string, last: number) => void;
 
-type ReadMessage = StoredMessage & MessageHead;
-
-interface Follower {
-  /** It begins, or begins anew: messages between those of before and the last ones are not told. */
-  readonly begun: () => void;
-  readonly heard: (id: string, head: MessageHead) => void;
-}
-
-interface StreamFollower extends Follower {
+interface StreamFollower {
+  readonly heard: Follower;
   readonly stream: string;
   /** Called when the last message of each session in the stream was heard. */
   readonly known: () => void;
@@ -148,22 +128,13 @@ export class StreamJournal implements Journal {
     return await this.#get(stream, firstFrom(from, subject));
   }
 
-  read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
-    return this.#read(id, { from, to, isBare: false });
-  }
-
-  /** As `read`, without the bodies. */
-  heads(id: string, from: number, to: number): AsyncGenerator<MessageHead> {
-    return this.#read(id, { from, to, isBare: true });
-  }
-
-  /** Tells the last message of each session, and then each new message. */
-  follow(follower: Follower): Following {
+  /** Tells of the last message of each session, and then of each new message. */
+  follow(heard: Follower): Following {
     const over = new AbortController();
     const { eventStreams } = this.#options.subjects;
     const known = eventStreams.map(() => Promise.withResolvers<void>());
     const following = eventStreams.map((stream, at) =>
-      this.#follow({ ...follower, stream, known: () => known[at]?.resolve() }, over.signal),
+      this.#follow({ heard, stream, known: () => known[at]?.resolve() }, over.signal),
     );
     for (const each of following) background(each, "Following the events of sessions");
     return {
@@ -189,17 +160,13 @@ export class StreamJournal implements Journal {
     }
   }
 
-  async #followOn(
-    { begun, heard, stream, known }: StreamFollower,
-    over: AbortSignal,
-  ): Promise<void> {
+  async #followOn({ heard, stream, known }: StreamFollower, over: AbortSignal): Promise<void> {
     const { connection, subjects, link } = this.#options;
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
     const options = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
     await using reader = await link.ask(() =>
       StreamReader.open(connection, stream, reading, options),
     );
-    begun();
     if (reader.pending === 0) known();
     const stop = (): void => reader.stop();
     over.addEventListener("abort", stop);
@@ -208,7 +175,8 @@ export class StreamJournal implements Journal {
       // Until there is a new connection: its server may not know this reader any more.
       await link.ask(async () => {
         for await (const message of reader) {
-          heard(subjects.sessionOf(message.subject), messageOf(message, message.headers));
+          const { last } = messageOf(message, message.headers);
+          heard(subjects.sessionOf(message.subject), last);
           if (message.info.pending === 0) known();
         }
       });
@@ -217,11 +185,11 @@ export class StreamJournal implements Journal {
     }
   }
 
-  async *#read(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
+  async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
     let next = Math.max(from, 1);
     for (let attempt = 1; next <= to; attempt++) {
       try {
-        for await (const message of this.#readOn(id, { from: next, to, isBare })) {
+        for await (const message of this.#readOn(id, next, to)) {
           next = message.sequence + 1;
           attempt = 1;
           yield message;
@@ -236,14 +204,13 @@ export class StreamJournal implements Journal {
   }
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
-  async *#readOn(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
+  async *#readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
     const { connection, link } = this.#options;
     const { stream, subject } = this.#placeOf(id);
     const reading = {
       filter_subject: subject,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
-      headers_only: isBare,
     };
     const options = { ...AHEAD, expires: HEADS_WAIT };
     const reader = await link.ask(() => StreamReader.open(connection, stream, reading, options));
@@ -299,7 +266,7 @@ function headersOf({ epoch, node, first, last, more }: EventMessage): MsgHdrs {
 function messageOf(
   { seq: sequence, data: body }: Pick<JsMsg | StoredMsg, "seq" | "data">,
   header: MsgHdrs | undefined,
-): ReadMessage {
+): StoredMessage {
   const number = (name: string): number => Number(header?.get(name)) || 0;
   return {
     id: header?.get(MESSAGE_ID) ?? "",
@@ -309,7 +276,6 @@ function messageOf(
     last: number(LAST),
     more: header?.has(MORE) ?? false,
     body,
-    size: number(SIZE) || body.length,
     sequence,
   };
 }

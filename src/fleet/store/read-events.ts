@@ -1,15 +1,22 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
-import { eventOf } from "../../store/session/session-pages.ts";
+import { eventOf, type LoggedEvent } from "../../store/session/session-pages.ts";
 import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
-import { retryUnanswered } from "../ownership/session-entry.ts";
+import { retryUnanswered, type SessionEntry } from "../ownership/session-entry.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 type Streams = Pick<SessionStreams, "find" | "last" | "journal" | "link">;
 
 /** Events that are read although nobody asked for them, rather than to look for a later message. */
 const NEAR = 100;
+
+/** Events that were stored together. */
+export interface EventPage {
+  readonly events: readonly LoggedEvent[];
+  /** Characters that they take. */
+  readonly size: number;
+}
 
 /** The events of a session that NATS has, after a number and up to another. This needs no hold on it. */
 export async function* readEvents(
@@ -22,19 +29,25 @@ export async function* readEvents(
   if (entry === undefined) {
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
-  if (entry.deleted !== undefined) return;
-  const { born } = entry;
-  const last = await streams.last(id);
+  for await (const { events } of readPages(streams, entry, after, upTo)) yield* events;
+}
+
+/** The same, as many at a time as were stored together. */
+export async function* readPages(
+  streams: Omit<Streams, "find">,
+  { record: { id }, born, deleted }: SessionEntry,
+  after: number,
+  upTo = Infinity,
+): AsyncGenerator<EventPage> {
+  const last = deleted === undefined ? await streams.last(id) : undefined;
   if (last === undefined || last.last <= after) return;
   const from = await messageBefore(streams, { id, born, to: last.sequence }, after);
   for await (const page of eventPages(streams.journal.read(id, from, last.sequence), born)) {
     if (page.last <= after) continue;
     if (page.first > upTo) return;
-    for (const line of page.lines.split("\n")) {
-      if (line === "") continue;
-      const event = eventOf(line);
-      if (event.seq > after && event.seq <= upTo) yield event;
-    }
+    const lines = page.lines.split("\n").filter((line) => line !== "");
+    const events = lines.map(eventOf).filter(({ seq }) => seq > after && seq <= upTo);
+    if (events.length > 0) yield { events, size: page.lines.length };
   }
 }
 
@@ -43,7 +56,7 @@ export async function* readEvents(
  * long session most is known to a client that comes back. 0 is before the first message.
  */
 async function messageBefore(
-  { journal, link }: Streams,
+  { journal, link }: Pick<Streams, "journal" | "link">,
   { id, born, to }: { readonly id: string; readonly born: number; readonly to: number },
   after: number,
 ): Promise<number> {

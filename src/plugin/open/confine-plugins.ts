@@ -9,9 +9,8 @@ import type { ConfinedPlugin, ConfinePlugin, PluginConfinement } from "../plugin
 import { problemWith } from "../../sandbox/bubblewrap.ts";
 import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
 import { portOf } from "../../sandbox/own-network.ts";
-import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
+import { PluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
-import { serviceSockets } from "../../sandbox/service-sockets.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 
 export interface ConfinePluginsOptions {

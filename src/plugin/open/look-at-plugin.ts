@@ -15,8 +15,7 @@ import { type FoundPlugin, unusable } from "../installed-plugin.ts";
 import { codePaths } from "../plugin/permissions.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { type Outcome, runWrapped } from "../../sandbox/bubblewrap.ts";
-import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
-import { serviceSockets } from "../../sandbox/service-sockets.ts";
+import { PluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 import type { InForce } from "../../sandbox/open/local-in-force.ts";
 

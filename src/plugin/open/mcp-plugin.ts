@@ -8,8 +8,7 @@ import { manifestOf, type PluginParts, type PromptPart, type ToolPart } from "..
 import { Stopper } from "../../base/stop.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
-import type { Prompt } from "../../tool/prompt.ts";
-import type { Arguments } from "../../tool/tool.ts";
+import type { Arguments, Prompt } from "../../tool/tool.ts";
 import { Upstreams } from "../../upstream/upstreams.ts";
 
 /** An MCP server that is started, as a plugin. */

@@ -9,8 +9,14 @@ import type {
 } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
-import { TOLD } from "../../tool/project.ts";
-import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
+import {
+  type Arguments,
+  type Prompt,
+  TOLD,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "../../tool/tool.ts";
 import { type CallContext, isNested, toolCallOf } from "../bus-context.ts";
 import type { AskedPlugin } from "./plugin.ts";
 import { callInPieces } from "../serve/stream-call.ts";
@@ -19,7 +25,6 @@ import {
   fromPromptGetResponse,
   toPromptGetRequest,
 } from "../../protocol/bus/shape/prompt-shape.ts";
-import type { Prompt } from "../../tool/prompt.ts";
 import { tracedHop } from "../../tool/traced-hop.ts";
 
 /** A tool of a plugin, under the name that it has here. */

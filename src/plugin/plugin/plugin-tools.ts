@@ -1,9 +1,8 @@
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import { Names } from "../../tool/offer/names.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { Prompt } from "../../tool/prompt.ts";
+import type { Prompt, Tool } from "../../tool/tool.ts";
 import { type Publication, Published } from "../../tool/offer/published.ts";
-import type { Tool } from "../../tool/tool.ts";
 import { type AiTool, aiTool } from "../ai-tools.ts";
 import type { Plugin } from "./plugin.ts";
 import { pluginPrompt, pluginTool } from "./plugin-tool.ts";

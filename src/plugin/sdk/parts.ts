@@ -1,6 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { PromptDefinition } from "../../tool/prompt.ts";
-import type { Arguments, JsonSchema, ToolDefinition } from "../../tool/tool.ts";
+import type { Arguments, JsonSchema, PromptDefinition, ToolDefinition } from "../../tool/tool.ts";
 import type { CallContext, PluginContext } from "./context.ts";
 import type {
   Chunk,

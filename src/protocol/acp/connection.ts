@@ -10,17 +10,14 @@ import type {
   SessionClient,
   ShownUpdate,
 } from "../../session/client/client.ts";
-import { isController } from "../../session/permission/who-may-answer.ts";
+import { isController } from "../../session/permission/permission.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
-import type { LazyLinks } from "./relay/lazy-links.ts";
+import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
-
-/** Sends a message that is serialized already, without the peer. */
-export type SendText = (text: string, sessionId: string) => Room;
 
 /** A random id as `crypto.randomUUID` makes them. */
 const ORIGIN = /^[0-9a-f-]{36}$/;
@@ -41,7 +38,7 @@ export class AcpConnection implements SessionClient {
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
   #introduction: InitializeParams = { protocolVersion: 1 };
-  #links: LazyLinks | undefined;
+  #links: SessionLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
@@ -69,14 +66,14 @@ export class AcpConnection implements SessionClient {
   }
 
   /** Sets how messages reach the client, and how it reaches sessions of other processes. */
-  open(peer: Peer<AcpConnection>, send: SendText, links?: LazyLinks): void {
+  open(peer: Peer<AcpConnection>, send: SendText, links?: SessionLinks): void {
     this.#peer = peer;
     this.#send = send;
     this.#links = links;
   }
 
   /** Its sessions that other processes have open; undefined where those cannot be reached. */
-  get links(): LazyLinks | undefined {
+  get links(): SessionLinks | undefined {
     return this.#links;
   }
 
@@ -182,7 +179,7 @@ export class AcpConnection implements SessionClient {
   taken(sessionId: string, after: number): void {
     const params = this.#opened.get(sessionId);
     if (params === undefined || this.#isGone) return;
-    background(this.#links?.rejoin(params, after), "Following a session");
+    this.#links?.rejoin(params, after);
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {

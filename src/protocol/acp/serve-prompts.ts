@@ -7,7 +7,7 @@ import type { AcpConnection } from "./connection.ts";
 import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { checkPrompt, imageBytes } from "./prompt-content.ts";
-import { refuseObserver } from "./refuse-setup.ts";
+import { refuseObserver } from "./serve-sessions.ts";
 import type { PromptParams } from "./schema.gen.ts";
 import { interruptedTurn } from "./session-errors.ts";
 

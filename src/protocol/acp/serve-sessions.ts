@@ -1,18 +1,149 @@
 import { isAbsolutePath } from "../../base/check.ts";
-import { mayControl, type Principal } from "../../base/principal.ts";
+import {
+  limitRefusal,
+  mayControl,
+  mayUseFolder,
+  mayUseRepository,
+  type Principal,
+  scopeRefusal,
+} from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
-import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
-import type { Session } from "../../session/session.ts";
+import { chooseMode, chooseModel, chooseOption } from "../../session/settings.ts";
+import { isForeignCursor, type ListedForeign } from "../../session/foreign/foreign-sessions.ts";
+import { SessionError } from "../../session/session-error.ts";
 import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
+import type { Session } from "../../session/session.ts";
+import type { SessionRecord } from "../../session/store.ts";
+import { workplaceOf } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
-import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { refuseFolders, refuseObserver, refusePrograms, refuseWatcher } from "./refuse-setup.ts";
-import type { NewSessionParams } from "./schema.gen.ts";
+import { type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
+import type { ListSessionsParams, NewSessionParams } from "./schema.gen.ts";
 import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
+
+/** Throws if a client only watches the session, or may only watch sessions at all. */
+export function refuseObserver(client: AcpConnection, sessionId: string, what: string): void {
+  if (client.roleIn(sessionId) === "controller") return;
+  const next = mayControl(client.principal)
+    ? "Open it with session/load, without the role 'observer', to take part."
+    : "Use a token that was created without --observe.";
+  const why = `Cannot ${what}: you observe this session. ${next}`;
+  throw new SessionError("permission-denied", why, { role: "observer" });
+}
+
+/** Throws if a principal may only watch sessions. */
+function refuseWatcher({ principal }: AcpConnection, what: string): void {
+  if (mayControl(principal)) return;
+  const next = "Use a token that was created without --observe.";
+  throw new SessionError("permission-denied", `Cannot ${what}: this token only observes. ${next}`);
+}
+
+/** A stdio server is started at once, with the rights of the gateway, so it needs a scope of its own. */
+export function refusePrograms(servers: readonly McpServer[], principal: Principal): void {
+  const program = servers.find(({ command }) => command !== undefined);
+  if (program === undefined) return;
+  const what = `To name a command that is started (MCP server '${program.name.slice(0, 64)}')`;
+  const refusal = scopeRefusal(principal, "programs", what);
+  if (refusal !== undefined) throw new SessionError("permission-denied", refusal);
+}
+
+/** Throws if the setup names a folder or repository that the principal may not use. */
+export async function refuseFolders(
+  door: AcpDoor,
+  { cwd, additionalDirectories }: SessionSetup,
+  principal: Principal,
+): Promise<void> {
+  for (const folder of [cwd, ...additionalDirectories]) {
+    if (!mayUseFolder(principal, folder)) {
+      throw denied(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    }
+    if (principal.limits?.repositories === undefined) continue;
+    const addresses = (await door.options.addressesOf?.(folder)) ?? [];
+    if (!mayUseRepository(principal, addresses)) {
+      const [address] = addresses;
+      const what =
+        address === undefined
+          ? `'${folder}', which is in no repository with an address`
+          : `the repository '${address}'`;
+      throw denied(principal, what, `--repo ${address ?? "ADDRESS"}`);
+    }
+  }
+}
+
+function denied(principal: Principal, what: string, option: string): SessionError {
+  return new SessionError("permission-denied", limitRefusal(principal, what, option));
+}
+
+/**
+ * ACP session-list: our sessions. With `_meta.trunkline.agents` (true, or names), those that agents have
+ * begun themselves follow on the last page. To list those, the agents are started.
+ */
+function listSessions(door: AcpDoor): Handle<ListSessionsParams> {
+  return async ({ cwd, cursor, ...rest }, { state }) => {
+    const sessions = await door.sessions();
+    const agents = readAgents(ours(objectOf(rest)._meta).agents);
+    const folder = cwd ? clean(cwd) : undefined;
+    const isTheirs = cursor ? isForeignCursor(cursor) : false;
+    const page = isTheirs
+      ? { sessions: [] }
+      : await sessions.list(folder, cursor ?? undefined, state.onlyOwner);
+    const own = page.sessions.map(infoOf);
+    if (!isTheirs && (agents === undefined || page.nextCursor !== undefined)) {
+      return { ...page, sessions: own };
+    }
+    const theirs = await sessions.foreign.list({
+      ...agents,
+      principal: state.principal,
+      cwd: folder,
+      cursor: isTheirs ? (cursor ?? undefined) : undefined,
+    });
+    const { problems, nextCursor } = theirs;
+    return {
+      sessions: [...own, ...theirs.sessions.map(foreignInfoOf)],
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+      ...(problems.length === 0 ? {} : { _meta: { trunkline: { problems } } }),
+    };
+  };
+}
+
+/** Undefined where the sessions of no agent are asked for. */
+function readAgents(value: unknown): { readonly agents?: readonly string[] } | undefined {
+  if (value === undefined || value === null || value === false) return undefined;
+  if (value === true) return {};
+  if (Array.isArray(value) && value.every((each) => typeof each === "string")) {
+    return { agents: value };
+  }
+  const says = "'params._meta.trunkline.agents' must be true, or a list of names";
+  throw RpcError.of(STANDARD.invalidParams, says);
+}
+
+function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
+  const { directories } = notes;
+  const trunkline = worktreeInfo(workplaceOf(notes));
+  return {
+    sessionId: id,
+    cwd,
+    ...(title === undefined ? {} : { title }),
+    updatedAt: new Date(updated).toISOString(),
+    ...(Array.isArray(directories) && directories.length > 0
+      ? { additionalDirectories: directories as unknown[] }
+      : {}),
+    ...(Object.keys(trunkline).length === 0 ? {} : { _meta: { trunkline } }),
+  };
+}
+
+function foreignInfoOf({ id, agent, theirs, cwd, title, updatedAt }: ListedForeign): JsonObject {
+  return {
+    sessionId: id,
+    cwd,
+    ...(title === undefined ? {} : { title }),
+    ...(updatedAt === undefined ? {} : { updatedAt }),
+    _meta: { trunkline: { origin: "agent", agent, agentSessionId: theirs } },
+  };
+}
 
 /** Routes of sessions: ACP session-setup, and listing, forking, closing and deleting. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
@@ -47,10 +178,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
-    door.serve(METHODS.listSessions, async (params, call) => {
-      const { listSessions } = await import("./list-sessions.ts");
-      return listSessions(door)(params, call);
-    }),
+    door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
       refuseObserver(state, sessionId, "close the session");
@@ -199,6 +327,6 @@ function stateOf(session: Session, client: AcpConnection): JsonObject {
 }
 
 /** Different spellings of a folder are the same workspace. */
-export function clean(path: string): string {
+function clean(path: string): string {
   return process.getBuiltinModule("node:path").resolve(path);
 }

@@ -4,11 +4,10 @@ import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions, Trace } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { SessionClient } from "../../session/client/client.ts";
-import { AcpConnection, type SendText } from "./connection.ts";
+import { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { objectOf } from "./methods.ts";
-import { LazyLinks } from "./relay/lazy-links.ts";
-import type { LinkedClient } from "./relay/session-links.ts";
+import { type LinkedClient, type SendText, SessionLinks } from "./relay/session-links.ts";
 import { reopenSession } from "./serve-sessions.ts";
 
 export interface ConversationOptions {
@@ -63,7 +62,7 @@ export class AcpConversation {
   }
 }
 
-function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLinks | undefined {
+function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionLinks | undefined {
   const { reach, isStopped, takeOverWithin, relayed } = door.options;
   if (reach === undefined) return undefined;
   const linked: LinkedClient = {
@@ -88,7 +87,7 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
       return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);
     },
   };
-  return new LazyLinks({ reach, isStopped, takeOverWithin, relayed, client: linked, send });
+  return new SessionLinks({ reach, isStopped, takeOverWithin, relayed, client: linked, send });
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

@@ -1,8 +1,13 @@
 import type { Stop } from "../../base/stop.ts";
 import type { Span } from "../../base/trace.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
-import type { Project } from "../../tool/project.ts";
-import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
+import {
+  type Caller,
+  CannotAsk,
+  type Project,
+  type Question,
+  type ToolContext,
+} from "../../tool/tool.ts";
 
 /** A running action, for any state type of its connection. */
 type Work = Stop & { progressed(): void };

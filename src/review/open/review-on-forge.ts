@@ -1,13 +1,11 @@
 import { isIP } from "node:net";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { GitHub } from "../../forge/github.ts";
-import { GitHubReviews } from "../../forge/github-reviews.ts";
-import { GitLab } from "../../forge/gitlab.ts";
-import { GitLabReviews } from "../../forge/gitlab-reviews.ts";
+import { GitHub, GitHubReviews } from "../../forge/github.ts";
+import { GitLab, GitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
-import { inert } from "../../forge/inert-text.ts";
-import { apiOf, graphqlOf } from "../../forge/place.ts";
+import { inert } from "../../forge/propose.ts";
+import { apiOf, graphqlOf } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../../identity/host.ts";
 import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";

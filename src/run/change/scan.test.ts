@@ -12,11 +12,88 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-
 import { ServerRepository } from "../../../test/support/server-repository.ts";
-import { DENIED_NAMES } from "./forbidden-name.ts";
-import { type Scan, scanIndex, type ScanLimits } from "./scan.ts";
+import {
+  DENIED_NAMES,
+  findSecret,
+  isDisguised,
+  nameJudge,
+  type Scan,
+  scanIndex,
+  type ScanLimits,
+} from "./scan.ts";
 import { stageChanges } from "./stage.ts";
+
+const find = (text: string, before?: string): string | undefined =>
+  findSecret(Buffer.from(text), before === undefined ? undefined : Buffer.from(before));
+/** Put together here, so that no scanner reports this file. */
+const of = (...parts: string[]): string => parts.join("");
+
+describe("findSecret()", () => {
+  it("recognises secrets by their patterns", () => {
+    const samples = {
+      "a private key": of("-----BEGIN OPENSSH ", "PRIVATE KEY-----\nAAAA"),
+      "an AWS access key": of("AKIA", "A".repeat(16)),
+      "a GitHub token": of("ghp_", "a".repeat(36)),
+      "a GitLab token": of("glpat-", "a".repeat(20)),
+      "an npm token": of("npm_", "a".repeat(36)),
+      "an Anthropic key": of("sk-ant-", "a".repeat(32)),
+      "an OpenAI key": of("sk-proj-", "a".repeat(40)),
+      "a Slack token": of("xoxb-", "1".repeat(20)),
+      "a Google key": of("AIza", "a".repeat(35)),
+      "a token of Trunkline": of("tlk_", "a".repeat(20)),
+    };
+    for (const [name, sample] of Object.entries(samples)) {
+      assert.equal(find(`x = "${sample}"`), name);
+    }
+    for (const text of [
+      "sk-short",
+      "-----BEGIN CERTIFICATE-----",
+      "ghp_",
+      "AKIALOWERcase1234567",
+    ]) {
+      assert.equal(find(text), undefined, text);
+    }
+  });
+
+  it("finds a new secret beside one that was there before", () => {
+    const [old, other] = ["a", "b"].map((letter) => of("ghp_", letter.repeat(36)));
+    assert.equal(find(`${old}\nmore`, `${old}`), undefined);
+    assert.equal(find(`${old} ${other}`, `${old}`), "a GitHub token");
+  });
+});
+
+describe("nameJudge()", () => {
+  const judge = nameJudge([...DENIED_NAMES, ".github/workflows/*"]);
+
+  it("refuses the names in any letter case and any folder, and configured paths", () => {
+    for (const path of [".env", ".ENV", "a/.env.local", "a/B.PEM", ".github/workflows/ci.yml"]) {
+      assert.match(judge(path) ?? "", /not committed/, path);
+    }
+    for (const path of ["env", "a.env", ".environment", "pem", ".github/workflows/a/b", "a.keys"]) {
+      assert.equal(judge(path), undefined, path);
+    }
+  });
+
+  it("refuses invisible characters in names", () => {
+    for (const path of ["a\u0007", "a\nb", "gnp.\u202eexe", "\u2066x"]) {
+      assert.match(judge(path) ?? "", /invisible/);
+    }
+    assert.equal(judge("naïve/日本語 (1).txt"), undefined);
+  });
+});
+
+describe("isDisguised()", () => {
+  it("recognises names that Windows and macOS read as .git or .gitmodules", () => {
+    const names = [".GIT", ".git.", ".git ", "GIT~1", ".git::$INDEX_ALLOCATION", ".gi\u200dt"];
+    for (const name of [...names, ".gitmodules ", "GITMOD~2", "gi7eba~1", String.raw`x\.git`]) {
+      assert.ok(isDisguised(`a/${name}/b`), name);
+    }
+    for (const name of [".gitignore", ".github", "git", ".gitmodules", "git~2", "x.git"]) {
+      assert.ok(!isDisguised(`a/${name}/b`), name);
+    }
+  });
+});
 
 const LIMITS: ScanLimits = { maxFile: 1_000, maxTotal: 1_500, maxFiles: 5, denied: DENIED_NAMES };
 

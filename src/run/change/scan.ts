@@ -1,10 +1,212 @@
 import { posix } from "node:path";
-
+import { TrunklineError } from "../../base/errors.ts";
+import { COMMITTED_SECRETS } from "../../base/text/secret-patterns.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
-import { isGitName, nameJudge } from "./forbidden-name.ts";
-import { type IndexEntry, lfsProblems } from "./lfs.ts";
-import { readObjects } from "./read-objects.ts";
-import { findSecret } from "./secrets.ts";
+
+/**
+ * The name of a secret that is in the bytes, and was not in the previous bytes. Everybody who fetches
+ * a branch can read the secrets on it.
+ */
+export function findSecret(bytes: Buffer, before?: Buffer): string | undefined {
+  const texts = readings(bytes);
+  const known = before === undefined ? [] : readings(before);
+  const isNew = (secret: string): boolean => !known.some((text) => text.includes(secret));
+  const found = COMMITTED_SECRETS.find(([, pattern]) =>
+    texts.some((text) => Array.from(text.matchAll(pattern), ([all]) => all).some(isNew)),
+  );
+  return found?.[0];
+}
+
+/** The bytes as text; if they contain zeros, also as UTF-16 of either byte order. */
+function readings(bytes: Buffer): readonly string[] {
+  const text = bytes.toString("latin1");
+  return bytes.includes(0) ? [text, text.replaceAll("\0", "")] : [text];
+}
+
+/** Names that often hold secrets. */
+export const DENIED_NAMES = [
+  ...[".env", ".env.*", ".netrc"],
+  ...["*.pem", "*.key", "*.p12", "*.pfx", "id_rsa", "id_ed25519"],
+];
+
+/** Decides which names are never committed. In `denied`, `*` matches any text without a slash. */
+export function nameJudge(denied: readonly string[]): (path: string) => string | undefined {
+  const patterns = denied.map((name) => {
+    const text = name.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll("*", "[^/]*");
+    return new RegExp(`(?:^|/)${text}$`, "i");
+  });
+  return (path) => {
+    if (patterns.some((pattern) => pattern.test(path))) {
+      const why = "they often hold secrets, or `remote.scan.deny` lists them";
+      return `files of this name are not committed: ${why}`;
+    }
+    return HIDING.test(path) ? "its name contains invisible characters" : undefined;
+  };
+}
+
+/** Control characters, and characters that change the direction of text. */
+const HIDING = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
+
+/** macOS ignores these characters in names (git's utf8.c, next_hfs_char). */
+const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
+
+/**
+ * Whether Windows or macOS would read a part of a path as `.git` or `.gitmodules`, though Linux does not: other
+ * letter case, short names such as `GIT~1`, streams (`.git:x`), and the dots and spaces at the end that
+ * Windows drops.
+ */
+export function isDisguised(path: string): boolean {
+  return path.split("/").some((name) => name !== ".gitmodules" && name.split("\\").some(isGitName));
+}
+
+/** Whether any system reads a part of a path as `.git` or `.gitmodules`. */
+function isGitName(part: string): boolean {
+  const [plain = ""] = part.replaceAll(IGNORED, "").toLowerCase().split(":");
+  const name = plain.replace(/[. ]+$/, "");
+  return (
+    name === ".git" || name === ".gitmodules" || /^(?:git~1|gitmod~[1-4]|gi7eba~\d)$/.test(name)
+  );
+}
+
+/** Bytes of objects that one call of git reads. */
+const BATCH = 16 * 1024 * 1024;
+/** The longest line that git writes before an object, in bytes. */
+const HEADER = 128;
+
+/** The sizes of objects in bytes, in the order of the objects. */
+async function sizesOf(git: ServerGit, objects: readonly string[]): Promise<number[]> {
+  if (objects.length === 0) return [];
+  const input = `${objects.join("\n")}\n`;
+  const listed = await git.text(["cat-file", "--batch-check=%(objectsize)"], { input });
+  return listed.split("\n").map(Number);
+}
+
+/** Reads the objects of entries, in the order of the entries. */
+async function* readObjects<E extends { readonly object: string }>(
+  git: ServerGit,
+  entries: readonly E[],
+): AsyncGenerator<readonly [E, Buffer]> {
+  const sizes = await sizesOf(
+    git,
+    entries.map(({ object }) => object),
+  );
+  for (let from = 0, to = 0; from < entries.length; from = to) {
+    let bytes = 0;
+    while (to < entries.length && (to === from || bytes + (sizes[to] ?? 0) < BATCH)) {
+      bytes += (sizes[to++] ?? 0) + HEADER;
+    }
+    const batch = entries.slice(from, to);
+    const input = batch.map(({ object }) => `${object}\n`).join("");
+    const { stdout } = await git.run(["cat-file", "--batch"], { input, maxOutput: bytes });
+    let at = 0;
+    for (const entry of batch) {
+      const start = stdout.indexOf("\n", at) + 1;
+      // git-cat-file(1), "BATCH OUTPUT": `<oid> <type> <size>`, the object, and an end of line.
+      const [, size] = / blob (\d+)\n$/.exec(stdout.toString("latin1", at, start)) ?? [];
+      if (size === undefined) {
+        throw new TrunklineError("unavailable", `Cannot read the object '${entry.object}'.`);
+      }
+      const end = start + Number(size);
+      yield [entry, stdout.subarray(start, end)];
+      at = end + 1;
+    }
+  }
+}
+
+/** A file of an index. */
+interface IndexEntry {
+  readonly path: string;
+  readonly mode: string;
+  readonly object: string;
+}
+
+/** A pointer has fewer bytes than this (git-lfs, "docs/spec.md"). */
+const LONGEST_POINTER = 1024;
+const POINTER =
+  /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:ext-\d-\S+ \S+\n)*oid sha256:[0-9a-f]{64}\nsize \d+\n?$/;
+
+/**
+ * Finds files of Git LFS that a push would break: content in place of a pointer, since we run no LFS
+ * filter, or a pointer to an object that nobody has uploaded.
+ */
+async function lfsProblems(
+  git: ServerGit,
+  index: string,
+  changed: readonly IndexEntry[],
+): Promise<ScanProblem[]> {
+  const kept = await keptByLfs(git, index, changed);
+  const sizes = await sizesOf(
+    git,
+    kept.map(({ object }) => object),
+  );
+  const isLong = (at: number): boolean => (sizes[at] ?? 0) >= LONGEST_POINTER;
+  const contents = kept.filter((_, at) => isLong(at));
+  const pointers: IndexEntry[] = [];
+  const short = kept.filter((_, at) => !isLong(at) && sizes[at] !== 0);
+  for await (const [entry, bytes] of readObjects(git, short)) {
+    (POINTER.test(bytes.toString("latin1")) ? pointers : contents).push(entry);
+  }
+  const known = pointers.length === 0 ? new Set<string>() : await objectsOfHead(git);
+  const unknown = pointers.filter(({ object }) => !known.has(object));
+  return [
+    ...contents.map(({ path }) => ({ path, why: AS_CONTENT })),
+    ...unknown.map(({ path }) => ({ path, why: WITHOUT_CONTENT })),
+  ];
+}
+
+const AS_CONTENT =
+  "the repository stores files of this name in Git LFS, and this server does not upload to Git LFS";
+const WITHOUT_CONTENT =
+  "it is a new pointer of Git LFS, and this server does not upload the object that it points to";
+
+/** The changed files that Git LFS tracks; if attributes changed, also other files that it tracks only now. */
+async function keptByLfs(
+  git: ServerGit,
+  index: string,
+  changed: readonly IndexEntry[],
+): Promise<IndexEntry[]> {
+  const now = { GIT_INDEX_FILE: index };
+  const files = changed.filter(({ mode }) => mode.startsWith("100"));
+  const kept = await withLfs(git, now, files);
+  if (!changed.some(({ path }) => posix.basename(path) === ".gitattributes")) return kept;
+  const paths = new Set(changed.map(({ path }) => path));
+  const others = (await filesOf(git, now)).filter(({ path }) => !paths.has(path));
+  const theirs = await withLfs(git, now, others);
+  // The index of the last commit still has the old attributes.
+  const before = new Set((await withLfs(git, {}, theirs)).map(({ path }) => path));
+  return [...kept, ...theirs.filter(({ path }) => !before.has(path))];
+}
+
+async function withLfs(
+  git: ServerGit,
+  env: NodeJS.ProcessEnv,
+  entries: readonly IndexEntry[],
+): Promise<IndexEntry[]> {
+  if (entries.length === 0) return [];
+  const input = Buffer.from(entries.map(({ path }) => `${path}\0`).join(""), "utf8");
+  const args = ["check-attr", "--cached", "-z", "--stdin", "filter"];
+  const { stdout } = await git.run(args, { env, input });
+  // Path, attribute and value of each.
+  const words = stdout.toString("utf8").split("\0");
+  return entries.filter((_, at) => words[at * 3 + 2] === "lfs");
+}
+
+async function filesOf(git: ServerGit, env: NodeJS.ProcessEnv): Promise<IndexEntry[]> {
+  const { stdout } = await git.run(["ls-files", "--stage", "-z"], { env });
+  return stdout
+    .toString("utf8")
+    .split("\0")
+    .flatMap((line) => {
+      const [, mode = "", object = "", path = ""] =
+        /^(\d+) ([0-9a-f]+) \d\t(.*)$/s.exec(line) ?? [];
+      return mode.startsWith("100") ? [{ path, mode, object }] : [];
+    });
+}
+
+async function objectsOfHead(git: ServerGit): Promise<ReadonlySet<string>> {
+  const listed = await git.text(["ls-tree", "-r", "--object-only", "HEAD"]);
+  return new Set(listed.split("\n"));
+}
 
 export interface ScanLimits {
   /** The most bytes of an added or changed file. */

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { copyIndex } from "../../git/copy-index.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import { folderBelow, nameIn } from "../open-below.ts";
-import { isDisguised } from "./forbidden-name.ts";
-import type { ScanLimits, ScanProblem } from "./scan.ts";
+import { isDisguised, type ScanLimits, type ScanProblem } from "./scan.ts";
 
 /** An index with the changes of a work tree. */
 export interface Staged {

@@ -7,15 +7,13 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
-import { diskUse } from "../workspace/disk-use.ts";
+import { diskUse, type Workspaces } from "../workspace/workspace.ts";
 import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
 import type { RunUsers } from "../workspace/run-users.ts";
-import type { Workspaces } from "../workspace/workspace.ts";
 import { above, type Layer, type LayerName, type Layers } from "./layers.ts";
 import { type Recipe, workspaceFolder } from "./recipe.ts";
-import { type OpenSetupPlace, runSteps } from "./run-steps.ts";
+import { type OpenSetupPlace, runSteps, SetupOutput } from "./run-steps.ts";
 import { SecretSearch } from "./secret-search.ts";
-import { SetupOutput } from "./setup-output.ts";
 
 export interface LayerBuilderOptions {
   readonly layers: Layers;

@@ -1,14 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Semaphore } from "../../base/limit/semaphore.ts";
+import { Slots } from "../../base/limit/slots.ts";
 import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { buildLayer, type LayerBuilderOptions, SetupError } from "./build-layer.ts";
-import { filesOf, layerKey, type RevisionFiles } from "./layer-key.ts";
-import type { Layer, LayerName } from "./layers.ts";
+import {
+  filesOf,
+  type Layer,
+  layerKey,
+  type LayerName,
+  type RevisionFiles,
+  type SetupFailure,
+} from "./layers.ts";
 import {
   type Recipe,
   recipeFor,
@@ -17,9 +24,36 @@ import {
   type SetupSettings,
   workspaceFolder,
 } from "./recipe.ts";
-import { mayTry, wordsOnEarlier, wordsOnFailure, wordsOnNext } from "./setup-failure.ts";
 
-export interface EnvironmentsOptions extends LayerBuilderOptions {
+/** Milliseconds until a failed set-up is retried; doubled after each further failure. */
+const FIRST_WAIT = 30_000;
+const LONGEST_WAIT = 60 * 60_000;
+
+/** Whether set-up may be tried again. A failure during the request's own wait counts for the request, too. */
+function mayTry({ at, count }: SetupFailure, begun: number, retry: boolean): boolean {
+  return at < begun && (retry || Date.now() >= at + waitAfter(count));
+}
+
+function waitAfter(count: number): number {
+  return Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (count - 1));
+}
+
+function wordsOnFailure({ title }: Recipe, why: string): string {
+  return `The environment could not be set up (${title}): ${why}`;
+}
+
+function wordsOnNext({ at, count }: SetupFailure, log: string): string {
+  const seconds = Math.max(0, Math.ceil((at + waitAfter(count) - Date.now()) / 1_000));
+  const when = seconds > 120 ? `${Math.ceil(seconds / 60)} min` : `${seconds} s`;
+  return `This session continues without it. New sessions retry after ${when}; \`trunkline run --retry-setup\` retries at once. The whole log is on the server: ${log}`;
+}
+
+function wordsOnEarlier(failure: SetupFailure, recipe: Recipe, log: string): string {
+  const ago = Math.round((Date.now() - failure.at) / 1_000);
+  return `${wordsOnFailure(recipe, failure.why)} (${ago} s ago). ${wordsOnNext(failure, log)}`;
+}
+
+interface EnvironmentsOptions extends LayerBuilderOptions {
   readonly settings: SetupSettings;
   /** Finds the value of a secret. */
   readonly findSecret: (name: string) => Promise<string | undefined>;

@@ -3,8 +3,7 @@ import { hostText } from "../../base/address.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import { glob } from "../../base/text/glob.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import { readDevcontainer } from "./devcontainer.ts";
-import { type SetupStep, shell, short } from "./setup-step.ts";
+import { readDevcontainer, type SetupStep, shell, short } from "./devcontainer.ts";
 
 /** The configuration of a repository's set-up. */
 export interface RepositorySetup {

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { canReflink } from "../workspace/copy.ts";
 import { canOverlay } from "../workspace/overlay.ts";
 import { probeSandbox, type SandboxFinding } from "../../sandbox/probe.ts";
-import { type Machine, remedyFor, thisMachine } from "../../sandbox/remedy.ts";
-import { systemProgram } from "../../sandbox/system-program.ts";
+import { type Machine, remedyFor, systemProgram, thisMachine } from "../../sandbox/remedy.ts";
 
 /** What this machine offers to remote runs. */
 export interface RunsExamined {

@@ -10,7 +10,7 @@ import { isPlan } from "../run-plan.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
-import { DENIED_NAMES } from "../change/forbidden-name.ts";
+import { DENIED_NAMES } from "../change/scan.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { canReflink, CopyDriver } from "../workspace/copy.ts";
 import type { WorkspaceDriver } from "../workspace/driver.ts";

@@ -1,16 +1,17 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Forge, ForgeKind } from "../../forge/forge.ts";
-import { ForgeHttp, type ForgeHttpOptions } from "../../forge/forge-http.ts";
-import { Gitea } from "../../forge/gitea.ts";
-import { GitHub } from "../../forge/github.ts";
-import { GitLab } from "../../forge/gitlab.ts";
 import {
   apiOf,
+  type Forge,
+  type ForgeKind,
   forgeKind,
   newRequestPage,
   type RepositoryAddress,
   webHost,
-} from "../../forge/place.ts";
+} from "../../forge/forge.ts";
+import { ForgeHttp, type ForgeHttpOptions } from "../../forge/forge-http.ts";
+import { Gitea } from "../../forge/gitea.ts";
+import { GitHub } from "../../forge/github.ts";
+import { GitLab } from "../../forge/gitlab.ts";
 import { propose } from "../../forge/propose.ts";
 import { hostText } from "../../base/address.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "../../base/log.ts";
-import { progressUpdate } from "../progress.ts";
+import { progressUpdate } from "../run-agent.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 
 /** The most hosts that are reported: a program could invent any number of names. */

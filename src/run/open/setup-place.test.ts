@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import type { Workspace } from "../workspace/open-workspace.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { probeSandbox } from "../../sandbox/probe.ts";
 import { setupPlaces } from "./setup-place.ts";
 

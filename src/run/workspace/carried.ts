@@ -4,9 +4,14 @@ import { join } from "node:path";
 
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { Base } from "./bases.ts";
-import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
+import {
+  type Facts,
+  FACTS,
+  type GitFolderFacts,
+  writeFacts,
+  writeGitFolder,
+} from "./workspace-facts.ts";
 import { WIP } from "./hibernate.ts";
-import { type Facts, FACTS, writeFacts } from "./workspace-facts.ts";
 
 /** A run whose workspace other machines can continue. */
 export interface CarriedRun {

@@ -27,11 +27,9 @@ import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "../repository-cache.ts";
 import { Bases } from "./bases.ts";
 import { CopyDriver } from "./copy.ts";
-import { diskUse } from "./disk-use.ts";
+import { diskUse, type Workspace, Workspaces } from "./workspace.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 import { canOverlay, OverlayDriver } from "./overlay.ts";
-import type { Workspace } from "./open-workspace.ts";
-import { Workspaces } from "./workspace.ts";
 
 const SESSION = "abcdefgh";
 const HOUR = 60 * 60_000;

@@ -1,16 +1,28 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { RepositoryCache } from "../repository-cache.ts";
 import { Bases } from "./bases.ts";
 import { CopyDriver } from "./copy.ts";
+import { diskUse, Workspaces } from "./workspace.ts";
 import { OverlayDriver } from "./overlay.ts";
-import { Workspaces } from "./workspace.ts";
+
+describe("diskUse()", () => {
+  it("agrees with du", async () => {
+    await using folder = await SampleFolder.create();
+    mkdirSync(join(folder.path, "a/b"), { recursive: true });
+    writeFileSync(join(folder.path, "a/b/file"), Buffer.alloc(300_000, "x"));
+    writeFileSync(join(folder.path, "empty"), "");
+    symlinkSync("/", join(folder.path, "root"));
+    const du = execFileSync("du", ["-sk", folder.path], { encoding: "utf8" });
+    assert.equal(await diskUse(folder.path), Number.parseInt(du, 10) * 1024);
+  });
+});
 
 describe("Workspaces", () => {
   it("refuses a tree that the current driver cannot open, and would show as empty", async () => {

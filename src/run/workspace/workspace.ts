@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { lstat, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
@@ -11,9 +10,9 @@ import { FileLock } from "../../store/file-lock.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
+import { isWorkspace, layWorkspace } from "./carried.ts";
 import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
-import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
 import { giveFiles } from "./give-files.ts";
 import {
   type Hibernation,
@@ -23,10 +22,70 @@ import {
   removeStaleLocks,
   restoreFiles,
 } from "./hibernate.ts";
-import { diskUse } from "./disk-use.ts";
-import { isWorkspace, layWorkspace } from "./carried.ts";
-import { Workspace } from "./open-workspace.ts";
-import { type Facts, FACTS, isUnbegun, readFacts, writeFacts } from "./workspace-facts.ts";
+import {
+  type Facts,
+  FACTS,
+  type GitFolderFacts,
+  isUnbegun,
+  readFacts,
+  writeFacts,
+  writeGitFolder,
+} from "./workspace-facts.ts";
+
+/** Bytes that a file, or a folder with everything in it, takes on disk. Other mounts below it do not count. */
+export async function diskUse(folder: string): Promise<number> {
+  const top = await lstat(folder);
+  const { blocks, dev } = top;
+  let bytes = blocks * 512;
+  const waiting = top.isDirectory() ? [folder] : [];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    for (const name of await readdir(path)) {
+      const status = await lstat(join(path, name)).catch(() => undefined);
+      if (status === undefined || status.dev !== dev) continue;
+      bytes += status.blocks * 512;
+      if (status.isDirectory()) waiting.push(join(path, name));
+    }
+  }
+  return bytes;
+}
+
+/** An open workspace. */
+export class Workspace {
+  /** The folder of everything that belongs to it. */
+  readonly folder: string;
+  /** The folder of its files. */
+  readonly tree: string;
+  /** The home of the session's programs, if set-up has left one. */
+  readonly home: string | undefined;
+  /** Git with our own git folder, on those files. */
+  readonly git: ServerGit;
+  /** Whether it was created now, not opened again. */
+  readonly isNew: boolean;
+  readonly #close: () => Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: {
+    folder: string;
+    tree: string;
+    home: string | undefined;
+    git: ServerGit;
+    isNew: boolean;
+    close: () => Promise<void>;
+  }) {
+    this.folder = options.folder;
+    this.tree = options.tree;
+    this.home = options.home;
+    this.git = options.git;
+    this.isNew = options.isNew;
+    this.#close = options.close;
+  }
+
+  /** Releases the tree. The changes are kept for the next time. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+}
 
 export interface WorkspaceRequest {
   readonly session: string;
@@ -44,7 +103,7 @@ export interface WorkspaceRequest {
   readonly isSpare?: boolean | undefined;
 }
 
-export interface WorkspacesOptions {
+interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
   readonly layers?: Layers | undefined;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../../config/config.ts";
-import { systemProgram } from "../system-program.ts";
+import { systemProgram } from "../remedy.ts";
 import { localInForce, pluginsInForce } from "./local-in-force.ts";
 import { workedFile } from "./local-sandbox.ts";
 

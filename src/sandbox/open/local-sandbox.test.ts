@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { spawnWrapped } from "../../../test/support/spawn-wrapped.ts";
 import type { Program } from "../bubblewrap.ts";
-import { systemProgram } from "../system-program.ts";
+import { systemProgram } from "../remedy.ts";
 import { House } from "../../config/house.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { LocalSandbox, sandboxPrograms } from "./local-sandbox.ts";

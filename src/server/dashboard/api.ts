@@ -14,7 +14,7 @@
  * Endpoints of sessions are in `session-api.ts`, those of the fleet in `fleet-api.ts`.
  */
 
-import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
+import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { Ask, EventLog, SessionRow } from "./session-api.ts";
 

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { type ApiRoute, route } from "../../base/api-route.ts";
 import { mayUseAll } from "../../base/principal.ts";
 import { maskText } from "../../base/text/mask.ts";
-import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
-import { NOTIFICATIONS_FILE } from "../../store/notify/notify-database.ts";
-import { NotifyStore } from "../../store/notify/notify-store.ts";
+import {
+  type DeliveryState,
+  NOTIFICATIONS_FILE,
+  NotifyStore,
+} from "../../store/notify/notify-store.ts";
 import type { DeliveryRow } from "../dashboard/api.ts";
 import type { Reason } from "./entries.ts";
 import type { NoticeContent } from "./message.ts";

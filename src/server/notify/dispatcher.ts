@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import type { Delivery, DeliveryQueue, Outcome } from "../../store/notify/delivery-queue.ts";
+import type { Delivery, DeliveryQueue, Outcome } from "../../store/notify/notify-store.ts";
 
 export interface DispatcherOptions {
   /** The queue. Throws while it cannot be opened. */

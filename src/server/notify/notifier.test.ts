@@ -12,9 +12,7 @@ import { PushBrowser } from "../../../test/support/push-browser.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
-import { AnswerLinks } from "../../store/notify/answer-links.ts";
-import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
-import { PushDevices } from "../../store/notify/push-devices.ts";
+import { AnswerLinks, openNotifyDatabase, PushDevices } from "../../store/notify/notify-store.ts";
 import type { Message } from "./message.ts";
 import { signatureOf } from "./send/send-webhook.ts";
 

@@ -4,9 +4,12 @@ import type { NoticeListener, SessionNotice } from "../../session/notice.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
-import type { Delivery, Receiver } from "../../store/notify/delivery-queue.ts";
-import { NotifyStore } from "../../store/notify/notify-store.ts";
-import type { PushDevice } from "../../store/notify/push-devices.ts";
+import {
+  type Delivery,
+  NotifyStore,
+  type PushDevice,
+  type Receiver,
+} from "../../store/notify/notify-store.ts";
 import { Dispatcher, type Sending } from "./dispatcher.ts";
 import type { NotifyEntry } from "./entries.ts";
 import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";

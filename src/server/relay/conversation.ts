@@ -29,8 +29,7 @@ export const LISTS: Readonly<
   },
 };
 
-/** How our own peer begins the acknowledgment of a subscription. */
-const ACKNOWLEDGED = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`;
+const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
 
 /**
  * What a relay must know of the conversation that it passes on, to go on with it without the gateway:
@@ -86,12 +85,12 @@ export class Conversation {
       for (const one of readElements(text)) this.toClient(one);
       return;
     }
-    const { idText, method } = ourHeadOf(text);
+    const { idText, method } = headOf(text);
     if (idText === undefined) {
-      const subscription = acknowledgedBy(text);
+      const subscription = acknowledgedBy(text, method);
       if (subscription !== undefined) this.acknowledged.add(subscription);
       // It is not answered any more.
-      else if (text.startsWith(WITHDRAWN)) this.questions.delete(cancelledBy(text));
+      else if (method === CANCEL) this.questions.delete(cancelledBy(text));
     } else if (method === undefined) this.answered(idText, text);
     else {
       this.questions.add(idText);
@@ -151,21 +150,8 @@ export class Conversation {
 }
 
 const CANCEL = "notifications/cancelled";
-/** How our own peer begins the cancellation of a request. */
-const WITHDRAWN = `{"jsonrpc":"2.0","method":"${CANCEL}"`;
 /** An id that is written as its answer will write it. */
 const PLAIN_ID = /^(?:\d+|"[^\\]*")$/;
-
-/** How our own peer begins a message with an id, or a notification. */
-const OUR_HEAD = /^\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"\\]*"),"(?:result|error|method)"|"method")/;
-
-/** The same for a message of a gateway: it may be long, and its beginning says enough. */
-function ourHeadOf(text: string): ReturnType<typeof headOf> {
-  const idText = OUR_HEAD.exec(text)?.[1];
-  if (idText === undefined) return headOf(text);
-  const at = `{"jsonrpc":"2.0","id":,"`.length + idText.length;
-  return { idText, method: text.startsWith("method", at) ? "" : undefined };
-}
 
 /** The id and the method of a message. A method that is no string counts as one without a meaning. */
 export function headOf(text: string): {
@@ -198,8 +184,8 @@ function cancelledBy(text: string): string {
 }
 
 /** The JSON text of the id of the subscription that a message acknowledges. */
-export function acknowledgedBy(text: string): string | undefined {
-  if (!text.startsWith(ACKNOWLEDGED)) return undefined;
+export function acknowledgedBy(text: string, method = headOf(text).method): string | undefined {
+  if (method !== ACKNOWLEDGED) return undefined;
   const { [META.subscriptionId]: id } = (paramsOf(text)._meta ?? {}) as Record<string, unknown>;
   return JSON.stringify(id);
 }

@@ -1,6 +1,6 @@
 import type { RelayObserver } from "../../protocol/acp/relay/session-links.ts";
 import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
-import type { TurnObserver } from "../../session/turn/turn-observer.ts";
+import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver } from "../../tool/call-observer.ts";
 
 /** Whoever observes the work of a house: traces, metrics, the request log. */

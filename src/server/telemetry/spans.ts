@@ -1,7 +1,7 @@
 import { mask } from "../../base/text/mask.ts";
 import type { SpanAttributes } from "../../base/trace.ts";
 import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
-import type { TurnObserver } from "../../session/turn/turn-observer.ts";
+import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallEnd, CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { Tracer } from "./tracer.ts";
 

@@ -10,7 +10,7 @@ import type {
   TurnClient,
 } from "../agent.ts";
 import type { ClientCapabilities, ClientMethod, SessionClient } from "./client.ts";
-import { PendingQuestion } from "./pending-question.ts";
+import { PendingQuestion } from "./questions.ts";
 import type { SessionLimits } from "../limits.ts";
 import { SessionError } from "../session-error.ts";
 

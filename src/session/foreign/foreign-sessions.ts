@@ -3,7 +3,42 @@ import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
 import type { Agent, ForeignPage } from "../agent.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionStore } from "../store.ts";
-import { foreignId, readForeignId } from "./foreign-id.ts";
+
+/** A session that an agent has begun itself, by that agent's name and id. */
+export interface ForeignName {
+  readonly agent: string;
+  readonly id: string;
+}
+
+const FORM = /^agent\.([A-Za-z0-9_-]+)$/;
+/** Characters. Ids become names of files. */
+const LONGEST = 120;
+
+/**
+ * Our id of a session that an agent has begun itself. It says which session it is, so that every process
+ * understands it, also after a restart. Undefined for an agent's id that is too long.
+ */
+export function foreignId({ agent, id }: ForeignName): string | undefined {
+  if (agent.length + id.length > LONGEST || id === "") return undefined;
+  const text = Buffer.from(JSON.stringify([agent, id])).toString("base64url");
+  return `agent.${text}`;
+}
+
+/** Undefined for every other id. */
+export function readForeignId(text: string): ForeignName | undefined {
+  const [, encoded] = text.length > 1_000 ? [] : (FORM.exec(text) ?? []);
+  if (encoded === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
+    if (!Array.isArray(value)) return undefined;
+    const [agent, id] = value as readonly unknown[];
+    return typeof agent === "string" && typeof id === "string" && id !== ""
+      ? { agent, id }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 export interface ForeignOptions {
   readonly store: Pick<SessionStore, "list">;
@@ -27,7 +62,7 @@ export interface ListedForeign {
   readonly updatedAt?: string | undefined;
 }
 
-export interface ForeignList {
+interface ForeignList {
   readonly sessions: readonly ListedForeign[];
   readonly nextCursor?: string | undefined;
   /** Agents that gave no list, and why. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { readAudit } from "../../../test/support/read-audit.ts";
-import { subjectKey } from "../permission/subject.ts";
+import { subjectKey } from "../permission/permission.ts";
 import { SessionCommands } from "./session-commands.ts";
 
 describe("SessionCommands", () => {

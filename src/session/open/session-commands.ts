@@ -4,7 +4,7 @@ import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../event.ts";
-import { subjectOf } from "../permission/subject.ts";
+import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
@@ -12,7 +12,7 @@ import type { SessionRecord } from "../../store/session/session-record.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
-import type { WorktreeState } from "../../worktree/state.ts";
+import type { WorktreeState } from "../../worktree/branches.ts";
 import type { SessionWorktrees } from "./session-worktrees.ts";
 
 /** One event of a session, as a person or a program reads it. */
@@ -72,7 +72,7 @@ export class SessionCommands implements AsyncDisposable {
 
   /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
   async patch({ notes }: SessionRecord): Promise<string> {
-    const { patchOf } = await import("../../run/patch.ts");
+    const { patchOf } = await import("../../run/run-plan.ts");
     return await patchOf(join(this.#data, "run"), notes.run);
   }
 
@@ -120,7 +120,7 @@ export class SessionCommands implements AsyncDisposable {
     const [{ landWorktree }, { withLock }, { folderOf, LOCK, readRecord }] = await Promise.all([
       import("../../worktree/land.ts"),
       import("../../store/replace-file.ts"),
-      import("../../worktree/record.ts"),
+      import("../../worktree/worktrees.ts"),
     ]);
     const folder = folderOf(this.#data, id);
     return await withLock(join(folder, LOCK), async () => {
@@ -140,7 +140,7 @@ export class SessionCommands implements AsyncDisposable {
       return place === undefined ? [] : [{ id, place }];
     });
     if (placed.length === 0) return states;
-    const { stateOf } = await import("../../worktree/state.ts");
+    const { stateOf } = await import("../../worktree/branches.ts");
     for (const { id, place } of placed) {
       const state = await stateOf(place, env).catch(() => undefined);
       if (state !== undefined) states.set(id, state);

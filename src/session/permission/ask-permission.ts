@@ -3,8 +3,12 @@ import { Stopper } from "../../base/stop.ts";
 import type { Asked } from "../client/attachments.ts";
 import type { SessionClient } from "../client/client.ts";
 import { SessionError } from "../session-error.ts";
-import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
-import type { Answerer } from "./who-may-answer.ts";
+import type {
+  Answerer,
+  PermissionKind,
+  PermissionOutcome,
+  PermissionRequest,
+} from "./permission.ts";
 
 export interface Answered {
   readonly outcome: PermissionOutcome;

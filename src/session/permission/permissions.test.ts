@@ -4,8 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
-import type { PermissionOutcome } from "./permission.ts";
-import { subjectKey } from "./subject.ts";
+import { type PermissionOutcome, subjectKey } from "./permission.ts";
 
 const OPTIONS = [
   { optionId: "yes", name: "Yes", kind: "allow_once" },

@@ -11,14 +11,21 @@ import type { SessionUpdate, Turn } from "../agent.ts";
 import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { NoticedPermission } from "../notice.ts";
-import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
-import { subjectKey } from "./subject.ts";
+import {
+  type Answerer,
+  type AnswerPolicy,
+  answerRefusal,
+  type Asking,
+  type PermissionKind,
+  type PermissionOutcome,
+  type PermissionRequest,
+  subjectKey,
+} from "./permission.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionNotes } from "../session-notes.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
-import { type Answerer, type AnswerPolicy, answerRefusal, type Asking } from "./who-may-answer.ts";
 
 export interface PermissionRequestsOptions {
   readonly sessionId: string;

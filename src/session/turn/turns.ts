@@ -2,23 +2,42 @@ import { belongingTo } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
+import type { Span } from "../../base/trace.ts";
 import type { AgentSession, ContentBlock, Meta, TurnEnd } from "../agent.ts";
-import type { Audience } from "../client/audience.ts";
 import type { Budgets } from "../budget/budgets.ts";
 import type { TurnMeter } from "../budget/turn-meter.ts";
+import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { EndEvent } from "../event.ts";
 import type { SessionLimits } from "../limits.ts";
 import type { NoticedEnd } from "../notice.ts";
+import { notHeld, SessionError } from "../session-error.ts";
+import { type SessionNotes, titleOf, WriteAgain } from "../session-notes.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
-import { notHeld, SessionError } from "../session-error.ts";
-import { WriteAgain } from "../write-again.ts";
-import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
-import type { TurnObserver } from "./turn-observer.ts";
 
-export interface TurnsOptions {
+/** A turn whose agent begins to work. */
+interface ObservedTurn {
+  readonly session: string;
+  readonly turn: string;
+  /** The name of the agent. */
+  readonly agent: string;
+  /** The `_meta` of the prompt. */
+  readonly meta: Meta | undefined;
+}
+
+/** Observes turns: for traces and histograms. It must not throw. */
+export interface TurnObserver {
+  begun(turn: ObservedTurn): {
+    /** Set where the turn is traced. */
+    readonly span?: Span | undefined;
+    /** "interrupted" where the agent failed. */
+    ended(stopReason: string): void;
+  };
+}
+
+interface TurnsOptions {
   readonly sessionId: string;
   readonly agentName: string;
   readonly limits: SessionLimits;

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { DeliveryQueue } from "../../store/notify/delivery-queue.ts";
-import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
+import { DeliveryQueue, openNotifyDatabase } from "../../store/notify/notify-store.ts";
 import { checkNotifications } from "./settings-checks.ts";
 
 const notifications = [{ name: "bell", command: ["true"] }];

@@ -32,7 +32,7 @@ import { repairAudit } from "../../store/audit/repair-audit.ts";
 import { checkDatabases } from "../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../store/documents.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
-import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../store/notify/notify-database.ts";
+import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../store/notify/notify-store.ts";
 import { REVIEW_MIGRATIONS } from "../../store/review/reviews-schema.ts";
 import { SESSION_MIGRATIONS, SessionLog } from "../../store/session/session-log.ts";
 import { LONGEST_DATABASE_PATH } from "../../store/sqlite-words.ts";

@@ -1,6 +1,13 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { type Approval, type Described, keyOf, see, type Seen, isSame } from "./approval.ts";
-import { ApprovalsFile } from "./approvals-file.ts";
+import {
+  type Approval,
+  ApprovalsFile,
+  type Described,
+  isSame,
+  keyOf,
+  see,
+  type Seen,
+} from "./approvals-file.ts";
 
 export interface ApprovalsOptions {
   /** "first-use": a new tool is approved, and held when it changes. "always": a new tool is held, too. */

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Notices } from "../notices.ts";
 import type { Profile, ProfileSubject } from "../profile/profile.ts";
 import type { Profiles } from "../profile/profiles.ts";
-import type { Prompt } from "../prompt.ts";
+import type { Prompt } from "../tool.ts";
 import { Clients } from "./clients.ts";
 import { Registry } from "./registry.ts";
 import { Resources } from "./resources.ts";

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { ResourceProvider } from "../resource.ts";
+import { CannotAsk, type ResourceProvider } from "../tool.ts";
 import { Resources } from "./resources.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
-import { CannotAsk } from "../tool.ts";
 
 /** Provides one resource, and keeps what it hears of watchers. */
 function provider(uri: string, more: Partial<ResourceProvider> = {}) {

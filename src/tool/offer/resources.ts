@@ -1,16 +1,17 @@
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { Announcement } from "./registry.ts";
 import type { Profile } from "../profile/profile.ts";
-import type {
-  Completion,
-  CompletionArgument,
-  ResourceDefinition,
-  ResourceProvider,
-  ResourceResult,
-  ResourceTemplateDefinition,
-} from "../resource.ts";
+import {
+  type Completion,
+  type CompletionArgument,
+  type ResourceDefinition,
+  type ResourceProvider,
+  type ResourceResult,
+  type ResourceTemplateDefinition,
+  CannotAsk,
+  type ToolContext,
+} from "../tool.ts";
 import { mayHave } from "../policy.ts";
-import { CannotAsk, type ToolContext } from "../tool.ts";
 
 export type Report = (event: string, fields: Record<string, unknown>) => void;
 

@@ -1,29 +1,39 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
 import type { Principal } from "../../base/principal.ts";
 import { glob } from "../../base/text/glob.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { Policy, type PolicyRule } from "../policy.ts";
-import type { Prompt } from "../prompt.ts";
-import type { ResourceProvider } from "../resource.ts";
-import type { Caller, Tool } from "../tool.ts";
+import {
+  type Arguments,
+  type Caller,
+  errorResult,
+  type Prompt,
+  type ResourceProvider,
+  textResult,
+  type Tool,
+  type ToolResult,
+} from "../tool.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { Renaming } from "./renaming.ts";
-import { ToolSearch } from "./search-tools.ts";
+import { SYNONYMS } from "./synonyms.ts";
+import { wordsOf, wordsOfQuery } from "./words.ts";
 
 /** Names that are offered, and names that are not; a name that both fit is not. */
-export interface Patterns {
+interface Patterns {
   /** All, where it is left out. `*` stands for any text. */
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
 }
 
 /** The same for what can have another name for the client. */
-export interface NamedPatterns extends Patterns {
+interface NamedPatterns extends Patterns {
   /** New names by the names that `trunkline tools list` shows. */
   readonly rename?: Readonly<Record<string, string>>;
 }
 
-export interface ProfileRate {
+interface ProfileRate {
   /** The tools whose calls are counted together; `*` stands for any text. */
   readonly tool?: string;
   readonly calls: number;
@@ -240,3 +250,331 @@ class Filter {
     return this.#deny.some((fits) => names.some(fits));
   }
 }
+
+const SEARCH_TOOL = "search_tools";
+const CALL_TOOL = "call_tool";
+
+/** Servers that the description names: a longer list would cost what the search saves. */
+const MOST_SERVERS = 60;
+
+type Answer = ToolResult | Promise<ToolResult>;
+
+/** What the two tools need of the toolbox. */
+interface SearchWays {
+  /** Resolves when it is known which tools there are. */
+  readonly known: () => Promise<void> | undefined;
+  /** What the caller may find. */
+  readonly tools: () => readonly Tool[];
+  /** Puts a search on record. */
+  readonly found: (work: Promise<ToolResult>) => Promise<ToolResult>;
+  readonly call: (name: string, args: Arguments) => Answer;
+}
+
+/** The two tools that a client gets whose profile has it search. */
+class ToolSearch {
+  /** As lists have them, in the place of the tools that can be found. */
+  list(tools: readonly Tool[]): readonly Tool[] {
+    return [definedAs(searchDefinition(tools)), definedAs(CALL_DEFINITION)];
+  }
+
+  /** Whether it is the name of one of them. */
+  has(name: string): boolean {
+    return name === SEARCH_TOOL || name === CALL_TOOL;
+  }
+
+  /** Answers a call of one of them; undefined for any other tool. */
+  answer(name: string, args: Arguments, ways: SearchWays): Answer | undefined {
+    if (name === SEARCH_TOOL) return ways.found(this.#find(args, ways));
+    return name === CALL_TOOL ? callMeant(args, ways.call) : undefined;
+  }
+
+  async #find(args: Arguments, { known, tools }: SearchWays): Promise<ToolResult> {
+    await known();
+    return searchFor(args, tools());
+  }
+}
+
+/** The servers of some tools, each once. */
+function serversOf(tools: readonly Tool[]): readonly string[] {
+  return [...new Set(tools.map(serverOf))];
+}
+
+export function serverOf({ source, bringer = OWN_SERVER }: Tool): string {
+  return source?.server ?? bringer;
+}
+
+/** Calls the tool that the arguments of `call_tool` name. */
+function callMeant(
+  { name, arguments: given = {} }: Arguments,
+  call: (name: string, args: Arguments) => ToolResult | Promise<ToolResult>,
+): ToolResult | Promise<ToolResult> {
+  const args = typeof given === "string" ? parsed(given) : given;
+  if (
+    typeof name !== "string" ||
+    typeof args !== "object" ||
+    args === null ||
+    Array.isArray(args)
+  ) {
+    return errorResult(
+      `Give \`name\`, the name of a tool as ${SEARCH_TOOL} shows it, and \`arguments\`, an object.`,
+    );
+  }
+  try {
+    const result = call(name, args as Arguments);
+    return result instanceof Promise ? result.catch(unknownToTheModel) : result;
+  } catch (error) {
+    return unknownToTheModel(error);
+  }
+}
+
+/** To the protocol, `call_tool` is a tool that there is: that another is unknown is its answer. */
+function unknownToTheModel(error: unknown): ToolResult {
+  if (!(error instanceof TrunklineError) || error.code !== "not-found") throw error;
+  return errorResult(`${visibleLine(error.message)}. Find the right name with ${SEARCH_TOOL}.`);
+}
+
+/** Some models write the arguments as text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The toolbox answers their calls itself. */
+function definedAs(definition: Tool["definition"]): Tool {
+  const call = (): ToolResult => errorResult(`'${definition.name}' cannot be called here.`);
+  return { definition, call };
+}
+
+function searchDefinition(tools: readonly Tool[]): Tool["definition"] {
+  const servers = serversOf(tools).map(visibleLine);
+  const more = servers.length > MOST_SERVERS ? `, and ${servers.length - MOST_SERVERS} more` : "";
+  const named = servers.slice(0, MOST_SERVERS).join(", ") + more;
+  return {
+    name: SEARCH_TOOL,
+    description:
+      `Finds the tools for a job among ${tools.length}. Call it before you say that you cannot do ` +
+      "something. Write the query as `server verb object`, such as `github create issue`; leave the " +
+      `server out if you do not know it. Servers: ${named}. It shows the names, descriptions and ` +
+      `schemas of the tools that fit best; call one of them with ${CALL_TOOL}.`,
+    inputSchema: {
+      type: "object",
+      properties: {
+        query: { type: "string", description: "What the tool is to do: server verb object" },
+        limit: {
+          type: "integer",
+          minimum: 1,
+          maximum: 20,
+          description: "How many tools; 5 if left out",
+        },
+      },
+      required: ["query"],
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  };
+}
+
+const CALL_DEFINITION: Tool["definition"] = {
+  name: CALL_TOOL,
+  description: `Calls a tool that ${SEARCH_TOOL} has shown, with arguments that fit its schema.`,
+  inputSchema: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "The name of the tool" },
+      arguments: { type: "object", description: "Its arguments" },
+    },
+    required: ["name"],
+  },
+};
+
+const DEFAULT_LIMIT = 5;
+const MOST = 20;
+/** Characters; the rest of a longer query is ignored. */
+const LONGEST_QUERY = 1_000;
+
+/** Answers a call of `search_tools`. */
+function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolResult {
+  if (typeof query !== "string" || query.trim() === "") {
+    throw new TrunklineError(
+      "usage",
+      "Give `query`: what the tool is to do, as `server verb object`.",
+    );
+  }
+  const most =
+    typeof limit === "number" && limit >= 1 ? Math.min(Math.trunc(limit), MOST) : DEFAULT_LIMIT;
+  const found = rankTools(query.slice(0, LONGEST_QUERY), tools).slice(0, most);
+  if (found.length === 0) {
+    const servers = serversOf(tools).join(", ");
+    return textResult(
+      `No tool fits. Try other words, as \`server verb object\`. Servers: ${servers}.`,
+    );
+  }
+  const shown = found.map((tool) => {
+    const { name, title, description, inputSchema, annotations } = tool.definition;
+    return { name, server: serverOf(tool), title, description, inputSchema, annotations };
+  });
+  const all = shown.map((one) => JSON.stringify(one)).join("\n");
+  return textResult(
+    `The best of ${tools.length} tools, the best first. Call one with ${CALL_TOOL}.\n${all}`,
+  );
+}
+
+/** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
+const RANKING = {
+  /** How much a word counts, by where it stands. */
+  name: 3,
+  firstSentence: 1.5,
+  description: 0.6,
+  parameter: 0.5,
+  parameterText: 0.2,
+  /** BM25: how soon further occurrences count less, and how much long texts count less. */
+  saturation: 1.2,
+  length: 0.4,
+  /** How much a synonym counts beside the word itself, in names and elsewhere. */
+  synonym: 0.8,
+  synonymInText: 0.5,
+  /** How much it counts that the words of a tool's name are in the query, and none is left. */
+  coverage: 0.8,
+  /** How much more tools count whose server the query names. */
+  server: 4,
+};
+
+/** A word in a tool. */
+interface Posting {
+  readonly tool: number;
+  readonly weight: number;
+}
+
+/** Some tools, prepared for searching. */
+interface ToolIndex {
+  readonly tools: readonly Tool[];
+  readonly postings: ReadonlyMap<string, readonly Posting[]>;
+  /** By tool: the length of its texts, the words of its name, and of its server's. */
+  readonly lengths: readonly number[];
+  readonly names: readonly (readonly string[])[];
+  readonly servers: readonly (readonly string[])[];
+  readonly meanLength: number;
+}
+
+/** Of the last search: most searches are in the same tools. */
+let last: ToolIndex | undefined;
+
+/** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
+export function rankTools(query: string, tools: readonly Tool[]): Tool[] {
+  const index = (last = isOf(last, tools) ? last : makeIndex(tools));
+  const words = [...new Set(wordsOfQuery(query))];
+  const scores = new Float64Array(tools.length);
+  /** By tool: which words of its name the query has, and how surely. */
+  const covered = tools.map(() => new Map<string, number>());
+  for (const word of words) {
+    const best = new Map<number, number>();
+    for (const each of [word, ...(SYNONYMS.get(word) ?? [])]) {
+      const postings = index.postings.get(each);
+      if (postings === undefined) continue;
+      const value = valueOf(word, each, index);
+      for (const { tool, weight } of postings) {
+        const length = (index.lengths[tool] ?? 0) / index.meanLength;
+        const norm = RANKING.saturation * (1 - RANKING.length + RANKING.length * length);
+        const isInName = index.names[tool]?.includes(each) === true;
+        const part = each === word ? 1 : isInName ? RANKING.synonym : RANKING.synonymInText;
+        const points = (part * value * weight * (RANKING.saturation + 1)) / (weight + norm);
+        if (points > (best.get(tool) ?? 0)) best.set(tool, points);
+        const names = covered[tool];
+        if (isInName && (names?.get(each) ?? 0) < part) names?.set(each, part);
+      }
+    }
+    // Each word of the query counts once: by itself or by its best synonym.
+    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points;
+  }
+  const asked = new Set(words);
+  return tools
+    .map((tool, at) => [tool, (scores[at] ?? 0) * bonus(at, index, asked, covered)] as const)
+    .filter(([, points]) => points > 0)
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([tool]) => tool);
+}
+
+function bonus(
+  at: number,
+  { names, servers }: ToolIndex,
+  asked: ReadonlySet<string>,
+  covered: readonly ReadonlyMap<string, number>[],
+): number {
+  const name = names[at] ?? [];
+  const found = [...(covered[at]?.values() ?? [])].reduce((sum, part) => sum + part, 0);
+  const coverage = name.length === 0 ? 0 : found / name.length;
+  const server = servers[at] ?? [];
+  const isNamed = server.length > 0 && server.every((word) => asked.has(word));
+  return (1 + RANKING.coverage * coverage) * (isNamed ? RANKING.server : 1);
+}
+
+/** The inverse document frequency of BM25. A synonym is worth no more than the word that was said. */
+function valueOf(word: string, each: string, index: ToolIndex): number {
+  const own = rarity(index, each);
+  return index.postings.has(word) ? Math.min(own, rarity(index, word)) : own;
+}
+
+function rarity({ postings, tools }: ToolIndex, word: string): number {
+  const found = postings.get(word)?.length ?? 0;
+  return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
+}
+
+function isOf(index: ToolIndex | undefined, tools: readonly Tool[]): index is ToolIndex {
+  if (index?.tools.length !== tools.length) return false;
+  return index.tools.every((tool, at) => tool === tools[at]);
+}
+
+function makeIndex(tools: readonly Tool[]): ToolIndex {
+  const postings = new Map<string, Posting[]>();
+  const lengths: number[] = [];
+  const servers = tools.map((tool) => wordsOf(serverOf(tool)));
+  const names = tools.map(({ definition }, at) => {
+    const all = wordsOf(definition.name.slice(0, LONGEST_TEXT));
+    // Many servers repeat their own name in each of their tools.
+    return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
+  });
+  for (const [at, tool] of tools.entries()) {
+    const weights = weightsOf(tool, names[at] ?? []);
+    let length = 0;
+    for (const [word, weight] of weights) {
+      length += weight;
+      const known = postings.get(word);
+      if (known === undefined) postings.set(word, [{ tool: at, weight }]);
+      else known.push({ tool: at, weight });
+    }
+    lengths.push(length);
+  }
+  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
+  return { tools, postings, lengths, names, servers, meanLength };
+}
+
+/** How much each word counts in a tool. */
+function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
+  const weights = new Map<string, number>();
+  const add = (text: unknown, weight: number): void => {
+    if (typeof text !== "string") return;
+    for (const word of wordsOf(text.slice(0, LONGEST_TEXT))) {
+      weights.set(word, (weights.get(word) ?? 0) + weight);
+    }
+  };
+  const { title, inputSchema } = tool.definition;
+  // Another server's text may be anything.
+  const told: unknown = tool.definition.description;
+  const description = typeof told === "string" ? told : "";
+  for (const word of name) weights.set(word, RANKING.name);
+  add(title, RANKING.firstSentence);
+  const [first = ""] = /^[^]*?(?:[.!?](?=\s)|\n|$)/.exec(description) ?? [];
+  add(first, RANKING.firstSentence);
+  add(description.slice(first.length), RANKING.description);
+  const { properties } = inputSchema as { properties?: Readonly<Record<string, unknown>> };
+  for (const [parameter, schema] of Object.entries(properties ?? {})) {
+    add(parameter, RANKING.parameter);
+    add((schema as { description?: unknown } | null)?.description, RANKING.parameterText);
+  }
+  return weights;
+}
+
+/** Characters of one text that are read: a server may write a book. */
+const LONGEST_TEXT = 2_000;

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/pending-requests.ts";
 import {
@@ -13,10 +14,17 @@ import {
   type Exchange,
   exchange,
   type HttpAnswer,
+  type HttpAuthorization,
   type HttpExchangeOptions,
   type HttpFailure,
 } from "./http-exchange.ts";
-import type { HttpAuthorization } from "./http-authorization.ts";
+import {
+  claimedRevision,
+  type HttpRequestBody,
+  modernHeaders,
+  parameterHeaders,
+  type ParameterHeaders,
+} from "./http-headers.ts";
 import {
   type HttpMessage,
   type HttpPending,
@@ -26,9 +34,150 @@ import {
   seenMessages,
   withoutAnswer,
 } from "./http-pending.ts";
-import { HttpSession } from "./http-session.ts";
-import { RequestOrigins } from "./request-origins.ts";
-import { streamStatus, StreamWaits, waitBefore } from "./stream-wait.ts";
+
+/** Requests of a server without an answer, by their ids: the progress tokens of our requests that they came with. */
+class RequestOrigins {
+  readonly #tokens = new Map<string, unknown>();
+
+  add(id: unknown, token: unknown): void {
+    this.#tokens.set(JSON.stringify(id), token);
+  }
+
+  /** The token is asked for once. */
+  take(idText: string): unknown {
+    const token = this.#tokens.get(idText);
+    this.#tokens.delete(idText);
+    return token;
+  }
+
+  /** Most requests, such as `ping`, are answered without anybody asking. Several have one answer in 2025-03-26. */
+  answered(answer: HttpMessage | readonly HttpMessage[]): void {
+    for (const { id } of [answer].flat()) this.#tokens.delete(JSON.stringify(id));
+  }
+
+  clear(): void {
+    this.#tokens.clear();
+  }
+}
+
+const FIRST = 500;
+const LONGEST = 30_000;
+/** A server that asks for no pause at all would keep both sides busy. */
+const LEAST = 100;
+
+/**
+ * Milliseconds before a stream is opened again: as long as the server wants (`asked`), and longer each
+ * time that nothing came. `attempt` counts from 1.
+ */
+export function waitBefore(attempt: number, asked = FIRST): number {
+  const wait = Math.max(asked, LEAST);
+  return Math.max(wait, Math.min(LONGEST, wait * 2 ** (attempt - 1)));
+}
+
+/**
+ * The waits of a stream that is opened again and again. One that was open for long has not failed, also if
+ * nothing came: proxies end streams that are silent.
+ */
+export class StreamWaits {
+  readonly #now: () => number;
+  #failures = 0;
+  #openedAt = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  opened(): void {
+    this.#openedAt = this.#now();
+  }
+
+  /** Something came. */
+  came(): void {
+    this.#failures = 0;
+  }
+
+  /** It has ended: milliseconds before it is opened again. */
+  ended(asked: number | undefined): number {
+    if (this.#now() - this.#openedAt > LONGEST) this.#failures = 0;
+    return waitBefore(++this.#failures, asked);
+  }
+}
+
+/**
+ * The status of an answer to GET. MCP 2025-11-25, basic/transports § Listening for Messages from the Server:
+ * a stream of events, or 405. Some servers answer with a page for people, which is no stream either.
+ */
+export function streamStatus({
+  statusCode: status = 0,
+  headers,
+}: Pick<IncomingMessage, "statusCode" | "headers">): number {
+  const isStream = headers["content-type"]?.startsWith("text/event-stream") === true;
+  return status >= 200 && status < 300 && !isStream ? 405 : status;
+}
+
+/** What later requests depend on: the session and the revision agreed on, and what tools want. */
+class HttpSession {
+  readonly #configured: Readonly<Record<string, string>>;
+  readonly #parameters = new Map<string, ParameterHeaders>();
+  #id: string | undefined;
+  #revision: string | undefined;
+
+  constructor(configured: Readonly<Record<string, string>>) {
+    this.#configured = configured;
+  }
+
+  get isOpen(): boolean {
+    return this.#id !== undefined;
+  }
+
+  /** MCP 2025-11-25, basic/transports § Session Management: the headers of requests in a session. */
+  headers(): Record<string, string> {
+    return {
+      ...this.#configured,
+      ...(this.#id === undefined ? {} : { "mcp-session-id": this.#id }),
+      ...(this.#revision === undefined ? {} : { "mcp-protocol-version": this.#revision }),
+    };
+  }
+
+  /** The headers that a message is posted with. */
+  headersFor(message: HttpRequestBody): Record<string, string> {
+    const claimed = claimedRevision(message);
+    const ofEra =
+      claimed === undefined
+        ? this.headers()
+        : {
+            ...this.#configured,
+            ...modernHeaders(message, claimed, (tool) => this.#parameters.get(tool)),
+          };
+    return {
+      ...ofEra,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+    };
+  }
+
+  /** The answer to `initialize` has come, or its beginning. */
+  opened({ headers }: IncomingMessage): void {
+    const id = headers["mcp-session-id"];
+    if (typeof id === "string") this.#id = id;
+  }
+
+  /** A request has its answer. */
+  answered(method: string, result: Readonly<Record<string, unknown>> | undefined): void {
+    if (method === "initialize" && typeof result?.protocolVersion === "string") {
+      this.#revision = result.protocolVersion;
+    }
+  }
+
+  /** Remembers which arguments of a tool are sent as headers. Whether it can be called that way. */
+  learn({ name, inputSchema }: Readonly<Record<string, unknown>>): boolean {
+    const headers = parameterHeaders(inputSchema);
+    if (typeof name !== "string") return headers !== undefined;
+    if (headers !== undefined && headers.size > 0) this.#parameters.set(name, headers);
+    else this.#parameters.delete(name);
+    return headers !== undefined;
+  }
+}
 
 export interface HttpChannelOptions {
   readonly headers: Readonly<Record<string, string>>;

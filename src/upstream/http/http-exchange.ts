@@ -1,13 +1,83 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-
 import { background } from "../../base/background.ts";
-import type { Room, FrameFault } from "../../wire/channel.ts";
 import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
+import type { FrameFault, Room } from "../../wire/channel.ts";
 import { SseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
-import { type AfterRefusal, type HttpAuthorization, isRefusal } from "./http-authorization.ts";
-import { redirection } from "./http-redirect.ts";
+
+/** A request that a server has refused for want of a token, or of a better one. */
+export interface HttpRefusal {
+  readonly status: 401 | 403;
+  /** The `WWW-Authenticate` header. */
+  readonly challenge: string | undefined;
+  /** The token that was sent, if any. */
+  readonly token: string | undefined;
+}
+
+/** What to do about a refusal: send the request again with a token, or say why not ("it …"). */
+export type AfterRefusal = { readonly token: string } | { readonly why: string };
+
+/** The bearer tokens for one server. */
+export interface HttpAuthorization {
+  /** The token to send now; undefined for none. A promise only while it is read or renewed. */
+  token(): string | undefined | Promise<string | undefined>;
+  /** A request is sent again once at most, so this ends. */
+  refused(refusal: HttpRefusal): Promise<AfterRefusal>;
+}
+
+/** A server whose `Authorization` header the configuration has: there is nothing to renew. */
+export const CONFIGURED_AUTHORIZATION: HttpAuthorization = {
+  token: () => undefined,
+  refused: async ({ status }) => ({
+    why: `answered ${status}: it does not accept the 'Authorization' header that is configured`,
+  }),
+};
+
+/** Whether an answer asks for a token, or for one that permits more (RFC 6750, section 3.1). */
+function isRefusal(status: number | undefined, challenge: string | undefined): boolean {
+  return status === 401 || (status === 403 && /\binsufficient_scope\b/.test(challenge ?? ""));
+}
+
+/** RFC 9110, section 15.4: these keep the method and the body. */
+const KEEPS_METHOD: ReadonlySet<number> = new Set([307, 308]);
+/** These make a GET of a POST, which would lose the message. */
+const MAKES_GET: ReadonlySet<number> = new Set([301, 302, 303]);
+
+/**
+ * Where a response redirects to, when that is to be followed; in words that complete "it …" when it
+ * is not, and undefined when it is no redirection.
+ *
+ * Only the same origin is followed: what we are configured to tell one server, headers with secrets
+ * included, is not for another. The same host under https is another origin, too; whoever configured
+ * http is told, since the message has been sent in the clear by then.
+ */
+export function redirection(
+  from: URL,
+  { statusCode = 0, headers: { location } }: Pick<IncomingMessage, "statusCode" | "headers">,
+  method: string,
+): URL | string | undefined {
+  const isGet = MAKES_GET.has(statusCode);
+  if (!isGet && !KEEPS_METHOD.has(statusCode)) return undefined;
+  const to = location === undefined ? null : URL.parse(location, from);
+  if (to === null) return `answered ${statusCode} without saying where to`;
+  const shown = shownAddress(to);
+  if (to.origin !== from.origin) {
+    return `redirects to ${shown}, which is another server: configure that address if you trust it`;
+  }
+  if (isGet && method !== "GET") {
+    return `answered ${statusCode} with ${shown}, which cannot be posted to: configure that address`;
+  }
+  // Credentials in an address are the configuration's to give.
+  to.username = from.username;
+  to.password = from.password;
+  return to;
+}
+
+/** An address for people, without what may be a key: references to secrets may stand anywhere in a url. */
+export function shownAddress({ origin, pathname }: URL): string {
+  return origin + pathname.replace(/[^/]{16,}/g, "…");
+}
 
 export interface HttpExchangeOptions {
   readonly url: URL;

@@ -1,11 +1,107 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { describe, it } from "node:test";
-
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import type { OAuthSettings } from "../settings.ts";
-import { logIn } from "./log-in.ts";
-import type { Login } from "./login.ts";
+import { Callback, clientFor, logIn } from "./log-in.ts";
+import type { Login, OAuthClient } from "./login-tokens.ts";
 import { OAuthHttp } from "./oauth-http.ts";
+
+async function statusOf(url: string, options: object = {}): Promise<number | undefined> {
+  const asked = request(url, { agent: false, ...options }).end();
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  response.resume();
+  await once(response, "end");
+  return response.statusCode;
+}
+
+describe("Callback", () => {
+  it("takes only what carries the state of this login", async () => {
+    await using callback = await Callback.open("right");
+    const { redirectUri } = callback;
+    let hasCome = false;
+    void callback.came.then(() => (hasCome = true));
+    assert.equal(await statusOf(`${redirectUri}?code=evil`), 400);
+    assert.equal(await statusOf(`${redirectUri}?code=evil&state=wrong`), 400);
+    assert.equal(
+      await statusOf(`${redirectUri}?code=evil&state=rigÄt`.replace("Ä", "%C3%84")),
+      400,
+    );
+    assert.equal(await statusOf(`${redirectUri}?error=access_denied&state=wrong`), 400);
+    assert.equal(await statusOf(`${redirectUri}/x?code=evil&state=right`), 404);
+    assert.equal(await statusOf(`${redirectUri}?state=right`, { method: "POST" }), 405);
+    const headers = { host: "evil.example" };
+    assert.equal(await statusOf(`${redirectUri}?state=right`, { headers }), 404);
+    assert.equal(hasCome, false);
+    assert.equal(await statusOf(`${redirectUri}?code=good&state=right`), 200);
+    assert.equal((await callback.came).get("code"), "good");
+  });
+
+  it("takes a pasted address of this login only", async () => {
+    await using callback = await Callback.open("right");
+    assert.equal(callback.paste("hello"), false);
+    assert.equal(callback.paste("http://evil.example/callback?code=1&state=right"), false);
+    assert.equal(callback.paste(`${callback.redirectUri}?code=1&state=wrong`), false);
+    assert.equal(callback.paste(` ${callback.redirectUri}?code=1&state=right\n`), true);
+    assert.equal((await callback.came).get("code"), "1");
+  });
+
+  it("says that its port is taken", async () => {
+    await using first = await Callback.open("a");
+    const port = Number(new URL(first.redirectUri).port);
+    await assert.rejects(Callback.open("b", port), /Cannot wait for the browser: .*EADDRINUSE/);
+  });
+});
+
+async function client(issuer: SmallIssuer, settings: OAuthSettings): Promise<OAuthClient> {
+  const http = new OAuthHttp({ server: new URL(issuer.url), trustsIssuer: false });
+  return clientFor(issuer.metadata as never, settings, "http://127.0.0.1:1/callback", http);
+}
+
+describe("clientFor()", () => {
+  it("prefers a configured client, then a document, then registration", async () => {
+    await using issuer = await SmallIssuer.open();
+    const clientMetadataUrl = "https://example.com/client.json";
+    issuer.metadata.client_id_metadata_document_supported = true;
+    const own = { clientId: "own", issuer: issuer.url, clientMetadataUrl };
+    assert.deepEqual(await client(issuer, own), { id: "own", method: "none" });
+    assert.deepEqual(await client(issuer, { clientMetadataUrl }), {
+      id: clientMetadataUrl,
+      method: "none",
+    });
+    issuer.metadata.client_id_metadata_document_supported = false;
+    const registered = await client(issuer, { clientMetadataUrl });
+    assert.deepEqual(registered, { id: "client-1", method: "none" });
+  });
+
+  it("sends a secret as the issuer wants it", async () => {
+    await using issuer = await SmallIssuer.open();
+    const own = { clientId: "own", clientSecret: "s", issuer: issuer.url };
+    assert.equal((await client(issuer, own)).method, "client_secret_basic");
+    issuer.metadata.token_endpoint_auth_methods_supported = ["client_secret_post"];
+    assert.equal((await client(issuer, own)).method, "client_secret_post");
+    await client(issuer, {});
+    assert.equal(issuer.registered[0]?.token_endpoint_auth_method, "client_secret_post");
+  });
+
+  it("gives a configured client to no issuer that only the server has named", async () => {
+    await using issuer = await SmallIssuer.open();
+    const asked = client(issuer, { clientId: "own", clientSecret: "s" });
+    const next = new RegExp(
+      `Set 'oauth\\.issuer' of the server, to ${issuer.url} if it is that one`,
+    );
+    await assert.rejects(asked, next);
+  });
+
+  it("says what to configure where nobody can be registered", async () => {
+    await using issuer = await SmallIssuer.open();
+    delete issuer.metadata.registration_endpoint;
+    await assert.rejects(client(issuer, {}), /no dynamic registration: .* set 'oauth\.clientId'/);
+    issuer.metadata.registration_endpoint = `${issuer.url}/nothing`;
+    await assert.rejects(client(issuer, {}), /does not register Trunkline: /);
+  });
+});
 
 interface Shown {
   readonly login: Login;

@@ -1,24 +1,194 @@
+import { timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import type { OAuthSettings } from "../settings.ts";
-import { Callback } from "./callback.ts";
-import { bearerChallenge, unionOf } from "./challenge.ts";
-import { discover } from "./discovery.ts";
-import type { Login, OAuthClient } from "./login.ts";
-import type { OAuthHttp } from "./oauth-http.ts";
-import { clientFor } from "./registration.ts";
+import { bearerChallenge, discover, unionOf } from "./discovery.ts";
+import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
   loadOAuth,
   oauthError,
+  type OAuthHttp,
   requestOptions,
   withoutIdToken,
   withTokens,
-} from "./token-requests.ts";
+} from "./oauth-http.ts";
 
-export interface LogInOptions {
+const HOST = "127.0.0.1";
+const PATH = "/callback";
+
+/**
+ * The address that the browser comes back to after a login. Only what carries the secret `state` of this
+ * login counts: other web pages and programs can reach the port, too.
+ */
+export class Callback implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #state: string;
+  readonly #came = Promise.withResolvers<URLSearchParams>();
+  #redirectUri = "";
+
+  private constructor(state: string) {
+    this.#state = state;
+    this.#server = createServer((request, response) => {
+      const { method, url = "", headers } = request;
+      const target = URL.parse(url, this.#redirectUri);
+      const isOurs =
+        `http://${headers.host}${PATH}` === this.#redirectUri && target?.pathname === PATH;
+      if (!isOurs) answer(response, 404, "There is nothing here.");
+      else if (method !== "GET") answer(response, 405, "There is nothing here.");
+      else if (this.#take(target))
+        answer(response, 200, "You can close this page and go back to Trunkline.");
+      else
+        answer(
+          response,
+          400,
+          "This is not the login that Trunkline waits for. Start it again there.",
+        );
+    });
+  }
+
+  /** Listens on the port, or on any free one. */
+  static async open(state: string, port = 0): Promise<Callback> {
+    const callback = new Callback(state);
+    const server = callback.#server.listen(port, HOST);
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      const why = (error as Error).message;
+      throw new TrunklineError("unavailable", `Cannot wait for the browser: ${why}`);
+    }
+    callback.#redirectUri = `http://${HOST}:${(server.address() as AddressInfo).port}${PATH}`;
+    return callback;
+  }
+
+  get redirectUri(): string {
+    return this.#redirectUri;
+  }
+
+  /** What the authorization server has sent with the browser. */
+  get came(): Promise<URLSearchParams> {
+    return this.#came.promise;
+  }
+
+  /** Takes an address that a person has copied from a browser. Whether it is of this login. */
+  paste(text: string): boolean {
+    const url = URL.parse(text.trim());
+    return url !== null && url.href.startsWith(this.#redirectUri) && this.#take(url);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    // The answer to the browser may be under way; its connection is not kept.
+    this.#server.closeIdleConnections();
+    await closed;
+  }
+
+  #take({ searchParams }: URL): boolean {
+    const said = Buffer.from(searchParams.get("state") ?? "");
+    const expected = Buffer.from(this.#state);
+    if (said.length !== expected.length || !timingSafeEqual(said, expected)) return false;
+    this.#came.resolve(searchParams);
+    return true;
+  }
+}
+
+function answer(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'",
+    "cache-control": "no-store",
+    // The address has the code of the login.
+    "referrer-policy": "no-referrer",
+    connection: "close",
+  });
+  response.end(`<!doctype html><title>Trunkline</title><p>${text}</p>`);
+}
+
+/**
+ * Who we are to an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
+ * Approaches: configured, then a metadata document, then dynamic registration.
+ */
+export async function clientFor(
+  issuer: AuthorizationServer,
+  settings: OAuthSettings,
+  redirectUri: string,
+  http: OAuthHttp,
+): Promise<OAuthClient> {
+  const { clientId, clientSecret, clientMetadataUrl } = settings;
+  if (clientId !== undefined) {
+    // Otherwise the MCP server chooses who gets the secret, and the code of a login somewhere else.
+    if (settings.issuer === undefined) throw needsIssuer(issuer);
+    if (clientSecret === undefined) return { id: clientId, method: "none" };
+    return { id: clientId, secret: clientSecret, method: methodWithSecret(issuer) };
+  }
+  const takesDocument = issuer.client_id_metadata_document_supported === true;
+  if (clientMetadataUrl !== undefined && takesDocument) {
+    return { id: clientMetadataUrl, method: "none" };
+  }
+  if (issuer.registration_endpoint !== undefined) return register(issuer, redirectUri, http);
+  const needed = `register Trunkline there, and set 'oauth.clientId' of the server`;
+  const why = `${issuer.issuer} has no dynamic registration`;
+  throw new TrunklineError("config", `It does not know Trunkline, and ${why}: ${needed}`);
+}
+
+function needsIssuer({ issuer }: AuthorizationServer): TrunklineError {
+  const why = "'oauth.clientId' is for the issuer that you registered Trunkline with";
+  const next = `Set 'oauth.issuer' of the server, to ${issuer} if it is that one`;
+  return new TrunklineError("config", `${why}, and nothing says which that is. ${next}`);
+}
+
+/** RFC 7591. The client is registered anew for each login, with the very address that is listened on. */
+async function register(
+  issuer: AuthorizationServer,
+  redirectUri: string,
+  http: OAuthHttp,
+): Promise<OAuthClient> {
+  const { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } =
+    await loadOAuth();
+  const { token_endpoint_auth_methods_supported: methods } = issuer;
+  const isPublic = methods === undefined || methods.includes("none");
+  const metadata = {
+    client_name: "Trunkline",
+    application_type: "native",
+    redirect_uris: [redirectUri],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: isPublic ? "none" : methodWithSecret(issuer),
+  };
+  try {
+    const options = await requestOptions(http);
+    const response = await dynamicClientRegistrationRequest(issuer, metadata, options);
+    const answer = await processDynamicClientRegistrationResponse(await created(response));
+    const { client_id, client_secret, token_endpoint_auth_method: method } = answer;
+    if (typeof client_secret !== "string") return { id: client_id, method: "none" };
+    const used = method === undefined ? methodWithSecret(issuer) : (method as ClientMethod);
+    return { id: client_id, secret: client_secret, method: used };
+  } catch (error) {
+    const why = oauthError(error);
+    throw new TrunklineError("unavailable", `${issuer.issuer} does not register Trunkline: ${why}`);
+  }
+}
+
+/** Some answer 200 where RFC 7591, section 3.2.1, wants 201. */
+async function created(response: Response): Promise<Response> {
+  if (response.status !== 200) return response;
+  return new Response(await response.text(), { status: 201, headers: response.headers });
+}
+
+function methodWithSecret({
+  token_endpoint_auth_methods_supported: methods,
+}: AuthorizationServer): ClientMethod {
+  // RFC 8414, section 2: without a list, it is this one.
+  const isPost = methods?.includes("client_secret_basic") === false;
+  return isPost ? "client_secret_post" : "client_secret_basic";
+}
+
+interface LogInOptions {
   readonly server: URL;
   readonly settings: OAuthSettings;
   /** The headers that the server gets with every request. */

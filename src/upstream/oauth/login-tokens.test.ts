@@ -6,8 +6,7 @@ import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { until } from "../../../test/support/until.ts";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import { ServerLogins } from "../open/server-logins.ts";
-import { LoginTokens } from "./login-tokens.ts";
-import type { Login, LoginStore } from "./login.ts";
+import { type Login, type LoginStore, LoginTokens } from "./login-tokens.ts";
 import { OAuthHttp } from "./oauth-http.ts";
 
 /** A person's logins in a folder, as each process opens them. */

@@ -6,8 +6,8 @@ import { describe, it } from "node:test";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { Log } from "../../base/log.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { CONFIGURED_AUTHORIZATION } from "../http/http-authorization.ts";
-import type { Login } from "../oauth/login.ts";
+import { CONFIGURED_AUTHORIZATION } from "../http/http-exchange.ts";
+import type { Login } from "../oauth/login-tokens.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { ServerLogins } from "./server-logins.ts";
 

@@ -5,7 +5,7 @@ import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
-import type { HttpAuthorization } from "../http/http-authorization.ts";
+import type { HttpAuthorization } from "../http/http-exchange.ts";
 import { background } from "../../base/background.ts";
 import type { AddressSettings } from "../settings.ts";
 import type { UpstreamStatus } from "../upstream.ts";

@@ -1,8 +1,8 @@
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-import { redirection } from "../http/http-redirect.ts";
-import type { OperationRequest } from "./operation-request.ts";
+import { redirection } from "../http/http-exchange.ts";
+import type { OperationRequest } from "./openapi-server.ts";
 
 export interface HttpResult {
   readonly status: number;

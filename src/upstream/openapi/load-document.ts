@@ -2,7 +2,7 @@ import { parseAnywhere } from "../../rpc/message/parse-apart.ts";
 import { resolvePeerLimits } from "../../rpc/peer-options.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
-import { shownAddress } from "../http/http-redirect.ts";
+import { shownAddress } from "../http/http-exchange.ts";
 import { isObject, type Json, listOf, OpenApiDocument, refused } from "./document.ts";
 import { httpCall } from "./http-call.ts";
 

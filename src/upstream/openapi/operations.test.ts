@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OpenApiDocument } from "./document.ts";
-import { requestFor } from "./operation-request.ts";
+import { requestFor } from "./openapi-server.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 
 function operations(paths: object, more: object = {}, filter = {}): Operation[] {

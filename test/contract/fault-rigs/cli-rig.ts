@@ -7,7 +7,7 @@ import type { Host, Output } from "../../../src/cli/shell/host.ts";
 import { run } from "../../../src/cli/program.ts";
 import { ServerLogins } from "../../../src/upstream/open/server-logins.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
-import type { Login } from "../../../src/upstream/oauth/login.ts";
+import type { Login } from "../../../src/upstream/oauth/login-tokens.ts";
 import type { FaultRig } from "../store-fault-contract.ts";
 import { faultHouse } from "./fault-house.ts";
 

@@ -67,7 +67,6 @@ interface OwnRequest extends PromiseWithResolvers<unknown> {
   readonly heard: (result: unknown) => void;
 }
 
-const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
 
 let opened = 0;
@@ -154,10 +153,6 @@ export class SessionLink implements Sink<string> {
   }
 
   message(text: string): void | Room {
-    if (text.startsWith(UPDATE)) {
-      const end = text.indexOf('"', UPDATE.length);
-      return this.#listener.told(text, text.slice(UPDATE.length, end));
-    }
     const { id, method } = readEnvelope(text);
     if (method === undefined && id !== undefined) {
       return this.#answered(text.slice(id.from, id.to), text);

@@ -1,11 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../../base/background.ts";
+import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
 import { holdId, isId } from "../../../rpc/message/message.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
+import { holderOf, isSilent } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
-import type { SendText } from "../connection.ts";
 import { acpDialect } from "../dialect.ts";
 import { METHODS, objectOf, ours } from "../methods.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
@@ -24,7 +26,84 @@ import {
   withdrawal,
   withTrace,
 } from "./session-link.ts";
-import { reopen } from "./reopen.ts";
+
+interface ReopenOptions {
+  readonly client: Pick<LinkedClient, "takeOver" | "depose">;
+  /** Milliseconds within which it must be open again somewhere. */
+  readonly within: number;
+  /** Whether the client waits for it. */
+  readonly isAwaited: () => boolean;
+  /** The client has left. */
+  readonly isClosed: () => boolean;
+  readonly linkTo: (holder: string) => Promise<SessionLink>;
+}
+
+const RETRY = 50;
+
+/**
+ * Opens a session again whose holder has ended or does not answer, here or in another process that was
+ * faster. Resolves to whether it is open here.
+ */
+async function reopen(sessionId: string, joined: Joined, options: ReopenOptions): Promise<boolean> {
+  const { within, isAwaited, isClosed } = options;
+  let until = performance.now() + within;
+  const silent = new Set<string>();
+  for (;;) {
+    try {
+      return await reopenOnce(sessionId, joined, options);
+    } catch (error) {
+      const { silent: holder } = joined;
+      if (holder !== undefined && !silent.has(holder)) {
+        silent.add(holder);
+        until = performance.now() + within;
+      }
+      const isEarly = error instanceof TrunklineError && error.code === "unavailable";
+      // Its agent may be one that was ended too, and whose end was not noticed yet.
+      if ((!isEarly && isAwaited()) || isClosed() || performance.now() > until) throw error;
+    }
+    await delay(RETRY);
+  }
+}
+
+async function reopenOnce(
+  sessionId: string,
+  joined: Joined,
+  options: ReopenOptions,
+): Promise<boolean> {
+  const { client, linkTo } = options;
+  const { last } = joined;
+  const params = { ...joined.params, sessionId };
+  try {
+    await client.takeOver(params, last);
+    return true;
+  } catch (error) {
+    const holder = holderOf(error);
+    if (holder === undefined) throw error;
+    if (holder === joined.silent) {
+      joined.silent = undefined;
+      await client.depose(sessionId, holder);
+      return await reopenOnce(sessionId, joined, options);
+    }
+    // Another process was faster, or the end of the previous holder was not noticed yet.
+    const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
+    try {
+      const link = await linkTo(holder);
+      joined.link = link;
+      // If this holder ends too, before it has answered, we only try again.
+      joined.isIn = false;
+      await link.request(METHODS.resumeSession.name, { ...params, _meta }, () => {
+        joined.isIn = true;
+      });
+      return false;
+    } catch (lost) {
+      if (isSilent(lost)) joined.silent = holder;
+      throw lost;
+    }
+  }
+}
+
+/** Sends a message that is serialized already, without the peer. */
+export type SendText = (text: string, sessionId: string) => Room;
 
 /** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
@@ -52,7 +131,7 @@ export interface LinkedClient {
   depose(sessionId: string, holder: string): Promise<void>;
 }
 
-export interface SessionLinksOptions {
+interface SessionLinksOptions {
   readonly reach: Reach;
   /** Whether a process is known to be stopped, as by Ctrl-Z. */
   readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
@@ -64,10 +143,6 @@ export interface SessionLinksOptions {
   readonly relayed?: RelayObserver | undefined;
   readonly client: LinkedClient;
   readonly send: SendText;
-  /** The client's channel. */
-  readonly channel: Channel<string>;
-  /** What serves the client here. */
-  readonly own: Sink<string>;
 }
 
 /** What a client was shown for a request that failed and is repeated. */
@@ -99,8 +174,10 @@ export class SessionLinks {
   /** Links whose holder has not answered yet. */
   readonly #opening = new Set<SessionLink>();
   readonly #joined = new Map<string, Joined>();
-  readonly #channel: Channel<string>;
-  readonly #own: Sink<string>;
+  /** The client's channel. */
+  #channel: Channel<string> | undefined;
+  /** What serves the client here. */
+  #own: Sink<string> | undefined;
   /** Characters of the messages that wait for a link. */
   #kept = 0;
   #isClosed = false;
@@ -110,8 +187,25 @@ export class SessionLinks {
     this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
     this.#client = options.client;
     this.#send = options.send;
-    this.#channel = options.channel;
-    this.#own = options.own;
+  }
+
+  /** The client's channel for its peer here, without the messages that are for other processes. */
+  through(channel: Channel<string>): Channel<string> {
+    this.#channel = channel;
+    return {
+      receive: (sink) => {
+        this.#own = sink;
+        channel.receive({
+          message: (text) => this.take(text),
+          fault: (fault) => sink.fault(fault),
+          end: (error) => sink.end(error),
+          ...(sink.lost === undefined ? {} : { lost: (id, error) => sink.lost?.(id, error) }),
+        });
+      },
+      send: (text, topic) => channel.send(text, topic),
+      abort: (reason) => channel.abort(reason),
+      [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+    };
   }
 
   /**
@@ -174,7 +268,7 @@ export class SessionLinks {
   /** Takes a message of the client, for a holder or for the peer here. */
   take(text: string): void | Room {
     const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
-    return passed ?? this.#own.message(text);
+    return passed ?? this.#own?.message(text);
   }
 
   #pass(text: string): Room | undefined {
@@ -295,7 +389,7 @@ export class SessionLinks {
     const { error } = parsed(text);
     span?.end(error === undefined ? {} : { error: "error" });
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
-    return this.#channel.send(text, answerTo(idText, objectOf(error).code));
+    return this.#channel?.send(text, answerTo(idText, objectOf(error).code));
   }
 
   #leave(sessionId: string): void {
@@ -389,12 +483,12 @@ export class SessionLinks {
   #endPrompt(idText: string, end: EndOfTurn): void {
     if (end.stopReason === "interrupted") return this.#fail(idText, interruptedTurn());
     const answer = `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(end)}}`;
-    background(this.#channel.send(answer, answerTo(idText)), "Answering a prompt");
+    background(this.#channel?.send(answer, answerTo(idText)), "Answering a prompt");
   }
 
   #fail(idText: string, failure: unknown): void {
     const error = toRpcError(toWire(failure), () => {});
     const answer = `{"jsonrpc":"2.0","id":${idText},"error":${errorText(error)}}`;
-    background(this.#channel.send(answer, answerTo(idText, error.code)), "Answering a request");
+    background(this.#channel?.send(answer, answerTo(idText, error.code)), "Answering a request");
   }
 }

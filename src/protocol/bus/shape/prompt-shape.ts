@@ -1,7 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 
-import type { PromptDefinition, PromptResult } from "../../../tool/prompt.ts";
-import type { Content } from "../../../tool/tool.ts";
+import type { Content, PromptDefinition, PromptResult } from "../../../tool/tool.ts";
 import { contentText } from "./content-text.ts";
 import type {
   PromptDefinition as BusPrompt,

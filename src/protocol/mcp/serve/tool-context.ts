@@ -6,8 +6,13 @@ import type { Call } from "../../../rpc/call.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";
-import type { Project } from "../../../tool/project.ts";
-import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
+import {
+  type Project,
+  type Caller,
+  CannotAsk,
+  type Question,
+  type ToolContext,
+} from "../../../tool/tool.ts";
 import type { Client, Connection } from "./connection.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isWanted, MCP_LEVELS } from "../log-levels.ts";

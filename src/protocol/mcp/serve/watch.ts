@@ -10,7 +10,7 @@ import { META } from "../meta.ts";
 import type { ListenParams } from "../schema.gen.ts";
 import { keptTask } from "./task/answer-tasks.ts";
 import { requireTasks } from "./task/begin-task.ts";
-import type { KnownTask } from "./task/task.ts";
+import type { KnownTask } from "./task/task-record.ts";
 
 type Filter = ListenParams["notifications"];
 

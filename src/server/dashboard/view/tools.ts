@@ -2,7 +2,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
-import type { Described, Seen } from "../../../store/approval/approval.ts";
+import type { Described, Seen } from "../../../store/approval/approvals-file.ts";
 import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
 import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
 import type { Tool } from "../../../tool/tool.ts";

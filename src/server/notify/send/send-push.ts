@@ -1,4 +1,4 @@
-import type { PushDevice } from "../../../store/notify/push-devices.ts";
+import type { PushDevice } from "../../../store/notify/notify-store.ts";
 import type { NotifyEntry, Reason } from "../entries.ts";
 import type { Message } from "../message.ts";
 import { encryptPush, LARGEST_PUSH } from "../push/encrypt-push.ts";

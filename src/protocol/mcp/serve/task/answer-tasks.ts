@@ -7,7 +7,7 @@ import { META } from "../../meta.ts";
 import { pageOf } from "../list-result.ts";
 import type { TaskParams } from "../../schema.gen.ts";
 import { requireTasks, resumeTask } from "./begin-task.ts";
-import type { KnownTask } from "./task.ts";
+import type { KnownTask } from "./task-record.ts";
 
 /**
  * MCP 2025-11-25, basic/utilities/tasks § Task Isolation and Access Control: the id cannot be guessed,

@@ -1,7 +1,8 @@
 import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask } from "../../../../tool/tool.ts";
-import { type KnownTask, Task, type TaskRecord } from "./task.ts";
+import type { KnownTask, TaskRecord } from "./task-record.ts";
+import { Task } from "./task.ts";
 import type { NewTask, ResumedWork, TasksOptions } from "./tasks.ts";
 
 /** Milliseconds for which the outcome of a task is kept in memory where it cannot be stored. */

@@ -10,7 +10,7 @@ import {
   type TaskError,
   type TaskRecord,
   type TaskStatus,
-} from "./task.ts";
+} from "./task-record.ts";
 
 /** Milliseconds between two reads of a task that another process runs. */
 const LOOK_EVERY = 500;

@@ -2,7 +2,8 @@ import type { JsonObject } from "../../json-object.ts";
 import type { RemoteTask } from "../../../../tool/tool.ts";
 import type { Rounds } from "../rounds.ts";
 import type { RunningTasks } from "./running-tasks.ts";
-import type { KnownTask, Task, TaskStore } from "./task.ts";
+import type { KnownTask, TaskStore } from "./task-record.ts";
+import type { Task } from "./task.ts";
 
 /** The work of a task. */
 export interface ResumedWork {

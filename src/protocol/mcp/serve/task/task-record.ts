@@ -1,0 +1,57 @@
+import type { Question, RemoteTask } from "../../../../tool/tool.ts";
+import type { JsonObject } from "../../json-object.ts";
+
+export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+export interface TaskError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** What is known of a task, whoever works on it. */
+export interface TaskRecord {
+  readonly id: string;
+  /** The principal who began it. */
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** Milliseconds from its creation that its client wants it kept; null where it did not say. */
+  readonly ttl: number | null;
+  readonly status: TaskStatus;
+  readonly result?: JsonObject | undefined;
+  readonly error?: TaskError | undefined;
+  /** Where it goes on, also when its process ends. */
+  readonly remote?: RemoteTask | undefined;
+  /** The process has ended that worked on it, and it goes on elsewhere. */
+  readonly isLost?: true;
+}
+
+/** Where tasks are kept, so that they outlive the process that works on them. */
+export interface TaskStore {
+  /** Resolves when the task is on disk. It is this process's to work on. */
+  begin(task: TaskRecord): Promise<void>;
+  /** Resolves when what became of the task is on disk. */
+  end(task: TaskRecord): Promise<void>;
+  /** Resolves when it is on disk where a task goes on. */
+  goesOn(id: string, remote: RemoteTask): Promise<void>;
+  /** Makes a lost task this process's to work on. False where another process was faster. */
+  adopt(id: string): Promise<boolean>;
+  /** A task that is kept. One whose process died while it worked has failed, unless it goes on elsewhere. */
+  find(id: string): Promise<TaskRecord | undefined>;
+}
+
+export function isOver(status: TaskStatus): boolean {
+  return status !== "working" && status !== "input_required";
+}
+
+/** A task, whether this process runs it or another one. */
+export interface KnownTask extends TaskRecord {
+  readonly isOver: boolean;
+  /** Its open questions, by key. */
+  readonly questions: ReadonlyMap<string, Question>;
+  give(answers: JsonObject): void;
+  cancel(): void;
+  /** Resolves when its status may have changed. */
+  next(signal?: AbortSignal): Promise<void>;
+}
