@@ -4,8 +4,6 @@ import { JUGGLER_TOOLS, type JugglerToolName } from "./tools/definitions.ts";
 import type { ToolCommands } from "./tools/tool-commands.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse, Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import type { House } from "../config/house.ts";
 
 /** What the tools use of the running program. */
 export interface IdentitiesApp {

@@ -15,11 +15,6 @@ import { REVIEWS_FILE } from "../store/store-files.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Report } from "../tool/offer/resources.ts";
 import type { ResourceProvider, Arguments } from "../tool/tool.ts";
-import { background } from "../../base/background.ts";
-import { homeOf } from "../../base/process/environment.ts";
-import { PROJECT_USES } from "../tool-definitions.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import type { House } from "../config/house.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 200;

@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Lanes, route, routes } from "./route.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { method } from "./method.ts";
 

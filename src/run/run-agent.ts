@@ -16,7 +16,6 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
-import { Attempt } from "./attempt.ts";
 import type { Target, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
 import type { Run } from "./run.ts";

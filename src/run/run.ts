@@ -26,7 +26,6 @@ import type { Workspace, WorkspaceRequest, Workspaces } from "./workspace/worksp
 import { type CarriedRun, packWorkspace } from "./workspace/carried.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 import type { RunsOptions } from "./runs.ts";
-import type { TurnQueue } from "./turn-queue.ts";
 
 const LONGEST_TITLE = 72;
 

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { describe, it } from "node:test";
-import { setImmediate as immediate } from "node:timers/promises";
-
 import { describe, it, mock } from "node:test";
 import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import { SampleFolder } from "../../test/samples/sample-folder.ts";

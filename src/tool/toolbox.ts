@@ -40,7 +40,6 @@ import { Stopper } from "../base/stop.ts";
 import { visible } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
-import { isToolResult } from "./text-result.ts";
 
 export interface Passage extends ObservedCall {
   readonly started: number;

@@ -7,7 +7,6 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
 import { bashScript, completionStates, fishScript, type State, zshScript } from "./completion.ts";
-import { completionStates, type State } from "./completion-states.ts";
 import { allPaths, callOf, last } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 

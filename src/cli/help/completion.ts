@@ -1,10 +1,20 @@
-import type { Command, Invocation } from "../shell/command.ts";
-import { completionStates } from "./completion-states.ts";
+import { PROGRAM } from "../commands.ts";
+import {
+  type Argument,
+  callOf,
+  type Command,
+  GLOBAL_OPTIONS,
+  type Invocation,
+  last,
+  optionsOf,
+  type OptionSpec,
+  type Path,
+} from "../shell/command.ts";
 
 const GENERATORS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
 /** `trunkline completion SHELL` */
-export async function run({ positionals, data }: Invocation, program: Command): Promise<number> {
+export async function run({ positionals, data }: Invocation): Promise<number> {
   // `choices` of the argument let no other word through.
   const generate = GENERATORS[positionals[0] as keyof typeof GENERATORS];
   data(generate(completionStates(PROGRAM)));

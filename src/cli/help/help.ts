@@ -14,8 +14,8 @@ import {
 import { columns, paint, type Style, wrap } from "../shell/layout.ts";
 import { misuseError } from "../shell/parse.ts";
 
-export async function run(invocation: Invocation, program: Command): Promise<number> {
-  let path: Path = [program];
+export async function run(invocation: Invocation): Promise<number> {
+  let path: Path = [PROGRAM];
   for (const given of invocation.positionals) {
     const child = last(path).commands?.find(({ name }) => name === given);
     if (child === undefined) {

@@ -7,9 +7,8 @@ import { deliveries, type DeliveryView } from "../../server/notify/deliveries.ts
 import { readEntries } from "../../server/notify/entries.ts";
 import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
-import type { Delivery } from "../../store/notify/delivery-queue.ts";
-import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import type { Delivery } from "../../store/notify/notify-store.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { configFlags, quietHouse } from "../shell/open-house.ts";
 

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
-import { Lanes } from "../../rpc/route.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
 import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";

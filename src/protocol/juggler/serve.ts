@@ -5,7 +5,6 @@ import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
-import { Lanes, type Route, route, routes } from "../../rpc/route.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";

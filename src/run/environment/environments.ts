@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Semaphore } from "../../base/limit/semaphore.ts";
-import { Slots } from "../../base/limit/slots.ts";
 import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";

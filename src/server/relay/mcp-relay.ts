@@ -1,6 +1,5 @@
 import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/message.ts";
-import { Heartbeat } from "../../base/limit/heartbeat.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
 import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";

@@ -5,8 +5,6 @@ import type { AuditRecord } from "../../store/audit/audit-reader.ts";
 import { CURSOR, wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../dashboard/api.ts";
 import { type ApiRoute, numberIn, route } from "../../base/api-route.ts";
-import { Shares } from "../dashboard/shares.ts";
-import type { Page } from "../api.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 
 const MOST_ROWS = 500;
