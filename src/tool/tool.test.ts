@@ -6,7 +6,15 @@ import { describe, it } from "node:test";
 
 import { nextTurn } from "../base/event-loop.ts";
 import { Policy } from "./policy.ts";
-import { type Arguments, type Project, projectNow, resolveProject, textResult, type ToolContext, type ToolResult } from "./tool.ts";
+import {
+  type Arguments,
+  type Project,
+  projectNow,
+  resolveProject,
+  textResult,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { Toolbox } from "./toolbox.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
