@@ -4,7 +4,15 @@ import { AcpHouse, type Message, type TestClient } from "../../../test/support/a
 import type { Principal } from "../../base/principal.ts";
 import type { SessionEvent } from "../event.ts";
 import type { SessionNotice } from "../notice.ts";
-import { type AnswerPolicy, type PermissionOutcome, type PermissionRequest, type PermissionSubject, subjectKey, subjectOf, subjectWords } from "./permission.ts";
+import {
+  type AnswerPolicy,
+  type PermissionOutcome,
+  type PermissionRequest,
+  type PermissionSubject,
+  subjectKey,
+  subjectOf,
+  subjectWords,
+} from "./permission.ts";
 
 const run = (command: string, folder = ".", sandbox: "in" | "left" | "none" = "in") =>
   ({ action: "run", command, folder, sandbox }) as const;
