@@ -1,5 +1,5 @@
 import { JUGGLER_TOOLS, type JugglerToolName } from "../tools/definitions.ts";
-import type { ToolCommands } from "../tools/tool-commands.ts";
+import type { ToolCommands } from "../tools/switch-tools.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
 import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";

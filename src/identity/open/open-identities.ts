@@ -8,7 +8,7 @@ import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts
 import type { House } from "../../config/house.ts";
 import type { IdentitiesOptions } from "../identities.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
-import { addForgeVariables, type ForgeVariables } from "../tokens/forge-variables.ts";
+import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
 
 /** What the identities of a configuration are opened with. */
 export function identitiesOptions(

@@ -9,7 +9,7 @@ import { ForgeHttp } from "../../forge/forge-http.ts";
 import { inert } from "../../forge/inert-text.ts";
 import { apiOf, graphqlOf } from "../../forge/place.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import { hostFit } from "../../identity/host.ts";
+import { hostFit } from "../../identity/identity.ts";
 import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";
 import { readGitLabDiscussions } from "../transfer/gitlab-review.ts";
 import { type RemoteReference, referenceText } from "../transfer/remote-reference.ts";

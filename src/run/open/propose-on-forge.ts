@@ -14,8 +14,7 @@ import {
 import { propose } from "../../forge/propose.ts";
 import { hostText } from "../../base/address.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import { splitHost } from "../../identity/host.ts";
-import type { Identity } from "../../identity/identity.ts";
+import { type Identity, splitHost } from "../../identity/identity.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
 import { pinAddresses, type RemotePolicy } from "../remote-ref.ts";
 import type { Identified } from "./identify.ts";
