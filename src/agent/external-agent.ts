@@ -1,20 +1,47 @@
 import { background, currentSession } from "../base/background.ts";
-import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastWords } from "../base/process/stderr-log.ts";
 import { maskText } from "../base/text/mask.ts";
+import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
-import type { Agent, AgentOpenOptions, ForeignPage, ForeignQuery } from "../session/agent.ts";
+import { METHODS, objectOf } from "../protocol/acp/methods.ts";
+import type {
+  NewSessionParams,
+  NewSessionResult,
+  SettingsResult,
+  UpdateParams,
+} from "../protocol/acp/schema.gen.ts";
+import { fromWire } from "../protocol/acp/session-errors.ts";
+import type {
+  Agent,
+  AgentOpenOptions,
+  AgentSession,
+  ChosenSettings,
+  ForeignPage,
+  ForeignQuery,
+  Import,
+  PauseWish,
+  SessionSettings,
+  SessionUpdate,
+  Turn,
+  TurnEnd,
+} from "../session/agent.ts";
+import { TextChunk } from "../session/client/text-chunk.ts";
+import { SessionError } from "../session/session-error.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
-import { ExternalCapabilities } from "./external-capabilities.ts";
-import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
-import { ExternalSession } from "./external-session.ts";
-import { ExternalSessions } from "./external-sessions.ts";
+import { pauseWish } from "./commands/pause.ts";
+import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
+import { ExternalServices } from "./external-services.ts";
+import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
+import { findLiveWriter } from "./live-writer.ts";
+import { Speaker } from "./turn/speaker.ts";
 
 export interface ExternalAgentOptions {
   readonly name: string;
@@ -39,7 +66,7 @@ export interface ExternalAgentOptions {
 const UNUSED = 60_000;
 
 /** A running agent process and its connection. */
-export interface AgentProcess {
+interface AgentProcess {
   readonly connection: AgentConnection;
   readonly capabilities: ExternalCapabilities;
   readonly sessions: ExternalSessions;
@@ -95,7 +122,6 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   async list(query: ForeignQuery): Promise<ForeignPage> {
     const process = await this.process(query.owner, undefined);
     try {
-      const { listSessions } = await import("./external-import.ts");
       return await listSessions(this, process, query);
     } finally {
       this.#endIfUnused(process);
@@ -252,4 +278,488 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
     elicit: async (params) =>
       sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };
+}
+
+interface ExternalSessionOptions extends AgentOpenOptions {
+  /** The identity that the agent uses for git. */
+  readonly identity: AgentIdentity | undefined;
+  readonly confine: Confine;
+  readonly sandbox?: CommandSandbox | undefined;
+}
+
+/** What is stored for the next start: the agent's own id of the session. */
+interface Memory {
+  readonly sessionId?: string;
+}
+
+/** Characters of updates after which reading from the agent waits for the disk. */
+const WAIT_EVERY = 256 * 1024;
+/** What an update counts that is not only text. */
+const STRUCTURED = 1024;
+
+/** One session of an agent that is another program. */
+class ExternalSession implements AgentSession {
+  readonly #agent: ExternalAgent;
+  readonly #options: ExternalSessionOptions;
+  readonly services: ExternalServices;
+  #process: AgentProcess | undefined;
+  #beginning: Promise<void> | undefined;
+  #remoteId = "";
+  #settings: SessionSettings | undefined;
+  #turn: Turn | undefined;
+  /** Characters since reading last waited. */
+  #heard = 0;
+  /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
+  #isLoading = false;
+  /** What the agent replays is stored: it began the session itself. */
+  #isImporting = false;
+  #hasSpoken = false;
+  /** The agent lost the session and started a new one, which the person was not told yet. */
+  #hasForgotten = false;
+
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
+    this.#agent = agent;
+    this.#options = options;
+    this.services = new ExternalServices({
+      ...options,
+      turn: () => this.#turn,
+      say: (update) => background(this.#say(update), "Showing the output of a command"),
+    });
+    this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
+  }
+
+  get settings(): SessionSettings {
+    return this.#settings ?? {};
+  }
+
+  /** Creates the session at the agent, or loads it there. Does nothing if the process is the same. */
+  async begin(): Promise<AgentProcess> {
+    const process = await this.#agent.process(this.#options.owner, this.#options.identity);
+    if (process === this.#process) return process;
+    // A prompt and a change of settings may both find the agent dead; the session is opened once.
+    if (this.#beginning !== undefined) {
+      await this.#beginning;
+      return this.begin();
+    }
+    const { chosen } = this.#options;
+    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    this.#beginning = this.#beginAt(process).finally(() => (this.#beginning = undefined));
+    await this.#beginning;
+    await restoreSettings(this, wanted, this.#options);
+    return process;
+  }
+
+  async prompt(turn: Turn): Promise<TurnEnd> {
+    const { connection, capabilities } = await this.begin();
+    const sessionId = this.#remoteId;
+    const prompt = capabilities.adaptPrompt(turn.prompt);
+    this.#turn = turn;
+    try {
+      if (this.#hasForgotten) await this.#admit(turn);
+      // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
+      if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+      turn.stop.add({ stopped: () => connection.cancel(sessionId) });
+      this.#hasSpoken = true;
+      const hop = turn.span?.hop("session/prompt", {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": this.#agent.name,
+        "network.transport": "pipe",
+      });
+      const trace = carrierOf(hop, turn._meta);
+      const params = { sessionId, prompt, ...(trace === undefined ? {} : { _meta: trace }) };
+      const ask = () => connection.request(METHODS.prompt, params);
+      const { stopReason, usage, _meta } = await (hop === undefined ? ask() : endSpan(hop, ask));
+      return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
+    } catch (error) {
+      if (!(error instanceof TrunklineError) || error.code !== "closed") throw fromWire(error);
+      this.#process = undefined;
+      const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
+      throw new TrunklineError("unavailable", why, { cause: error });
+    } finally {
+      // A turn that was given up may end during the next one.
+      if (this.#turn === turn) this.#turn = undefined;
+    }
+  }
+
+  passPausing(prompt: Turn["prompt"]): Promise<PauseWish> | undefined {
+    const wish = pauseWish(prompt);
+    const { connection, capabilities } = this.#process ?? {};
+    const isAble = capabilities?.canPause === true && this.#turn !== undefined;
+    if (wish === undefined || connection === undefined || !isAble) return undefined;
+    const params = { sessionId: this.#remoteId, prompt: [{ type: "text", text: `/${wish}` }] };
+    return connection.request(METHODS.prompt, params).then(() => wish, rethrow);
+  }
+
+  async setMode(modeId: string): Promise<void> {
+    const { connection } = await this.begin();
+    const sessionId = this.#remoteId;
+    await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
+    this.#settings = withChoice(this.settings, "mode", modeId);
+  }
+
+  async setModel(modelId: string): Promise<void> {
+    const { connection } = await this.begin();
+    const sessionId = this.#remoteId;
+    const { models, configOptions = [] } = this.settings;
+    const option = optionOf(configOptions, "model");
+    if (models === undefined && option !== undefined) {
+      await this.setConfigOption(option.id, modelId);
+      return;
+    }
+    await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
+    this.#settings = withChoice(this.settings, "model", modelId);
+  }
+
+  async setConfigOption(configId: string, value: unknown): Promise<void> {
+    const { connection } = await this.begin();
+    const type = typeof value === "boolean" ? { type: "boolean" } : {};
+    const params = { sessionId: this.#remoteId, configId, value, ...type };
+    this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
+  }
+
+  /** ACP session/update of the agent. */
+  heard(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#isLoading) return undefined;
+    if (update.sessionUpdate === "current_mode_update") {
+      this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
+      const { configOptions = [] } = inBothForms(this.#settings);
+      background(
+        this.#say({ sessionUpdate: "config_option_update", configOptions }),
+        "Telling of a mode",
+      );
+    } else if (update.sessionUpdate === "config_option_update") {
+      this.#take({ configOptions: update.configOptions as never });
+    }
+    const stored = this.#say(this.services.terminals.translate(update));
+    // Waiting for each update would need a commit for each.
+    this.#heard += TextChunk.is(update) ? update.json.length : STRUCTURED;
+    if (this.#heard < WAIT_EVERY) return undefined;
+    this.#heard = 0;
+    return stored;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.services.terminals.clear();
+    await this.#options.sandbox?.[Symbol.asyncDispose]();
+    const process = this.#process;
+    if (process === undefined) return;
+    process.sessions.delete(this.#remoteId);
+    if (!process.capabilities.canClose) return;
+    const sessionId = this.#remoteId;
+    await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  async #beginAt(process: AgentProcess): Promise<void> {
+    // Terminals of the process before.
+    await this.services.terminals.clear();
+    const { imports } = this.#options;
+    if (imports !== undefined && this.#remoteId === "") await this.#import(process, imports);
+    else if (!(await this.#load(process))) await this.#create(process);
+    this.#process = process;
+  }
+
+  /** The parameters of session/new or session/load, as far as the agent supports them. */
+  #setup(capabilities: ExternalCapabilities): NewSessionParams {
+    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
+    for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
+    const setup = {
+      cwd,
+      mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
+    };
+    const isMore = capabilities.supportsDirectories && folders.length > 0;
+    return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
+  }
+
+  #say(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#isImporting) return this.#options.imports?.update(asImported(update));
+    if (this.#turn !== undefined) return this.#turn.update(update);
+    this.#options.update(update);
+    return undefined;
+  }
+
+  /** Takes over a session that the agent has begun itself, with what it replays of it. */
+  async #import(process: AgentProcess, imports: Import): Promise<void> {
+    await refuseLiveWriter(this.#agent, imports, this.#options.cwd);
+    const { sessions, capabilities } = process;
+    sessions.add(imports.id, this);
+    this.#isImporting = true;
+    try {
+      const setup = this.#setup(capabilities);
+      const { sessionId, settings } = await loadForeign(this.#agent, process, imports, setup);
+      sessions.add(sessionId, this);
+      this.#remoteId = sessionId;
+      this.#take(settings);
+    } catch (error) {
+      sessions.delete(imports.id);
+      throw explainLogin(error, this.#agent, process.connection.agent.authMethods ?? []);
+    } finally {
+      this.#isImporting = false;
+    }
+    await this.#options.remember({ sessionId: this.#remoteId });
+  }
+
+  /** Resumes or loads the session. False if the agent cannot, or does not know it any more. */
+  async #load({ connection, sessions, capabilities }: AgentProcess): Promise<boolean> {
+    const sessionId = this.#remoteId;
+    if (sessionId === "" || !(capabilities.canResume || capabilities.canLoad)) return false;
+    const method = capabilities.canResume ? METHODS.resumeSession : METHODS.loadSession;
+    const { log } = this.#options;
+    sessions.add(sessionId, this);
+    this.#isLoading = true;
+    try {
+      this.#take(await connection.request(method, { sessionId, ...this.#setup(capabilities) }));
+      return true;
+    } catch (error) {
+      sessions.delete(sessionId);
+      log.warn("agent.session-lost", { error });
+      return false;
+    } finally {
+      this.#isLoading = false;
+    }
+  }
+
+  async #create({ connection, sessions, capabilities }: AgentProcess): Promise<void> {
+    const { history, remember } = this.#options;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
+    const ask = () => connection.request(METHODS.newSession, this.#setup(capabilities));
+    const begun = sessions.begin(this, ask).catch((error: unknown) => {
+      throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+    });
+    const { created, early } = await begun;
+    this.#remoteId = created.sessionId;
+    this.#take(created);
+    for (const update of early) background(this.heard(update), "Telling what an agent said first");
+    await remember({ sessionId: this.#remoteId });
+  }
+
+  async #admit(turn: Turn): Promise<void> {
+    this.#hasForgotten = false;
+    const title = `Agent '${this.#agent.name}' had to start a new session`;
+    await new Speaker(turn).notice("warning", title, "it does not know the conversation so far");
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    // codex names its models differently in the two forms. The option is the current one.
+    const isOption = optionOf(configOptions ?? [], "model") !== undefined;
+    const settings: SessionSettings = {
+      ...this.#settings,
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models && !isOption ? { models: models as never } : {}),
+    };
+    this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
+  }
+}
+
+/** Marks what was said before the session became ours. */
+function asImported(said: SessionUpdate): SessionUpdate {
+  const update = TextChunk.is(said) ? (JSON.parse(said.json) as SessionUpdate) : said;
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const trunkline = { ...(meta.trunkline as object | undefined), imported: true };
+  return { ...update, _meta: { ...meta, trunkline } };
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
+}
+
+function rethrow(error: unknown): never {
+  throw fromWire(error);
+}
+
+/** Updates that are buffered for sessions whose id is not known yet. */
+const MOST_EARLY = 64;
+
+interface BegunSession {
+  readonly created: NewSessionResult;
+  /** Updates that arrived before the answer to session/new. */
+  readonly early: readonly SessionUpdate[];
+}
+
+/** The sessions of one agent process, by the agent's ids. */
+class ExternalSessions {
+  readonly #sessions = new Map<string, ExternalSession>();
+  #beginning = 0;
+  #early: UpdateParams[] = [];
+
+  /** Whether there is no session, and none is being created. */
+  get isEmpty(): boolean {
+    return this.#sessions.size === 0 && this.#beginning === 0;
+  }
+
+  get(id: string): ExternalSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  all(): Iterable<ExternalSession> {
+    return this.#sessions.values();
+  }
+
+  add(id: string, session: ExternalSession): void {
+    this.#sessions.set(id, session);
+  }
+
+  delete(id: string): void {
+    this.#sessions.delete(id);
+  }
+
+  /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
+  async begin(
+    session: ExternalSession,
+    ask: () => Promise<NewSessionResult>,
+  ): Promise<BegunSession> {
+    this.#beginning++;
+    try {
+      const created = await ask();
+      this.add(created.sessionId, session);
+      const early = this.#early.filter(({ sessionId }) => sessionId === created.sessionId);
+      return { created, early: early.map(({ update }) => update) };
+    } finally {
+      if (--this.#beginning === 0) this.#early = [];
+    }
+  }
+
+  heard(params: UpdateParams): Promise<void> | undefined {
+    const session = this.#sessions.get(params.sessionId);
+    if (session !== undefined) return session.heard(params.update);
+    if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
+    return undefined;
+  }
+}
+
+/** ACP session-list: a page of the sessions that an agent has stored itself. */
+async function listSessions(
+  { name }: Pick<ExternalAgent, "name">,
+  { connection, capabilities }: AgentProcess,
+  { cwd, cursor }: ForeignQuery,
+): Promise<ForeignPage> {
+  if (!capabilities.canList) {
+    throw new TrunklineError("usage", `Agent '${name}' does not list its sessions.`);
+  }
+  const params = { ...(cwd ? { cwd } : {}), ...(cursor ? { cursor } : {}) };
+  const answer = objectOf(
+    await connection.request(METHODS.listSessions, params).catch((error: unknown) => {
+      throw fromWire(error);
+    }),
+  );
+  const listed = Array.isArray(answer.sessions) ? answer.sessions : [];
+  const { nextCursor } = answer;
+  return {
+    sessions: listed.flatMap((each: unknown) => {
+      const { sessionId, cwd: folder, title, updatedAt } = objectOf(each);
+      if (typeof sessionId !== "string" || typeof folder !== "string") return [];
+      return [
+        {
+          id: sessionId,
+          cwd: folder,
+          ...(typeof title === "string" ? { title } : {}),
+          ...(typeof updatedAt === "string" ? { updatedAt } : {}),
+        },
+      ];
+    }),
+    ...(typeof nextCursor === "string" ? { nextCursor } : {}),
+  };
+}
+
+/** What was loaded, and the agent's id from now on. */
+interface Imported {
+  readonly sessionId: string;
+  readonly settings: SettingsResult;
+}
+
+/**
+ * Loads a session that the agent has begun itself. `session/load` replays it; `session/resume` continues
+ * it without; `session/fork` makes a copy of it. Loading may write to the agent's files, so nobody else
+ * should be writing to them.
+ */
+async function loadForeign(
+  agent: Pick<ExternalAgent, "name">,
+  { connection, capabilities }: AgentProcess,
+  { id }: Import,
+  setup: NewSessionParams,
+): Promise<Imported> {
+  const params = { sessionId: id, ...setup };
+  try {
+    if (capabilities.canLoad) {
+      return { sessionId: id, settings: await connection.request(METHODS.loadSession, params) };
+    }
+    if (capabilities.canResume) {
+      return { sessionId: id, settings: await connection.request(METHODS.resumeSession, params) };
+    }
+    if (capabilities.canFork) {
+      const forked = await connection.request(METHODS.forkSession, params);
+      return { sessionId: forked.sessionId, settings: forked };
+    }
+  } catch (error) {
+    const failure = fromWire(error);
+    const why = failure instanceof Error ? failure.message : String(failure);
+    const says = `Agent '${agent.name}' cannot load its session '${id}': ${why}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
+  }
+  const says = `Agent '${agent.name}' cannot continue sessions that it began itself.`;
+  throw new TrunklineError("usage", says);
+}
+
+/** Throws if a program seems to have the session open. */
+async function refuseLiveWriter(
+  { name, command }: Pick<ExternalAgent, "name" | "command">,
+  { id, isForced }: Import,
+  cwd: string,
+): Promise<void> {
+  if (isForced) return;
+  const found = await findLiveWriter({ commandLine: command, session: id, cwd });
+  if (found === undefined) return;
+  const sure = found.isSure
+    ? "has this session open"
+    : "runs in the same folder, and may have this session open; that cannot be known";
+  const says = `Process ${found.pid} (${found.command}) ${sure}. Two writers would damage it. End that process, or force it (--force, or _meta.trunkline.force)`;
+  const data = { pid: found.pid, isSure: found.isSure };
+  throw new SessionError(
+    "session-locked",
+    `Cannot take over session '${id}' of '${name}': ${says}.`,
+    data,
+  );
+}
+
+/**
+ * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where
+ * the agent refuses a setting, clients are told the current ones.
+ */
+async function restoreSettings(
+  session: ExternalSession,
+  { modeId, modelId, configOptions = {} }: ChosenSettings,
+  options: Pick<AgentOpenOptions, "update" | "log">,
+): Promise<void> {
+  const now = chosenIn(session.settings);
+  const choices = new Map<string, () => Promise<void>>();
+  if (modeId !== undefined && modeId !== now.modeId) {
+    choices.set("mode", () => session.setMode(modeId));
+  }
+  if (modelId !== undefined && modelId !== now.modelId) {
+    choices.set("model", () => session.setModel(modelId));
+  }
+  for (const [id, value] of Object.entries(configOptions)) {
+    const current = now.configOptions?.[id];
+    if (current === undefined || current === value) continue;
+    choices.set(`option ${id}`, () => session.setConfigOption(id, value));
+  }
+  for (const [setting, choose] of choices) {
+    try {
+      await choose();
+    } catch (error) {
+      options.log.warn("agent.setting-lost", { setting, error });
+      show(session, options);
+    }
+  }
+}
+
+function show({ settings }: ExternalSession, options: Pick<AgentOpenOptions, "update">): void {
+  const { modes, configOptions = [] } = inBothForms(settings);
+  if (modes !== undefined) {
+    const { currentModeId } = modes;
+    options.update({ sessionUpdate: "current_mode_update", currentModeId });
+  }
+  options.update({ sessionUpdate: "config_option_update", configOptions });
 }
