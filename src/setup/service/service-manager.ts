@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { replaceFile } from "../../store/replace-file.ts";
-import { LABEL, plistText, type ServiceWords, UNIT, unitText } from "./service-files.ts";
+import { LABEL, plistText, type ServiceWords, UNIT, unitText } from "./service.ts";
 
 export interface ServiceState {
   /** As the service manager calls it: "active", "failed", "running", … */

@@ -16,8 +16,7 @@ import type {
 } from "../../server/dashboard/api.ts";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
-import type { ServerEvent } from "./event-parser.ts";
-import { EventStream, type StreamState } from "./event-stream.ts";
+import { EventStream, type ServerEvent, type StreamState } from "./event-stream.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { get, RequestError } from "./request.ts";
 
