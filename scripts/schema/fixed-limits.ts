@@ -226,7 +226,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       32,
       "it has to release one first",
-      "agent: external-terminals.ts",
+      "agent: external-services.ts",
       "MOST",
     ],
   ],

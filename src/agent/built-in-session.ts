@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
 import type {
+  Agent,
   AgentOpenOptions,
   AgentSession,
   PauseWish,
@@ -10,29 +13,113 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
+import { SessionError } from "../session/session-error.ts";
 import { BackgroundCommands } from "./background/background-commands.ts";
 import { backgroundTools } from "./background/background-tools.ts";
+import type { ActsAs } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { pauseWish } from "./commands/pause.ts";
-import { parseCommand } from "./commands/slash-command.ts";
+import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
 import type { Customs } from "./custom/customs.ts";
-import type { CommandSandbox } from "./files/command-sandbox.ts";
+import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
-import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
-import type { ModelEntry } from "./models/models.ts";
+import { Workspace } from "./files/workspace.ts";
+import type { ModelEntry, ModelSource } from "./models/models.ts";
 import { SessionChoices } from "./session-choices.ts";
-import { SessionTools } from "./session-tools.ts";
+import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
 import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
-import { Conversation } from "./turn/conversation.ts";
-import { FolderInstructions } from "./turn/folder-instructions.ts";
-import { promptText, typedText } from "./turn/prompt-message.ts";
+import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
+import { Conversation } from "./turn/compact.ts";
+import { FolderInstructions, promptText, typedText } from "./turn/instructions.ts";
 import { Speaker } from "./turn/speaker.ts";
+import type { WebRules } from "./web/web-fetch.ts";
 
-export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
+export interface BuiltInAgentOptions {
+  readonly models: ModelSource;
+  /** The data folder. */
+  readonly data: string;
+  /** Opens the toolbox, when a model is to be offered its tools. */
+  readonly offer?: OpenOffer;
+  /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
+  readonly openServers?: OpenServers;
+  readonly reviews?: ReviewComments;
+  /** Folders of the owner that may have `commands` and `skills`. */
+  readonly userFolders?: readonly string[];
+  /** Files and folders of Trunkline itself, which no tool may read or write. */
+  readonly own?: readonly string[];
+  /** Finds the identity under which commands run git. */
+  readonly actsAs?: ActsAs;
+  /** Opens the sandbox that commands run in. Without it, they run as they are. */
+  readonly sandbox?: OpenCommandSandbox | undefined;
+  /** From where pages may be fetched without a question. */
+  readonly web?: WebRules;
+  readonly limits?: Partial<AgentLimits>;
+}
+
+interface AgentLimits {
+  /** Requests to the model in one turn. */
+  readonly maxSteps: number;
+  /** Milliseconds for a tool that has no timeout of its own. */
+  readonly toolTimeout: number;
+  /** Milliseconds that opening a session waits for the lists of models. Turns wait four times that for tools. */
+  readonly firstList: number;
+  readonly retry: RetryLimits;
+}
+
+const LIMITS: AgentLimits = {
+  maxSteps: 100,
+  toolTimeout: 120_000,
+  firstList: 500,
+  retry: RETRY,
+};
+
+/**
+ * Milliseconds after which the models of last time are listed anew: the first request of a process takes
+ * time that would delay the answer to `session/new`.
+ */
+const REFRESH_AFTER = 100;
+
+/** The agent that is part of Trunkline: a language model with tools, or commands without one. */
+export class BuiltInAgent implements Agent {
+  readonly name = "trunkline";
+  readonly #options: BuiltInAgentOptions;
+  readonly #limits: AgentLimits;
+
+  constructor(options: BuiltInAgentOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+  }
+
+  async open(options: AgentOpenOptions): Promise<AgentSession> {
+    if (options.imports !== undefined) throw noneToImport(options.imports.id);
+    const { models } = this.#options;
+    const isKnown = (await models.recall?.()) === true;
+    if (!isKnown) await this.#firstLists();
+    const session = await BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
+    if (isKnown) session.refreshModels(REFRESH_AFTER);
+    return session;
+  }
+
+  async #firstLists(): Promise<void> {
+    const { models } = this.#options;
+    const giveUp = new AbortController();
+    // Local providers answer at once; the models of others are added when they answer.
+    const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
+    await Promise.race([models.refresh(), late.catch(() => {})]);
+    giveUp.abort();
+  }
+}
+
+/** It stores nothing beside the sessions that are ours already. */
+function noneToImport(id: string): SessionError {
+  const why = "the built-in agent has no other sessions than those of `trunkline session list`";
+  return new SessionError("session-not-found", `Cannot load session '${id}': ${why}.`);
+}
+
+type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
 
 /** Milliseconds that a cancelled turn has to clean up. */
 const STOP_GRACE = 2_000;
@@ -54,7 +141,7 @@ interface ModelTurnTools extends TurnTools {
 }
 
 /** One session of the built-in agent. */
-export class BuiltInSession implements AgentSession {
+class BuiltInSession implements AgentSession {
   readonly #options: AgentOpenOptions;
   readonly #parts: SessionParts;
   readonly #workspace: Workspace;
@@ -198,7 +285,7 @@ export class BuiltInSession implements AgentSession {
     if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
     const conversation = await this.#conversation.get();
     if (conversation.messages.length < 2) return "There is nothing to compact yet.";
-    const { compactConversation } = await import("./turn/compact-conversation.ts");
+    const { compactConversation } = await import("./turn/compact.ts");
     const why = "The conversation was compacted";
     const log = this.#log;
     await compactConversation({ turn, model, conversation, speaker, log, why });

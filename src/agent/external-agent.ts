@@ -8,7 +8,7 @@ import { LastWords } from "../base/process/stderr-log.ts";
 import { maskText } from "../base/text/mask.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
-import { METHODS } from "../protocol/acp/methods.ts";
+import { METHODS, objectOf } from "../protocol/acp/methods.ts";
 import type {
   NewSessionParams,
   NewSessionResult,
@@ -30,6 +30,7 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
+import { SessionError } from "../session/session-error.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
@@ -38,107 +39,244 @@ import { pauseWish } from "./commands/pause.ts";
 import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
+import { findLiveWriter } from "./live-writer.ts";
 import { Speaker } from "./turn/speaker.ts";
 
+export interface ExternalAgentOptions {
+  readonly name: string;
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly limits?: LimitTable | undefined;
+  /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
+  readonly actsAs?: ActsAs | undefined;
+  /** Runs the agent, and the commands that it has us run, in a sandbox. */
+  readonly confine?: Confine | undefined;
+  /** Opens the sandbox of the commands that it has us run, where only those are in one. */
+  readonly sandbox?: OpenCommandSandbox | undefined;
+  /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
+  readonly serves?: string | undefined;
+  /** Sees the messages of each process, and what it writes to stderr. */
+  readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
+  readonly log: Log;
+}
+
+/** Milliseconds. */
+const UNUSED = 60_000;
+
+/** A running agent process and its connection. */
+interface AgentProcess {
+  readonly connection: AgentConnection;
+  readonly capabilities: ExternalCapabilities;
+  readonly sessions: ExternalSessions;
+  /** Resolves when the process or its connection has ended. */
+  readonly over: Promise<unknown>;
+}
+
 /**
- * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where
- * the agent refuses a setting, clients are told the current ones.
+ * An agent that is another program, which speaks ACP on its standard streams. One process serves all
+ * sessions of one principal with the same identity. When it dies, the next prompt starts another, which
+ * loads the sessions again if it can.
  */
-async function restoreSettings(
-  session: ExternalSession,
-  { modeId, modelId, configOptions = {} }: ChosenSettings,
-  options: Pick<AgentOpenOptions, "update" | "log">,
-): Promise<void> {
-  const now = chosenIn(session.settings);
-  const choices = new Map<string, () => Promise<void>>();
-  if (modeId !== undefined && modeId !== now.modeId) {
-    choices.set("mode", () => session.setMode(modeId));
+export class ExternalAgent implements Agent, AsyncDisposable {
+  readonly name: string;
+  readonly #options: ExternalAgentOptions;
+  /** By owner and name of the identity. */
+  readonly #running = new Map<string, Promise<AgentProcess>>();
+  /** How often a process was asked for. */
+  #used = 0;
+  /** Each with the id of the owner of its sessions. */
+  readonly #children = new Map<OwnedChild, string>();
+
+  constructor(options: ExternalAgentOptions) {
+    this.name = options.name;
+    this.#options = options;
   }
-  if (modelId !== undefined && modelId !== now.modelId) {
-    choices.set("model", () => session.setModel(modelId));
+
+  /** The words of the command line. */
+  get command(): readonly string[] {
+    return [this.#options.command, ...(this.#options.args ?? [])];
   }
-  for (const [id, value] of Object.entries(configOptions)) {
-    const current = now.configOptions?.[id];
-    if (current === undefined || current === value) continue;
-    choices.set(`option ${id}`, () => session.setConfigOption(id, value));
+
+  /** The command line, as a person would type it. */
+  get commandLine(): string {
+    return this.command.join(" ");
   }
-  for (const [setting, choose] of choices) {
+
+  async open(options: AgentOpenOptions): Promise<ExternalSession> {
+    const identity = await this.#options.actsAs?.(options.cwd);
+    const { confine = asItIs, sandbox: opens } = this.#options;
+    const sandbox = opens?.([options.cwd, ...options.additionalDirectories]);
+    const session = new ExternalSession(this, { ...options, identity, confine, sandbox });
+    options.revoked.add({ stopped: () => this.#kill(options.owner) });
+    await session.begin();
+    return session;
+  }
+
+  /** Starts the process for an owner's sessions before the first of them needs it. */
+  async start(owner: string): Promise<void> {
+    await this.process(owner, undefined);
+  }
+
+  async list(query: ForeignQuery): Promise<ForeignPage> {
+    const process = await this.process(query.owner, undefined);
     try {
-      await choose();
-    } catch (error) {
-      options.log.warn("agent.setting-lost", { setting, error });
-      show(session, options);
-    }
-  }
-}
-
-function show({ settings }: ExternalSession, options: Pick<AgentOpenOptions, "update">): void {
-  const { modes, configOptions = [] } = inBothForms(settings);
-  if (modes !== undefined) {
-    const { currentModeId } = modes;
-    options.update({ sessionUpdate: "current_mode_update", currentModeId });
-  }
-  options.update({ sessionUpdate: "config_option_update", configOptions });
-}
-
-/** Updates that are buffered for sessions whose id is not known yet. */
-const MOST_EARLY = 64;
-
-interface BegunSession {
-  readonly created: NewSessionResult;
-  /** Updates that arrived before the answer to session/new. */
-  readonly early: readonly SessionUpdate[];
-}
-
-/** The sessions of one agent process, by the agent's ids. */
-class ExternalSessions {
-  readonly #sessions = new Map<string, ExternalSession>();
-  #beginning = 0;
-  #early: UpdateParams[] = [];
-
-  /** Whether there is no session, and none is being created. */
-  get isEmpty(): boolean {
-    return this.#sessions.size === 0 && this.#beginning === 0;
-  }
-
-  get(id: string): ExternalSession | undefined {
-    return this.#sessions.get(id);
-  }
-
-  all(): Iterable<ExternalSession> {
-    return this.#sessions.values();
-  }
-
-  add(id: string, session: ExternalSession): void {
-    this.#sessions.set(id, session);
-  }
-
-  delete(id: string): void {
-    this.#sessions.delete(id);
-  }
-
-  /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
-  async begin(
-    session: ExternalSession,
-    ask: () => Promise<NewSessionResult>,
-  ): Promise<BegunSession> {
-    this.#beginning++;
-    try {
-      const created = await ask();
-      this.add(created.sessionId, session);
-      const early = this.#early.filter(({ sessionId }) => sessionId === created.sessionId);
-      return { created, early: early.map(({ update }) => update) };
+      return await listSessions(this, process, query);
     } finally {
-      if (--this.#beginning === 0) this.#early = [];
+      this.#endIfUnused(process);
     }
   }
 
-  heard(params: UpdateParams): Promise<void> | undefined {
-    const session = this.#sessions.get(params.sessionId);
-    if (session !== undefined) return session.heard(params.update);
-    if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
-    return undefined;
+  /** Ends a process that was started for a list only, unless it is used soon. */
+  #endIfUnused(process: AgentProcess): void {
+    const used = this.#used;
+    const timer = setTimeout(() => {
+      if (used !== this.#used) this.#endIfUnused(process);
+      else if (process.sessions.isEmpty) {
+        background(process.connection[Symbol.asyncDispose](), "Ending an agent that is not used");
+      }
+    }, UNUSED).unref();
+    background(
+      process.over.then(() => clearTimeout(timer)),
+      "Forgetting an agent that has ended",
+    );
   }
+
+  /** The process for an owner and an identity. Starts it if it is not running. */
+  process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+    this.#used++;
+    const key = `${owner}\n${identity?.name ?? ""}`;
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const running = this.#start(owner, identity);
+    this.#running.set(key, running);
+    const gone = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    running.then(({ over }) => over.then(gone), gone);
+    return running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(Array.from(this.#children.keys(), (child) => child.end()));
+    for (const running of this.#running.values()) {
+      await (await running.catch(() => undefined))?.connection[Symbol.asyncDispose]();
+    }
+  }
+
+  /** Kills all processes of an owner. */
+  #kill(owner: string): void {
+    for (const [child, of] of this.#children) if (of === owner) child.kill();
+  }
+
+  async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+    const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
+    const { serves = currentSession() } = this.#options;
+    const tap = this.#options.tap?.(name);
+    const words = new LastWords();
+    const said = (line: string): void => {
+      words.add(line);
+      log.info("agent.said", { agent: name, line });
+      tap?.line(line);
+    };
+    const base = { ...usualVariables(), ...env };
+    let started: OwnedChild | undefined;
+    try {
+      const child = await OwnedChild.start(
+        confine({
+          ...{ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said },
+          serves,
+        }),
+      );
+      started = child;
+      this.#children.set(child, owner);
+      background(
+        child.exit.then(() => this.#children.delete(child)),
+        "Forgetting an agent that has ended",
+      );
+      const sessions = new ExternalSessions();
+      const own = childChannel(child, { stray: said });
+      const channel = tap === undefined ? own : tapped(own, tap);
+      const listener = listenerFor(sessions);
+      // Distinguishes a process that dies during `initialize` from one that does not answer.
+      const connection = await Promise.race([
+        AgentConnection.open(channel, { listener, limits }),
+        child.exit.then(() => {
+          throw new TrunklineError("closed", "It ended at once");
+        }),
+      ]);
+      background(
+        child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
+        "Noting the end of an agent",
+      );
+      // A process may close its output without exiting.
+      background(
+        connection.ended.then(() => child.end()),
+        "Ending an agent that has closed its output",
+      );
+      const capabilities = new ExternalCapabilities(name, connection.capabilities);
+      const over = Promise.race([child.exit, connection.ended]);
+      // Terminals end with the agent that created them. Those of the next process are not affected.
+      background(
+        over.then(() => {
+          for (const session of sessions.all())
+            background(session.services.terminals.clear(), "Ending the commands of an agent");
+        }),
+        "Ending what an agent had started",
+      );
+      return { connection, capabilities, sessions, over };
+    } catch (error) {
+      // Then all is read that it said.
+      await started?.end();
+      const isOver = error instanceof TrunklineError && error.code === "closed";
+      throw isOver && started !== undefined
+        ? endedAtOnce(name, await started.exit, words.line)
+        : error;
+    }
+  }
+}
+
+/** Characters of an agent's last words that are told with the reason of its end. */
+const LONGEST_WORDS = 200;
+
+function endedAtOnce(name: string, exit: ChildExit, words = ""): TrunklineError {
+  const last = maskText(words).slice(0, LONGEST_WORDS);
+  const why = last === "" ? ". Run its command by hand to see why" : `, after saying: ${last}`;
+  return new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit})${why}.`);
+}
+
+const asItIs: Confine = (options) => options;
+
+const CLOSED = { action: "cancel" } as const;
+
+/** Passes the messages of an agent to the session that they name. */
+function listenerFor(sessions: ExternalSessions): AgentListener {
+  const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
+    const session = sessions.get(sessionId);
+    if (session !== undefined) return session;
+    throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
+  };
+  return {
+    update: (params) => sessions.heard(params),
+    requestPermission: (params) => find(params).services.permission(params),
+    readTextFile: (params) => find(params).services.readTextFile(params),
+    writeTextFile: (params) => find(params).services.writeTextFile(params),
+    createTerminal: (params) => find(params).services.createTerminal(params),
+    terminalOutput: async (params) =>
+      find(params).services.terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).services.waitForExit(params),
+    killTerminal: async (params) => {
+      await find(params).services.terminals.find(params.terminalId).kill();
+      return {};
+    },
+    releaseTerminal: async (params) => {
+      await find(params).services.terminals.release(params.terminalId);
+      return {};
+    },
+    // An elicitation without a session has no client to show it.
+    elicit: async (params) =>
+      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
+  };
 }
 
 interface ExternalSessionOptions extends AgentOpenOptions {
@@ -338,7 +476,6 @@ class ExternalSession implements AgentSession {
 
   /** Takes over a session that the agent has begun itself, with what it replays of it. */
   async #import(process: AgentProcess, imports: Import): Promise<void> {
-    const { loadForeign, refuseLiveWriter } = await import("./external-import.ts");
     await refuseLiveWriter(this.#agent, imports, this.#options.cwd);
     const { sessions, capabilities } = process;
     sessions.add(imports.id, this);
@@ -427,240 +564,197 @@ function rethrow(error: unknown): never {
   throw fromWire(error);
 }
 
-export interface ExternalAgentOptions {
-  readonly name: string;
-  readonly command: string;
-  readonly args?: readonly string[] | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  readonly limits?: LimitTable | undefined;
-  /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
-  readonly actsAs?: ActsAs | undefined;
-  /** Runs the agent, and the commands that it has us run, in a sandbox. */
-  readonly confine?: Confine | undefined;
-  /** Opens the sandbox of the commands that it has us run, where only those are in one. */
-  readonly sandbox?: OpenCommandSandbox | undefined;
-  /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
-  readonly serves?: string | undefined;
-  /** Sees the messages of each process, and what it writes to stderr. */
-  readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
-  readonly log: Log;
+/** Updates that are buffered for sessions whose id is not known yet. */
+const MOST_EARLY = 64;
+
+interface BegunSession {
+  readonly created: NewSessionResult;
+  /** Updates that arrived before the answer to session/new. */
+  readonly early: readonly SessionUpdate[];
 }
 
-/** Milliseconds. */
-const UNUSED = 60_000;
+/** The sessions of one agent process, by the agent's ids. */
+class ExternalSessions {
+  readonly #sessions = new Map<string, ExternalSession>();
+  #beginning = 0;
+  #early: UpdateParams[] = [];
 
-/** A running agent process and its connection. */
-export interface AgentProcess {
-  readonly connection: AgentConnection;
-  readonly capabilities: ExternalCapabilities;
-  readonly sessions: ExternalSessions;
-  /** Resolves when the process or its connection has ended. */
-  readonly over: Promise<unknown>;
+  /** Whether there is no session, and none is being created. */
+  get isEmpty(): boolean {
+    return this.#sessions.size === 0 && this.#beginning === 0;
+  }
+
+  get(id: string): ExternalSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  all(): Iterable<ExternalSession> {
+    return this.#sessions.values();
+  }
+
+  add(id: string, session: ExternalSession): void {
+    this.#sessions.set(id, session);
+  }
+
+  delete(id: string): void {
+    this.#sessions.delete(id);
+  }
+
+  /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
+  async begin(
+    session: ExternalSession,
+    ask: () => Promise<NewSessionResult>,
+  ): Promise<BegunSession> {
+    this.#beginning++;
+    try {
+      const created = await ask();
+      this.add(created.sessionId, session);
+      const early = this.#early.filter(({ sessionId }) => sessionId === created.sessionId);
+      return { created, early: early.map(({ update }) => update) };
+    } finally {
+      if (--this.#beginning === 0) this.#early = [];
+    }
+  }
+
+  heard(params: UpdateParams): Promise<void> | undefined {
+    const session = this.#sessions.get(params.sessionId);
+    if (session !== undefined) return session.heard(params.update);
+    if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
+    return undefined;
+  }
+}
+
+/** ACP session-list: a page of the sessions that an agent has stored itself. */
+async function listSessions(
+  { name }: Pick<ExternalAgent, "name">,
+  { connection, capabilities }: AgentProcess,
+  { cwd, cursor }: ForeignQuery,
+): Promise<ForeignPage> {
+  if (!capabilities.canList) {
+    throw new TrunklineError("usage", `Agent '${name}' does not list its sessions.`);
+  }
+  const params = { ...(cwd ? { cwd } : {}), ...(cursor ? { cursor } : {}) };
+  const answer = objectOf(
+    await connection.request(METHODS.listSessions, params).catch((error: unknown) => {
+      throw fromWire(error);
+    }),
+  );
+  const listed = Array.isArray(answer.sessions) ? answer.sessions : [];
+  const { nextCursor } = answer;
+  return {
+    sessions: listed.flatMap((each: unknown) => {
+      const { sessionId, cwd: folder, title, updatedAt } = objectOf(each);
+      if (typeof sessionId !== "string" || typeof folder !== "string") return [];
+      return [
+        {
+          id: sessionId,
+          cwd: folder,
+          ...(typeof title === "string" ? { title } : {}),
+          ...(typeof updatedAt === "string" ? { updatedAt } : {}),
+        },
+      ];
+    }),
+    ...(typeof nextCursor === "string" ? { nextCursor } : {}),
+  };
+}
+
+/** What was loaded, and the agent's id from now on. */
+interface Imported {
+  readonly sessionId: string;
+  readonly settings: SettingsResult;
 }
 
 /**
- * An agent that is another program, which speaks ACP on its standard streams. One process serves all
- * sessions of one principal with the same identity. When it dies, the next prompt starts another, which
- * loads the sessions again if it can.
+ * Loads a session that the agent has begun itself. `session/load` replays it; `session/resume` continues
+ * it without; `session/fork` makes a copy of it. Loading may write to the agent's files, so nobody else
+ * should be writing to them.
  */
-export class ExternalAgent implements Agent, AsyncDisposable {
-  readonly name: string;
-  readonly #options: ExternalAgentOptions;
-  /** By owner and name of the identity. */
-  readonly #running = new Map<string, Promise<AgentProcess>>();
-  /** How often a process was asked for. */
-  #used = 0;
-  /** Each with the id of the owner of its sessions. */
-  readonly #children = new Map<OwnedChild, string>();
-
-  constructor(options: ExternalAgentOptions) {
-    this.name = options.name;
-    this.#options = options;
-  }
-
-  /** The words of the command line. */
-  get command(): readonly string[] {
-    return [this.#options.command, ...(this.#options.args ?? [])];
-  }
-
-  /** The command line, as a person would type it. */
-  get commandLine(): string {
-    return this.command.join(" ");
-  }
-
-  async open(options: AgentOpenOptions): Promise<ExternalSession> {
-    const identity = await this.#options.actsAs?.(options.cwd);
-    const { confine = asItIs, sandbox: opens } = this.#options;
-    const sandbox = opens?.([options.cwd, ...options.additionalDirectories]);
-    const session = new ExternalSession(this, { ...options, identity, confine, sandbox });
-    options.revoked.add({ stopped: () => this.#kill(options.owner) });
-    await session.begin();
-    return session;
-  }
-
-  /** Starts the process for an owner's sessions before the first of them needs it. */
-  async start(owner: string): Promise<void> {
-    await this.process(owner, undefined);
-  }
-
-  async list(query: ForeignQuery): Promise<ForeignPage> {
-    const process = await this.process(query.owner, undefined);
-    try {
-      const { listSessions } = await import("./external-import.ts");
-      return await listSessions(this, process, query);
-    } finally {
-      this.#endIfUnused(process);
+async function loadForeign(
+  agent: Pick<ExternalAgent, "name">,
+  { connection, capabilities }: AgentProcess,
+  { id }: Import,
+  setup: NewSessionParams,
+): Promise<Imported> {
+  const params = { sessionId: id, ...setup };
+  try {
+    if (capabilities.canLoad) {
+      return { sessionId: id, settings: await connection.request(METHODS.loadSession, params) };
     }
-  }
-
-  /** Ends a process that was started for a list only, unless it is used soon. */
-  #endIfUnused(process: AgentProcess): void {
-    const used = this.#used;
-    const timer = setTimeout(() => {
-      if (used !== this.#used) this.#endIfUnused(process);
-      else if (process.sessions.isEmpty) {
-        background(process.connection[Symbol.asyncDispose](), "Ending an agent that is not used");
-      }
-    }, UNUSED).unref();
-    background(
-      process.over.then(() => clearTimeout(timer)),
-      "Forgetting an agent that has ended",
-    );
-  }
-
-  /** The process for an owner and an identity. Starts it if it is not running. */
-  process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
-    this.#used++;
-    const key = `${owner}\n${identity?.name ?? ""}`;
-    const known = this.#running.get(key);
-    if (known !== undefined) return known;
-    const running = this.#start(owner, identity);
-    this.#running.set(key, running);
-    const gone = (): void => {
-      if (this.#running.get(key) === running) this.#running.delete(key);
-    };
-    running.then(({ over }) => over.then(gone), gone);
-    return running;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#children.keys(), (child) => child.end()));
-    for (const running of this.#running.values()) {
-      await (await running.catch(() => undefined))?.connection[Symbol.asyncDispose]();
+    if (capabilities.canResume) {
+      return { sessionId: id, settings: await connection.request(METHODS.resumeSession, params) };
     }
+    if (capabilities.canFork) {
+      const forked = await connection.request(METHODS.forkSession, params);
+      return { sessionId: forked.sessionId, settings: forked };
+    }
+  } catch (error) {
+    const failure = fromWire(error);
+    const why = failure instanceof Error ? failure.message : String(failure);
+    const says = `Agent '${agent.name}' cannot load its session '${id}': ${why}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
+  const says = `Agent '${agent.name}' cannot continue sessions that it began itself.`;
+  throw new TrunklineError("usage", says);
+}
 
-  /** Kills all processes of an owner. */
-  #kill(owner: string): void {
-    for (const [child, of] of this.#children) if (of === owner) child.kill();
+/** Throws if a program seems to have the session open. */
+async function refuseLiveWriter(
+  { name, command }: Pick<ExternalAgent, "name" | "command">,
+  { id, isForced }: Import,
+  cwd: string,
+): Promise<void> {
+  if (isForced) return;
+  const found = await findLiveWriter({ commandLine: command, session: id, cwd });
+  if (found === undefined) return;
+  const sure = found.isSure
+    ? "has this session open"
+    : "runs in the same folder, and may have this session open; that cannot be known";
+  const says = `Process ${found.pid} (${found.command}) ${sure}. Two writers would damage it. End that process, or force it (--force, or _meta.trunkline.force)`;
+  const data = { pid: found.pid, isSure: found.isSure };
+  throw new SessionError(
+    "session-locked",
+    `Cannot take over session '${id}' of '${name}': ${says}.`,
+    data,
+  );
+}
+
+/**
+ * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where
+ * the agent refuses a setting, clients are told the current ones.
+ */
+async function restoreSettings(
+  session: ExternalSession,
+  { modeId, modelId, configOptions = {} }: ChosenSettings,
+  options: Pick<AgentOpenOptions, "update" | "log">,
+): Promise<void> {
+  const now = chosenIn(session.settings);
+  const choices = new Map<string, () => Promise<void>>();
+  if (modeId !== undefined && modeId !== now.modeId) {
+    choices.set("mode", () => session.setMode(modeId));
   }
-
-  async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
-    const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
-    const { serves = currentSession() } = this.#options;
-    const tap = this.#options.tap?.(name);
-    const words = new LastWords();
-    const said = (line: string): void => {
-      words.add(line);
-      log.info("agent.said", { agent: name, line });
-      tap?.line(line);
-    };
-    const base = { ...usualVariables(), ...env };
-    let started: OwnedChild | undefined;
+  if (modelId !== undefined && modelId !== now.modelId) {
+    choices.set("model", () => session.setModel(modelId));
+  }
+  for (const [id, value] of Object.entries(configOptions)) {
+    const current = now.configOptions?.[id];
+    if (current === undefined || current === value) continue;
+    choices.set(`option ${id}`, () => session.setConfigOption(id, value));
+  }
+  for (const [setting, choose] of choices) {
     try {
-      const child = await OwnedChild.start(
-        confine({
-          ...{ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said },
-          serves,
-        }),
-      );
-      started = child;
-      this.#children.set(child, owner);
-      background(
-        child.exit.then(() => this.#children.delete(child)),
-        "Forgetting an agent that has ended",
-      );
-      const sessions = new ExternalSessions();
-      const own = childChannel(child, { stray: said });
-      const channel = tap === undefined ? own : tapped(own, tap);
-      const listener = listenerFor(sessions);
-      // Distinguishes a process that dies during `initialize` from one that does not answer.
-      const connection = await Promise.race([
-        AgentConnection.open(channel, { listener, limits }),
-        child.exit.then(() => {
-          throw new TrunklineError("closed", "It ended at once");
-        }),
-      ]);
-      background(
-        child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
-        "Noting the end of an agent",
-      );
-      // A process may close its output without exiting.
-      background(
-        connection.ended.then(() => child.end()),
-        "Ending an agent that has closed its output",
-      );
-      const capabilities = new ExternalCapabilities(name, connection.capabilities);
-      const over = Promise.race([child.exit, connection.ended]);
-      // Terminals end with the agent that created them. Those of the next process are not affected.
-      background(
-        over.then(() => {
-          for (const session of sessions.all())
-            background(session.services.terminals.clear(), "Ending the commands of an agent");
-        }),
-        "Ending what an agent had started",
-      );
-      return { connection, capabilities, sessions, over };
+      await choose();
     } catch (error) {
-      // Then all is read that it said.
-      await started?.end();
-      const isOver = error instanceof TrunklineError && error.code === "closed";
-      throw isOver && started !== undefined
-        ? endedAtOnce(name, await started.exit, words.line)
-        : error;
+      options.log.warn("agent.setting-lost", { setting, error });
+      show(session, options);
     }
   }
 }
 
-/** Characters of an agent's last words that are told with the reason of its end. */
-const LONGEST_WORDS = 200;
-
-function endedAtOnce(name: string, exit: ChildExit, words = ""): TrunklineError {
-  const last = maskText(words).slice(0, LONGEST_WORDS);
-  const why = last === "" ? ". Run its command by hand to see why" : `, after saying: ${last}`;
-  return new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit})${why}.`);
-}
-
-const asItIs: Confine = (options) => options;
-
-const CLOSED = { action: "cancel" } as const;
-
-/** Passes the messages of an agent to the session that they name. */
-function listenerFor(sessions: ExternalSessions): AgentListener {
-  const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
-    const session = sessions.get(sessionId);
-    if (session !== undefined) return session;
-    throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
-  };
-  return {
-    update: (params) => sessions.heard(params),
-    requestPermission: (params) => find(params).services.permission(params),
-    readTextFile: (params) => find(params).services.readTextFile(params),
-    writeTextFile: (params) => find(params).services.writeTextFile(params),
-    createTerminal: (params) => find(params).services.createTerminal(params),
-    terminalOutput: async (params) =>
-      find(params).services.terminals.find(params.terminalId).output(),
-    waitForExit: (params) => find(params).services.waitForExit(params),
-    killTerminal: async (params) => {
-      await find(params).services.terminals.find(params.terminalId).kill();
-      return {};
-    },
-    releaseTerminal: async (params) => {
-      await find(params).services.terminals.release(params.terminalId);
-      return {};
-    },
-    // An elicitation without a session has no client to show it.
-    elicit: async (params) =>
-      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
-  };
+function show({ settings }: ExternalSession, options: Pick<AgentOpenOptions, "update">): void {
+  const { modes, configOptions = [] } = inBothForms(settings);
+  if (modes !== undefined) {
+    const { currentModeId } = modes;
+    options.update({ sessionUpdate: "current_mode_update", currentModeId });
+  }
+  options.update({ sessionUpdate: "config_option_update", configOptions });
 }

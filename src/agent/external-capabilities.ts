@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import { objectOf } from "../protocol/acp/methods.ts";
 import type { ContentBlock, McpServer } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
 
@@ -75,10 +76,6 @@ export class ExternalCapabilities {
     const offered = objectOf(this.#capabilities.sessionCapabilities)[name];
     return offered !== undefined && offered !== null;
   }
-}
-
-function objectOf(value: unknown): JsonObject {
-  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
 }
 
 interface Agent {

@@ -1,7 +1,13 @@
-import { resolve } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 
-import { belongingTo } from "../base/background.ts";
-import type { Confine } from "../base/process/child-process.ts";
+import { background, belongingTo, currentSession } from "../base/background.ts";
+import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
+import { writeOver } from "../base/file/overwrite.ts";
+import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { closeStreams } from "../base/process/close-streams.ts";
+import { isGitOwned } from "../git/git-folder.ts";
 import type {
   CreateTerminalParams,
   ElicitParams,
@@ -10,13 +16,29 @@ import type {
   TerminalParams,
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
-import type { SessionUpdate, Turn } from "../session/agent.ts";
-import { type AgentIdentity, identityVariables } from "./command-environment.ts";
-import type { CommandSandbox } from "./files/command-sandbox.ts";
-import { ExternalFiles } from "./external-files.ts";
-import { ExternalTerminals } from "./external-terminals.ts";
+import type {
+  SessionUpdate,
+  Terminal,
+  TerminalExit,
+  TerminalHost,
+  TerminalOptions,
+  TerminalOutput,
+  Turn,
+} from "../session/agent.ts";
+import { SessionError } from "../session/session-error.ts";
+import {
+  type AgentIdentity,
+  harmlessVariables,
+  identityVariables,
+  loginPath,
+} from "./command-environment.ts";
+import type { CommandSandbox, Confinement } from "./files/command-sandbox.ts";
+import { WHEN_WATCHED } from "./files/run-line.ts";
+import { LARGEST_FILE } from "./files/turn-files.ts";
+import { followPath, FOR_GIT, isInside } from "./files/workspace.ts";
+import { fencedEnd } from "./tools/tool-runner.ts";
 
-export interface ExternalServicesOptions {
+interface ExternalServicesOptions {
   readonly sessionId: string;
   /** See `AgentOpenOptions`. */
   readonly confirm?: (() => Promise<void>) | undefined;
@@ -137,5 +159,348 @@ export class ExternalServices {
 
   get #turn(): Turn | undefined {
     return this.#options.turn();
+  }
+}
+
+/** Files of a workspace (ACP file-system), for agents whose editor does not offer them. */
+class ExternalFiles {
+  readonly #folders: readonly string[];
+
+  constructor(folders: readonly string[]) {
+    this.#folders = folders;
+  }
+
+  /** Resolves a path. Throws if it leads out of the workspace, by `..` or by a link. */
+  async within(path: string): Promise<string> {
+    const real = await followPath(resolve(path));
+    const roots = this.#folders.map((folder) => followPath(resolve(folder)));
+    if (isInside(real, await Promise.all(roots))) return real;
+    const why = `'${path}' is outside of the workspace`;
+    throw new SessionError("permission-denied", why, { path });
+  }
+
+  /** Resolves a path to write to. Throws also for git's own files. */
+  async withinToWrite(path: string): Promise<string> {
+    const real = await this.within(path);
+    if (!isGitOwned(resolve(path)) && !isGitOwned(real)) return real;
+    throw new SessionError("permission-denied", `'${path}' may not be written: ${FOR_GIT}`, {
+      path,
+    });
+  }
+
+  async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
+    try {
+      const bytes = readRegularFile(path, { most: LARGEST_FILE, inside: this.#folders });
+      if (bytes === undefined) throw noFile(path);
+      const text = bytes.toString("utf8");
+      if (line === undefined && limit === undefined) return text;
+      const from = Math.max(0, (line ?? 1) - 1);
+      const lines = text.split(/(?<=\n)/);
+      return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
+    } catch (error) {
+      throw explain(error, path);
+    }
+  }
+
+  async write(path: string, content: string): Promise<void> {
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      await writeOver(path, content, this.#folders);
+    } catch (error) {
+      throw explain(error, path);
+    }
+  }
+}
+
+function noFile(path: string, options?: ErrorOptions): SessionError {
+  return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
+}
+
+function explain(error: unknown, path: string): unknown {
+  if (error instanceof SessionError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const options = { cause: error };
+  if (error instanceof UnfitFileError) {
+    const problem = error.size === undefined ? "permission-denied" : "file-too-large";
+    return new SessionError(problem, `Cannot use '${path}': ${error.message}`, { path }, options);
+  }
+  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return noFile(path, options);
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
+    return new SessionError("permission-denied", fileWords(error), { path }, options);
+  }
+  if (diskWords(error) === undefined) return error;
+  const says = `Cannot use '${path}': ${fileWords(error, path)}`;
+  return new TrunklineError("unavailable", says, options);
+}
+
+/** Terminals that a session may have at once. */
+const MOST = 32;
+/** Milliseconds between two updates with the output of a command. */
+const SHOW_EVERY = 500;
+
+type Content = Readonly<Record<string, unknown>>;
+type Options = TerminalOptions & { readonly cwd: string };
+
+/** A tool call with terminals of ours, whose ids the editor does not know. */
+interface Showing {
+  readonly toolCallId: unknown;
+  readonly content: readonly Content[];
+}
+
+/** The terminals of one session: at the editor where it offers them, else in this process. */
+class ExternalTerminals {
+  readonly #terminals = new Map<string, Terminal>();
+  readonly #showing = new Map<string, Showing>();
+  readonly #shownAt = new Map<string, number>();
+  readonly #show: (update: SessionUpdate) => void;
+  readonly #confine: Confine;
+
+  /** `show` sends a tool call again when its command has new output. */
+  constructor(show: (update: SessionUpdate) => void, confine: Confine) {
+    this.#show = show;
+    this.#confine = confine;
+  }
+
+  /** Without a host, the command runs here: in its own sandbox, or in that of the agent. */
+  async create(
+    options: Options,
+    host: TerminalHost | undefined,
+    confinement?: Confinement,
+  ): Promise<string> {
+    if (this.#terminals.size >= MOST) {
+      await confinement?.[Symbol.asyncDispose]();
+      const why = `Cannot open a terminal: ${MOST} are open. Release one first.`;
+      throw new TrunklineError("limit", why);
+    }
+    const terminal =
+      host === undefined ? await this.#start(options, confinement) : await host.create(options);
+    this.#terminals.set(terminal.terminalId, terminal);
+    return terminal.terminalId;
+  }
+
+  find(id: string): Terminal {
+    const terminal = this.#terminals.get(id);
+    if (terminal !== undefined) return terminal;
+    throw new TrunklineError("not-found", `There is no terminal '${id.slice(0, 64)}'.`);
+  }
+
+  async release(id: string): Promise<void> {
+    const terminal = this.find(id);
+    try {
+      // Its last output is shown before it is forgotten.
+      await terminal.release();
+    } finally {
+      this.#terminals.delete(id);
+      this.#showing.delete(id);
+      this.#shownAt.delete(id);
+    }
+  }
+
+  /** Kills and releases all terminals. */
+  async clear(): Promise<void> {
+    const ids = [...this.#terminals.keys()];
+    await Promise.allSettled(ids.map((id) => this.release(id)));
+  }
+
+  /** Replaces terminals of ours in an update by their output as text. */
+  translate(update: SessionUpdate): SessionUpdate {
+    const { toolCallId } = update;
+    if (toolCallId === undefined) return update;
+    const { content } = update;
+    if (!Array.isArray(content)) return update;
+    const parts = content as readonly Content[];
+    const own = parts.map(({ terminalId }) => String(terminalId)).filter((id) => this.#isOwn(id));
+    if (own.length === 0) return update;
+    for (const id of own) this.#showing.set(id, { toolCallId, content: parts });
+    return { ...update, content: parts.map((part) => this.#render(part)) };
+  }
+
+  #isOwn(id: string): boolean {
+    return this.#terminals.get(id) instanceof ExternalTerminal;
+  }
+
+  async #start(options: Options, confinement: Confinement | undefined): Promise<ExternalTerminal> {
+    const heard = (): void => {
+      const { terminalId: id } = terminal;
+      const now = performance.now();
+      if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
+      this.#shownAt.set(id, now);
+      this.#refresh(id);
+    };
+    const { confine = this.#confine } = confinement ?? {};
+    await using starting = new AsyncDisposableStack();
+    if (confinement !== undefined) starting.use(confinement);
+    const terminal = await ExternalTerminal.start(options, heard, confine, confinement);
+    starting.move();
+    background(
+      terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
+      "Showing the end of a command",
+    );
+    return terminal;
+  }
+
+  #refresh(id: string): void {
+    const showing = this.#showing.get(id);
+    if (showing === undefined) return;
+    const { toolCallId } = showing;
+    const content = showing.content.map((part) => this.#render(part));
+    this.#show({ sessionUpdate: "tool_call_update", toolCallId, content });
+  }
+
+  #render(part: Content): Content {
+    const terminal = this.#terminals.get(String(part.terminalId));
+    if (part.type !== "terminal" || !(terminal instanceof ExternalTerminal)) return part;
+    const { output, exitStatus } = terminal.said;
+    const { exitCode, signal } = exitStatus ?? {};
+    const end = exitStatus === undefined ? "" : `\n(${signal ?? `exit code ${exitCode}`})`;
+    const text = fencedEnd(`${output.trimEnd()}${end}`);
+    return { type: "content", content: { type: "text", text } };
+  }
+}
+
+/** Bytes of output that are kept, unless the agent sets outputByteLimit. */
+const USUAL_OUTPUT = 1024 * 1024;
+const MOST_OUTPUT = 8 * USUAL_OUTPUT;
+
+/** A terminal (ACP terminals) in this process, for agents whose editor has none. */
+class ExternalTerminal implements Terminal {
+  readonly terminalId = crypto.randomUUID();
+  readonly #child: OwnedChild;
+  readonly #kept: KeptOutput;
+  readonly #confinement: Confinement | undefined;
+  readonly #ended: Promise<TerminalExit>;
+  #exit: TerminalExit | undefined;
+
+  private constructor(
+    child: OwnedChild,
+    limit: number,
+    heard: () => void,
+    confinement: Confinement | undefined,
+  ) {
+    this.#child = child;
+    this.#confinement = confinement;
+    this.#kept = new KeptOutput(limit);
+    child.stdin.end("\n");
+    child.stdout.on("data", (bytes: Buffer) => {
+      this.#kept.add(bytes);
+      heard();
+    });
+    child.stdout.on("error", () => {});
+    this.#ended = this.#end();
+  }
+
+  /**
+   * Starts a command in its own process group, without our secrets. `heard` is called on output, and
+   * `confinement` is disposed of when it has ended.
+   */
+  static async start(
+    options: TerminalOptions & { readonly cwd: string },
+    heard: () => void = () => {},
+    confine: Confine = (program) => program,
+    confinement?: Confinement,
+  ): Promise<ExternalTerminal> {
+    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
+    const variables = harmlessVariables(process.env);
+    // A command without arguments is a line for the shell.
+    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
+    const program = {
+      command: "/bin/sh",
+      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
+      env: {
+        ...variables,
+        PATH: await loginPath(variables),
+        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      },
+      cwd,
+      serves: currentSession(),
+    };
+    const child = await OwnedChild.start(confine(program));
+    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, confinement);
+  }
+
+  async output(): Promise<TerminalOutput> {
+    return this.said;
+  }
+
+  /** The output and exit status so far. */
+  get said(): TerminalOutput {
+    const { text, isCut } = this.#kept;
+    const exitStatus = this.#exit === undefined ? {} : { exitStatus: this.#exit };
+    return { output: text, truncated: isCut, ...exitStatus };
+  }
+
+  waitForExit(): Promise<TerminalExit> {
+    return this.#ended;
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill();
+    await Promise.all([this.#ended, this.#child.gone]);
+  }
+
+  release(): Promise<void> {
+    return this.kill();
+  }
+
+  async #end(): Promise<TerminalExit> {
+    const { stdout } = this.#child;
+    const closed = new Promise((resolve) => stdout.once("close", resolve));
+    const exit = await this.#child.exit;
+    const callOff = closeStreams(stdout);
+    await closed;
+    callOff();
+    if (this.#confinement !== undefined) {
+      await this.#confinement[Symbol.asyncDispose]();
+      this.#kept.add(
+        Buffer.from(this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("")),
+      );
+    }
+    this.#exit = statusOf(exit);
+    return this.#exit;
+  }
+}
+
+function statusOf(exit: ChildExit): TerminalExit {
+  return typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
+}
+
+/** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
+class KeptOutput {
+  readonly #limit: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #isCut = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  get text(): string {
+    this.#trim();
+    return this.#pieces[0]?.toString("utf8") ?? "";
+  }
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+    this.#size += bytes.length;
+    // Trimmed rarely, since it copies.
+    if (this.#size > this.#limit * 2 + 65_536) this.#trim();
+  }
+
+  #trim(): void {
+    let kept = Buffer.concat(this.#pieces);
+    if (kept.length > this.#limit) {
+      this.#isCut = true;
+      let from = kept.length - this.#limit;
+      // Do not cut inside a UTF-8 character.
+      while (from < kept.length && ((kept[from] ?? 0) & 0xc0) === 0x80) from++;
+      kept = Buffer.from(kept.subarray(from));
+    }
+    this.#pieces = [kept];
+    this.#size = kept.length;
   }
 }

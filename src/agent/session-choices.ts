@@ -1,8 +1,13 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { AgentOpenOptions, SessionSettings } from "../session/agent.ts";
 import type { SessionControls } from "./commands/session-commands.ts";
-import { findModel, type ModelEntry, type ModelSource } from "./models/models.ts";
-import { type ThinkingLevel, thinkingLevel } from "./models/thinking.ts";
+import {
+  findModel,
+  type ModelEntry,
+  type ModelSource,
+  thinkingLevel,
+  type ThinkingLevel,
+} from "./models/models.ts";
 import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
 import { settingsOf } from "./session-settings.ts";
 import type { Speaker } from "./turn/speaker.ts";

@@ -1,6 +1,5 @@
 import type { SessionSettings } from "../session/agent.ts";
-import type { ModelEntry } from "./models/models.ts";
-import { THINKING_LEVELS, type ThinkingLevel } from "./models/thinking.ts";
+import { type ModelEntry, THINKING_LEVELS, type ThinkingLevel } from "./models/models.ts";
 import { type Mode, modesFor } from "./modes.ts";
 
 export interface Chosen {

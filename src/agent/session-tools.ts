@@ -5,7 +5,7 @@ import type { Log } from "../base/log.ts";
 import type { AgentOpenOptions, McpServer, Turn } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
-import type { ReviewComments } from "./commands/slash-command.ts";
+import type { ReviewComments } from "./commands/session-commands.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { editFile, multiEdit, writeFile } from "./tools/edit-tools.ts";
 import { gitCommit, gitDiff, gitLog, gitStatus } from "./tools/git-tools.ts";
@@ -16,7 +16,7 @@ import { searchFiles } from "./tools/search-files.ts";
 import { updatePlan } from "./tools/update-plan.ts";
 import { REVIEWS, ToolGroups } from "./tools/tool-groups.ts";
 import { addToolbox, AGENT_NAME } from "./tools/toolbox-tools.ts";
-import { promptText } from "./turn/prompt-message.ts";
+import { promptText } from "./turn/instructions.ts";
 import { webFetch, type WebRules } from "./web/web-fetch.ts";
 import type { Speaker } from "./turn/speaker.ts";
 

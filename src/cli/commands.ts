@@ -5,7 +5,6 @@ import { config } from "./config/config-command.ts";
 import { demo } from "./demo/demo-command.ts";
 import { device } from "./device/device-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
-import { completion, help } from "./help/help-command.ts";
 import { identity } from "./identity/identity-command.ts";
 import { models } from "./models/models-command.ts";
 import { notifications } from "./notifications/notifications-command.ts";
@@ -17,10 +16,36 @@ import { server } from "./server/server-command.ts";
 import { service } from "./service/service-command.ts";
 import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
+import { arg, type Command, flag, text } from "./shell/command.ts";
 import { token } from "./token/token-command.ts";
 import { tools } from "./tools/tools-command.ts";
 import { worker } from "./worker/worker-command.ts";
-import { type Command, flag, text } from "./shell/command.ts";
+
+export const help: Command = {
+  name: "help",
+  summary: "Show what a command does and how it is used",
+  args: [arg("[COMMAND...]", "The command")],
+  examples: {
+    "trunkline help": "List the commands.",
+    "trunkline help config show": "The same as `trunkline config show --help`.",
+  },
+  load: () => import("./help/help.ts"),
+};
+
+const completion: Command = {
+  name: "completion",
+  summary: "Print a script that completes commands in a shell",
+  description: "The script contains every command and option, so pressing Tab starts no process.",
+  args: [arg("SHELL", "The shell to write for", { choices: ["bash", "zsh", "fish"] })],
+  examples: {
+    'eval "$(trunkline completion bash)"': "In ~/.bashrc.",
+    "trunkline completion zsh > ~/.zfunc/_trunkline":
+      "With ~/.zfunc in fpath before compinit runs.",
+    "trunkline completion fish > ~/.config/fish/completions/trunkline.fish":
+      "Takes effect in the next fish that you start.",
+  },
+  load: () => import("./help/completion.ts"),
+};
 
 /** The whole program. */
 export const PROGRAM: Command = {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { environmentPlan, identityOfEnvironment, withIdentity } from "./environment.ts";
+import { environmentPlan, identityOfEnvironment, withIdentity } from "./git-settings.ts";
 import { HOME, SampleIdentities, WORK } from "../../test/samples/sample-identities.ts";
 import { resolveIdentity } from "./identity.ts";
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { hostText } from "../base/address.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
-import { hostFit, splitHost } from "./host.ts";
+import { hostFit, splitHost } from "./identity.ts";
 
 describe("hostFit()", () => {
   const CASES: readonly (readonly [string, string, "exact" | "name" | undefined])[] = [

@@ -1,7 +1,7 @@
 import type { OfferOptions } from "../base/capability.ts";
 import type { IdentityCommands } from "./identity-commands.ts";
 import { JUGGLER_TOOLS, type JugglerToolName } from "./tools/definitions.ts";
-import type { ToolCommands } from "./tools/tool-commands.ts";
+import type { ToolCommands } from "./tools/switch-tools.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse, Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
 

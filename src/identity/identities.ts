@@ -3,17 +3,35 @@ import { dirname, join, resolve } from "node:path";
 import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
-import { type Applied, applyPlan, type Plan } from "./switch/apply.ts";
-import { type Detection, detectIdentity } from "./detect/detect.ts";
-import { findIdentity, type Identity, type IdentitySettings } from "./identity.ts";
-import { resolveIdentities } from "./identity.ts";
-import { exportJuggler, importJuggler, type JugglerImport } from "./juggler/import-juggler.ts";
-import type { JugglerValues } from "./juggler/juggler-fields.ts";
+import {
+  type Applied,
+  applyPlan,
+  type Plan,
+  recoverIfNeeded,
+  type Recovery,
+} from "./switch/apply.ts";
+import {
+  detectIdentity,
+  type Detection,
+  identityStatus,
+  type IdentityStatus,
+  readGitContext,
+  readRepositoryContext,
+  rightIdentity,
+} from "./detect/detect.ts";
+import {
+  findIdentity,
+  type Identity,
+  type IdentitySettings,
+  resolveIdentities,
+} from "./identity.ts";
+import {
+  exportJuggler,
+  importJuggler,
+  type JugglerImport,
+  type JugglerValues,
+} from "./juggler/import-juggler.ts";
 import { Journal, type JournalState } from "./switch/journal.ts";
-import { type Recovery, recoverIfNeeded } from "./switch/recover.ts";
-import { rightIdentity } from "./detect/right-identity.ts";
-import { type IdentityStatus, identityStatus } from "./detect/status.ts";
-import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
 import { planSync } from "./switch/sync-plan.ts";
 import { planUndo, type UndoOptions } from "./switch/undo.ts";

@@ -5,27 +5,31 @@ import { selfCommand } from "../base/process/self-command.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { Git } from "../git/git.ts";
 import type { CredentialVerdict } from "./credential/credential-helper.ts";
-import type { OwnProgram } from "./credential/helper-command.ts";
-import { helperCommand, helperFile } from "./credential/helper-command.ts";
+import { helperCommand, helperFile, type OwnProgram } from "./credential/helper-command.ts";
 import { type GuardPass, GuardPasses } from "./guard/guard-pass.ts";
 import type { GuardStatus } from "./guard/install-guard.ts";
-import type { GuardQuestion, GuardVerdict } from "./guard/verdict.ts";
+import type { GuardQuestion, GuardVerdict } from "./guard/guard.ts";
 import type { Applied, Plan } from "./switch/apply.ts";
-import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
-import { type GitSettingsOptions, SIGNERS_KEY } from "./git-settings.ts";
+import {
+  environmentPlan,
+  type EnvironmentPlan,
+  type GitSettingsOptions,
+  SIGNERS_KEY,
+  withIdentity,
+} from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
-import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
+import { readGitContext, readRepositoryContext } from "./detect/detect.ts";
 import type { SigningReadiness } from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
 import {
-  type ForgeVariables,
   forgeVariables,
+  type ForgeVariables,
+  isExpired,
   replaceForgeVariables,
-} from "./tokens/forge-variables.ts";
-import { isExpired, Tokens } from "./tokens/tokens.ts";
-import type { Readiness } from "./validate/readiness.ts";
-import type { ValidateOptions, Validation } from "./validate/validate.ts";
+  Tokens,
+} from "./tokens/tokens.ts";
+import type { Readiness, ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
 import { timestamp } from "../tool/audit.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
@@ -60,11 +64,11 @@ export class IdentityCommands implements AsyncDisposable {
     this.tokens = new Tokens({ data, configFolder, env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
-        const { writeHelperFile } = await import("./credential/helper-file.ts");
+        const { writeHelperFile } = await import("./credential/helper-command.ts");
         await writeHelperFile(helperFile(data, name), this.credentialHelper);
       },
       cleared: async ({ name }) => {
-        const { removeHelperFile } = await import("./credential/helper-file.ts");
+        const { removeHelperFile } = await import("./credential/helper-command.ts");
         await removeHelperFile(helperFile(data, name));
       },
     });
@@ -108,7 +112,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   async #writeSigners(name: string): Promise<void> {
     if (this.identities.find(name).signing?.format !== "ssh") return;
-    const { writeAllowedSigners } = await import("./signing/allowed-signers.ts");
+    const { writeAllowedSigners } = await import("./signing/commit-signer.ts");
     const { quietRunner } = await import("./signing/signing-readiness.ts");
     await writeAllowedSigners(this.#signersFile, this.identities.list, quietRunner(this));
   }
@@ -198,7 +202,7 @@ export class IdentityCommands implements AsyncDisposable {
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
     const { answerCredential, recordCredentialUse } =
       await import("./credential/credential-helper.ts");
-    const { parseCredential, QUIT } = await import("./credential/credential-text.ts");
+    const { parseCredential, QUIT } = await import("./credential/credential-helper.ts");
     const started = performance.now();
     const question = parseCredential(text);
     const { host, path, protocol } = question;
@@ -291,7 +295,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** What an identity has on this machine, and what is missing. */
   async readiness(name: string): Promise<Readiness> {
-    const { identityReadiness } = await import("./validate/readiness.ts");
+    const { identityReadiness } = await import("./validate/validate.ts");
     const { tokens, env } = this;
     return await identityReadiness(this.identities.find(name), { tokens, env });
   }

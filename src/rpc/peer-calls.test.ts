@@ -1,3 +1,5 @@
+import { route } from "./route.ts";
+import { routes } from "./route.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, mock } from "node:test";
-import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as immediate } from "node:timers/promises";
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { until } from "../../test/support/until.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 
-import { diffText } from "./diff-text.ts";
+import { diffText } from "./change.ts";
 
 const LINES = Array.from({ length: 20 }, (_, at) => `line ${at}`);
 

@@ -1,15 +1,32 @@
-import { selfCommand } from "../base/process/self-command.ts";
-import { expandPath } from "../config/locations.ts";
+import { execFile } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
 import { TrunklineError } from "../base/errors.ts";
+import { absolutePath } from "../base/process/environment.ts";
+import { selfCommand } from "../base/process/self-command.ts";
+import { visibleLine } from "../base/text/visible.ts";
+import { expandPath } from "../config/locations.ts";
+import { findProgram } from "../run/open/find-program.ts";
+import { AccessTokens } from "../store/access/access-tokens.ts";
+import { runningGateways } from "../store/access/running-gateways.ts";
+import { withLock } from "../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { isSet } from "../cli/shell/host.ts";
-import { carryOut, type Change, type ChangeValues, openFile, presentIn } from "./change.ts";
-import { ClaudeCommand } from "./claude-command.ts";
+import { quietHouse } from "../cli/shell/open-house.ts";
+import {
+  carryOut,
+  type Change,
+  type ChangeValues,
+  checkOurs,
+  openFile,
+  presentIn,
+  type ProgramFile,
+  takeBackup,
+} from "./change.ts";
 import { isMap } from "./format/format.ts";
-import { accessFor, endAccess, type GatewayAccess, oneAtATime } from "./gateway-access.ts";
-import { placesOf } from "./places.ts";
-import { checkOurs, type ProgramFile, takeBackup } from "./program-file.ts";
-import type { StartCommand, Target } from "./targets.ts";
+import { placesOf, type StartCommand, type Target } from "./targets.ts";
 
 export type ProgramValues = ChangeValues & OptionValues<"config" | "data", "http">;
 
@@ -114,4 +131,141 @@ function writeByClaude(
     if (isThere) await claude.remove("trunkline");
     else await claude.add("trunkline", startCommand(invocation, "mcp"));
   };
+}
+
+const TIMEOUT = 30_000;
+
+/**
+ * Claude Code writes its file all the time, from each of its windows. Its own command takes the lock
+ * that these take.
+ */
+class ClaudeCommand {
+  readonly #program: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(program: string, env: NodeJS.ProcessEnv) {
+    this.#program = program;
+    this.#env = env;
+  }
+
+  /** Undefined if it is not installed. */
+  static find(env: NodeJS.ProcessEnv): ClaudeCommand | undefined {
+    const found = findProgram("claude", absolutePath(env.PATH));
+    return found && new ClaudeCommand(found.path, env);
+  }
+
+  async add(name: string, { command, args }: StartCommand): Promise<void> {
+    await this.#run("mcp", "add", "--scope", "user", name, "--", command, ...args);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#run("mcp", "remove", "--scope", "user", name);
+  }
+
+  async #run(...args: string[]): Promise<void> {
+    const options = { env: this.#env, timeout: TIMEOUT, cwd: "/" };
+    const running = promisify(execFile)(this.#program, args, options);
+    // It would ask there.
+    running.child.stdin?.end();
+    try {
+      await running;
+    } catch (error) {
+      const {
+        stderr = "",
+        message,
+        killed,
+      } = error as { stderr?: string; message: string; killed?: boolean };
+      const why = killed === true ? "it did not end within 30 s" : stderr.trim() || message;
+      const says = `Cannot set up Claude Code: '${this.#program} ${args.slice(0, 2).join(" ")}' failed: ${visibleLine(why)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+  }
+}
+
+const TOKEN = /tlk_[\w-]{43}/;
+
+/** How a program on this machine reaches the gateway over HTTP. */
+interface GatewayAccess {
+  readonly url: string;
+  readonly authorization: { readonly Authorization: string };
+  /** Whether its token was created for it now. */
+  readonly isNew: boolean;
+  /** What a person has to do before it works. */
+  readonly note?: string;
+}
+
+/** The gateway that runs, or the one that would. */
+async function gatewayOf(
+  invocation: Invocation,
+): Promise<{ data: string; url: string; note?: string }> {
+  const { config } = await quietHouse(invocation);
+  const { data, server } = config;
+  const [running] = await runningGateways(data);
+  if (running !== undefined) {
+    const address = running.browser.startsWith("https:") ? running.browser : running.url;
+    return { data, url: `${address}/mcp` };
+  }
+  if (server.port === 0) {
+    const says = "Cannot tell the address of the gateway: `server.port` is 0, and none is running.";
+    throw new TrunklineError("unavailable", `${says} Start it with \`trunkline serve\`.`);
+  }
+  const isAny = server.host === "0.0.0.0" || server.host === "::";
+  const host = isAny ? "127.0.0.1" : server.host.includes(":") ? `[${server.host}]` : server.host;
+  const note = "No gateway is running now: start it with `trunkline serve`.";
+  return { data, url: `http://${host}:${server.port}/mcp`, note };
+}
+
+/**
+ * Access for one program, with a token of its own that can be revoked and allows only tools. The
+ * owner's token is never written anywhere else. The token of an entry that is there is used again.
+ */
+async function accessFor(
+  invocation: Invocation,
+  target: string,
+  { present, isTrial }: { readonly present: unknown; readonly isTrial: boolean },
+): Promise<GatewayAccess> {
+  const { data, url, note } = await gatewayOf(invocation);
+  const given = invocation.env.TRUNKLINE_TOKEN?.trim();
+  const known = tokenIn(present);
+  await using tokens = new AccessTokens(data);
+  let token = given === "" ? undefined : given;
+  if (token === undefined && known !== undefined && tokens.use(known) !== undefined) token = known;
+  if (token === undefined && isTrial) token = "TOKEN";
+  const isNew = token === undefined;
+  if (token === undefined) {
+    await revoke(tokens, nameFor(target));
+    const scopes = ["tools", "review"] as const;
+    ({ token } = await tokens.create(nameFor(target), { scopes: [...scopes] }));
+  }
+  return { url, authorization: { Authorization: `Bearer ${token}` }, isNew, ...(note && { note }) };
+}
+
+/** Revokes the token of a program whose entry has one no more. */
+async function endAccess(invocation: Invocation, target: string, present: unknown): Promise<void> {
+  if (tokenIn(present) === undefined) return;
+  const { config } = await quietHouse(invocation);
+  await using tokens = new AccessTokens(config.data);
+  await revoke(tokens, nameFor(target));
+}
+
+/**
+ * Runs one set-up at a time: two at once would each revoke the token that the other has just written.
+ */
+async function oneAtATime<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
+  const { config } = await quietHouse(invocation);
+  await mkdir(config.data, { recursive: true, mode: 0o700 });
+  return withLock(join(config.data, "setup.lock"), work);
+}
+
+async function revoke(tokens: AccessTokens, name: string): Promise<void> {
+  if (tokens.list().some((each) => each.name === name)) await tokens.revoke(name);
+}
+
+function nameFor(target: string): string {
+  return `setup-${target}`;
+}
+
+/** The token in an entry, in whichever of its fields. */
+function tokenIn(entry: unknown): string | undefined {
+  return TOKEN.exec(JSON.stringify(entry) ?? "")?.[0];
 }

@@ -17,9 +17,8 @@ import { SampleCommandLine } from "../../test/samples/sample-command-line.ts";
 import { selfCommand } from "../base/process/self-command.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
 import { valueAt } from "./format/format.ts";
-import { placesOf } from "./places.ts";
+import { placesOf, type Target, TARGETS } from "./targets.ts";
 import { setup } from "../cli/setup/setup-command.ts";
-import { type Target, TARGETS } from "./targets.ts";
 
 /** Without other people's programs: what is installed here decides nothing. */
 async function commandLine(): Promise<SampleCommandLine> {

@@ -1,15 +1,30 @@
-import { TrunklineError } from "../base/errors.ts";
-import { askLine } from "../cli/shell/ask.ts";
-import type { Invocation, OptionValues } from "../cli/shell/command.ts";
-import { print, table } from "../cli/shell/layout.ts";
-import { findPrograms, type FoundProgram } from "./found.ts";
-import { checkJetbrains, type JetbrainsValues, setupJetbrains } from "./jetbrains.ts";
-import { type LazygitValues, setupLazygit } from "./lazygit.ts";
-import { setupNeovim } from "./neovim.ts";
-import { type ProgramValues, setUpProgram } from "./program.ts";
-import { TARGETS } from "./targets.ts";
+import { resolve } from "node:path";
 
-export type SetupValues = ProgramValues &
+import { TrunklineError } from "../base/errors.ts";
+import { absolutePath } from "../base/process/environment.ts";
+import { selfCommand } from "../base/process/self-command.ts";
+import { visibleLine } from "../base/text/visible.ts";
+import { findProgram } from "../run/open/find-program.ts";
+import { lazygitChange, lazygitText } from "../review/transfer/lazygit-setup.ts";
+import { askLine, readSecret } from "../cli/shell/ask.ts";
+import type { Invocation, OptionValues } from "../cli/shell/command.ts";
+import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
+import { print, table } from "../cli/shell/layout.ts";
+import {
+  carryOut,
+  type Change,
+  type ChangeValues,
+  diffText,
+  openFile,
+  presentIn,
+  readProgramFile,
+  writeProgramFile,
+} from "./change.ts";
+import { edited, isMap, type KeyPath } from "./format/format.ts";
+import { changeFor, type ProgramValues, setUpProgram } from "./program.ts";
+import { placesOf, type Target, TARGETS } from "./targets.ts";
+
+type SetupValues = ProgramValues &
   JetbrainsValues &
   LazygitValues &
   OptionValues<never, "import" | "yes">;
@@ -133,4 +148,222 @@ function tableOf(found: readonly FoundProgram[]): string {
 
 function usage(says: string): TrunklineError {
   return new TrunklineError("usage", says);
+}
+
+/** A program as it is on this machine. */
+interface FoundProgram {
+  readonly name: string;
+  readonly label: string;
+  /** The program, or the folder that shows that it was here; undefined if it was not found. */
+  readonly at: string | undefined;
+  /**
+   * Whether our entry is there: as it would be written now (`yes`, or `http`), with another command
+   * (`differs`), or not. `unknown` if the file cannot be read, `by-hand` if that is not ours to see.
+   */
+  readonly state: "yes" | "http" | "differs" | "no" | "unknown" | "by-hand";
+  readonly problem?: string;
+}
+
+/** All programs that can be set up, in the order of the table. */
+function findPrograms(invocation: Invocation): FoundProgram[] {
+  const { env, cwd } = invocation;
+  const at = (...programs: string[]): string | undefined =>
+    programs.map((program) => findProgram(program, absolutePath(env.PATH))?.path).find(Boolean);
+  const lazygit = at("lazygit");
+  return [
+    ...TARGETS.map((target) => lookAt(invocation, target, at(...target.programs))),
+    { name: "neovim", label: "Neovim", at: at("nvim"), state: "by-hand" },
+    {
+      name: "lazygit",
+      label: "lazygit",
+      at: lazygit,
+      ...stateOf(() => (hasLazygit(env, cwd) ? "yes" : "no")),
+    },
+  ];
+}
+
+function lookAt(invocation: Invocation, target: Target, program: string | undefined): FoundProgram {
+  const { name, label } = target;
+  const places = placesOf(invocation.env);
+  const folder = target.folder(places);
+  const at = program ?? (places.exists(folder) ? folder : undefined);
+  return { name, label, at, ...stateOf(() => entryState(invocation, target)) };
+}
+
+function stateOf(look: () => FoundProgram["state"]): Pick<FoundProgram, "state" | "problem"> {
+  try {
+    return { state: look() };
+  } catch (error) {
+    return { state: "unknown", problem: (error as Error).message };
+  }
+}
+
+function entryState(invocation: Invocation, target: Target): FoundProgram["state"] {
+  const file = readProgramFile(target.file(placesOf(invocation.env)));
+  if (file.text === undefined) return "no";
+  const change = changeFor(invocation, target, file);
+  const present = presentIn(change);
+  if (!present.every(isMap)) return "no";
+  if (edited(target.format, file.text, change.edits) === file.text) return "yes";
+  return present.some((entry) => /"https?:/.test(JSON.stringify(entry))) ? "http" : "differs";
+}
+
+function hasLazygit(env: NodeJS.ProcessEnv, cwd: string): boolean {
+  if (lazygitChange({ env, remove: true }).hasOurs) return true;
+  try {
+    return lazygitChange({ env, repo: cwd, remove: true }).hasOurs;
+  } catch {
+    // Not in a repository.
+    return false;
+  }
+}
+
+type JetbrainsValues = ChangeValues & OptionValues<"remote" | "name">;
+
+/**
+ * `trunkline setup jetbrains --remote URL`, and with --remove: a server among the agents. Without
+ * --remote, --remove takes away the entry of this machine as well.
+ */
+async function setupJetbrains(
+  invocation: Invocation<JetbrainsValues>,
+  target: Target,
+): Promise<number> {
+  const { values, env, out, err } = invocation;
+  const { remote, name = "Trunkline", remove = false } = values;
+  const key: KeyPath = ["remote", name];
+  const file = openFile(target.file(placesOf(env)), values);
+  const common = { file, format: target.format, what: `'${visibleLine(name)}'`, isSecret: true };
+  if (remove) {
+    const local = remote === undefined ? target.entries.map(({ path }) => path) : [];
+    const edits = [key, ...local].map((path) => ({ path, entry: undefined }));
+    await carryOut(invocation, { ...common, edits });
+    return 0;
+  }
+  const { url, warning } = readGatewayUrl(remote ?? "");
+  if (warning !== undefined) err(`${warning}\n`);
+  const known = { ...common, edits: [{ path: key, entry: undefined }] };
+  const token = (await tokenFrom(invocation)) ?? tokenOf(known, url);
+  const entry = token === undefined ? { url } : { url, token };
+  await carryOut(invocation, { ...common, edits: [{ path: key, entry }] });
+  if (token === undefined && values.json !== true) {
+    out(
+      "It has no token yet. On the server, `trunkline token create NAME --scope sessions` makes " +
+        "one; give it to this command on its standard input, or in TRUNKLINE_TOKEN.\n",
+    );
+  }
+  return 0;
+}
+
+/** The token that the file has for the same server. */
+function tokenOf(change: Change, url: string): string | undefined {
+  const [entry] = presentIn(change);
+  const isSame = isMap(entry) && entry.url === url && typeof entry.token === "string";
+  return isSame ? (entry.token as string) : undefined;
+}
+
+/** Never from an argument, which others on the machine can read. */
+async function tokenFrom({
+  env,
+  values,
+}: Invocation<JetbrainsValues>): Promise<string | undefined> {
+  const { TRUNKLINE_TOKEN } = env;
+  if (values.print === true || values["dry-run"] === true) return undefined;
+  const given = TRUNKLINE_TOKEN ?? (await readSecret("Token (empty for none): "));
+  return given.trim() === "" ? undefined : given.trim();
+}
+
+/** Says which of its options go together. */
+function checkJetbrains({ remote, name, remove }: JetbrainsValues): void {
+  if (name === undefined || remote !== undefined || remove === true) return;
+  const says = "Cannot use --name without --remote: it is the name of a server.";
+  throw new TrunklineError("usage", says);
+}
+
+type LazygitValues = ChangeValues & OptionValues<"repo", "user">;
+
+const DONE = {
+  written: "Added the commands to",
+  removed: "Removed the commands from",
+  unchanged: "Nothing to change in",
+} as const;
+
+/** `trunkline setup lazygit` */
+async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<number> {
+  const { values, cwd, env, out, err, data } = invocation;
+  const { user = false, remove = false } = values;
+  if (user && values.repo !== undefined) {
+    throw new TrunklineError("usage", "Cannot use both --user and --repo: give one of them.");
+  }
+  const target = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
+  if (values.print === true) {
+    err("In the configuration of lazygit:\n");
+    data(lazygitText(env));
+    return 0;
+  }
+  const { file, before, after, hasOurs } = lazygitChange({ ...target, env, remove });
+  const isChanged = before !== after;
+  if (values["dry-run"] === true) {
+    const nothing = `${DONE.unchanged} ${visibleLine(file)}.\n`;
+    out(isChanged ? diffText(file, before ?? "", after ?? "") : nothing);
+    return 0;
+  }
+  if (isChanged) {
+    const present = readProgramFile(file);
+    const text = after?.slice(present.mark.length);
+    const isRestored = remove && text === present.backup;
+    const backup = isRestored ? "drop" : hasOurs && !remove ? "keep" : "take";
+    await writeProgramFile(present, { after: text, isSecret: false, backup });
+  }
+  const change = isChanged ? (remove ? "removed" : "written") : "unchanged";
+  if (values.json === true) out(`${JSON.stringify({ file, change }, null, 2)}\n`);
+  else {
+    out(`${DONE[change]} ${visibleLine(file)}.\n`);
+    if (change === "written") out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
+  }
+  return 0;
+}
+
+/** `trunkline setup neovim`: its plugins are set up in the user's own Lua, which is not ours to edit. */
+async function setupNeovim({ err, data }: Invocation): Promise<number> {
+  err("Neovim has no file for this: its plugins are set up in your Lua. Put one of these there:\n");
+  data(neovimText(selfCommand()));
+  return 0;
+}
+
+/** What to put into `init.lua`, for each plugin that can use us. */
+function neovimText(words: readonly string[]): string {
+  const lua = (more: string): string => [...words, more].map(luaString).join(", ");
+  const [command = "", ...args] = words;
+  const list = (more: string): string => [...args, more].map(luaString).join(", ");
+  const server = { command, args: [...args, "mcp"] };
+  return `-- codecompanion.nvim: tools (MCP) and agents (ACP)
+require("codecompanion").setup({
+  mcp = { servers = { trunkline = { cmd = { ${lua("mcp")} } } } },
+  adapters = {
+    acp = {
+      trunkline = function()
+        return require("codecompanion.adapters").extend("opencode", {
+          name = "trunkline",
+          commands = { default = { ${lua("acp")} } },
+        })
+      end,
+    },
+  },
+})
+
+-- avante.nvim: agents (ACP)
+require("avante").setup({
+  provider = "trunkline",
+  acp_providers = {
+    trunkline = { command = ${luaString(command)}, args = { ${list("acp")} } },
+  },
+})
+
+-- mcphub.nvim: tools (MCP), in ~/.config/mcphub/servers.json
+-- ${JSON.stringify({ mcpServers: { trunkline: server } })}
+`;
+}
+
+function luaString(text: string): string {
+  return `"${text.replaceAll(/[\\"]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;
 }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Places, placesOf } from "./places.ts";
-import { TARGETS } from "./targets.ts";
+import { type Places, placesOf, TARGETS } from "./targets.ts";
 
 function filesOn(platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Record<string, string> {
   const places: Places = {

@@ -1,10 +1,63 @@
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
 
-import type { Format, KeyPath } from "./format/format.ts";
-import { json } from "./format/json.ts";
+import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+
+import { homeOf } from "../base/process/environment.ts";
+import { findTooDeep, TOO_DEEP } from "../config/file/parse-file.ts";
+import { setInJsonc } from "../config/file/set-in-jsonc.ts";
+import { type Format, isMap, type KeyPath } from "./format/format.ts";
 import { toml } from "./format/toml.ts";
 import { yaml, yamlList } from "./format/yaml.ts";
-import type { Places } from "./places.ts";
+
+/** The folders in which programs keep their configuration. */
+export interface Places {
+  readonly home: string;
+  /** `$XDG_CONFIG_HOME`, which is usually `~/.config`. */
+  readonly config: string;
+  /** Where desktop programs keep theirs: the same on Linux, elsewhere another. */
+  readonly support: string;
+  readonly isWindows: boolean;
+  readonly isMac: boolean;
+  /** A folder or file that a variable names, if it does. */
+  readonly named: (variable: string) => string | undefined;
+  readonly exists: (path: string) => boolean;
+}
+
+export function placesOf(
+  env: NodeJS.ProcessEnv,
+  platform: NodeJS.Platform = process.platform,
+): Places {
+  const named = (variable: string): string | undefined => {
+    const value = env[variable];
+    return value !== undefined && isAbsolute(value) ? value : undefined;
+  };
+  const home = homeOf(env);
+  const config = named("XDG_CONFIG_HOME") ?? join(home, ".config");
+  const [isWindows, isMac] = [platform === "win32", platform === "darwin"];
+  const roaming = named("APPDATA") ?? join(home, "AppData", "Roaming");
+  const library = join(home, "Library", "Application Support");
+  const support = isWindows ? roaming : isMac ? library : config;
+  return { home, config, support, isWindows, isMac, named, exists: existsSync };
+}
+
+/** JSON, with the comments and trailing commas that many programs allow. */
+export const json: Format = {
+  read(text) {
+    if (text.trim() === "") return {};
+    if (findTooDeep(text) !== undefined) throw new Error(`it is ${TOO_DEEP}`);
+    const errors: ParseError[] = [];
+    const value: unknown = parse(text, errors, { allowTrailingComma: true });
+    const [first] = errors;
+    if (first === undefined && isMap(value)) return value;
+    const line = text.slice(0, first?.offset ?? 0).split("\n").length;
+    const detail =
+      first === undefined ? "" : ` (line ${line}: ${printParseErrorCode(first.error)})`;
+    throw new Error(`it is not a JSON object${detail}`);
+  },
+
+  set: (text, path, value) => setInJsonc(text.trim() === "" ? "{}\n" : text, path, value),
+};
 
 /** A program that can be set up by an entry in a file of its own. */
 export interface Target {
@@ -26,7 +79,7 @@ export interface Target {
 }
 
 /** Our entry in one of its roles: a client of our tools (MCP), or of our agents (ACP). */
-export interface TargetEntry {
+interface TargetEntry {
   readonly role: "mcp" | "acp";
   readonly path: KeyPath;
   readonly stdio: (start: StartCommand) => Entry;
@@ -42,7 +95,7 @@ export interface StartCommand {
   readonly args: readonly string[];
 }
 
-export interface Headers {
+interface Headers {
   readonly Authorization: string;
 }
 

@@ -1,4 +1,4 @@
-import type { Stop, StopListener } from "../base/stop.ts";
+import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import { realPath } from "../base/file/path.ts";
 import type { LogLevel } from "../base/log.ts";

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in-agent.ts";
+import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in-session.ts";
 import type { ModelSettings, ProviderType } from "../../src/agent/models/provider.ts";
 import { Models } from "../../src/agent/models/models.ts";
 import { Log } from "../../src/base/log.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { keyName } from "../../src/agent/models/model-keys.ts";
+import { keyName } from "../../src/agent/models/models.ts";
 import { openKeys } from "../../src/identity/open/open-secret-store.ts";
 import { Program } from "../support/program.ts";
 

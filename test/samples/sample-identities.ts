@@ -2,7 +2,11 @@ import { join } from "node:path";
 
 import { SampleRepository } from "./sample-repository.ts";
 import { type Applied, applyPlan, type Plan } from "../../src/identity/switch/apply.ts";
-import { type Detection, detectIdentity } from "../../src/identity/detect/detect.ts";
+import {
+  detectIdentity,
+  type Detection,
+  readGitContext,
+} from "../../src/identity/detect/detect.ts";
 import {
   findIdentity,
   type Identity,
@@ -10,7 +14,6 @@ import {
   resolveIdentities,
 } from "../../src/identity/identity.ts";
 import { Journal } from "../../src/identity/switch/journal.ts";
-import { readGitContext } from "../../src/identity/detect/git-context.ts";
 import { planSwitch, type SwitchOptions } from "../../src/identity/switch/switch-plan.ts";
 import { planUndo, type UndoOptions } from "../../src/identity/switch/undo.ts";
 

@@ -5,8 +5,7 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "../tools/agent-tool.ts";
-import { HostQuestions } from "../tools/host-questions.ts";
-import { fencedEnd } from "../tools/shown-content.ts";
+import { fencedEnd, HostQuestions } from "../tools/tool-runner.ts";
 import type { BackgroundCommand, BackgroundCommands } from "./background-commands.ts";
 
 /** Milliseconds that starting waits for the first output, so that a wrong command is noticed. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { RecentText } from "./recent-text.ts";
+import { RecentText } from "./background-commands.ts";
 
 describe("RecentText", () => {
   it("gives each part once", () => {

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { listText } from "../background/background-tools.ts";
-import type { SlashCommand } from "./slash-command.ts";
+import type { SlashCommand } from "./session-commands.ts";
 
 export const background: SlashCommand = {
   name: "background",

@@ -1,24 +1,21 @@
 import { suggest } from "../../base/text/suggest.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import { background } from "./background.ts";
-import { commit } from "./commit.ts";
-import { diff } from "./diff.ts";
-import { fixComments } from "./fix-comments.ts";
+import { commit, diff, undo } from "./diff.ts";
+import { fixComments, review } from "./review.ts";
 import { help, offlineText } from "./help.ts";
-import { init } from "./init.ts";
-import { format, test } from "./project-commands.ts";
+import { format, init, test } from "./project-commands.ts";
 import { goOn, pause } from "./pause.ts";
-import { review } from "./review.ts";
-import { rewrite } from "./rewrite.ts";
-import { search } from "./search.ts";
-import { compact, mode, model } from "./session-commands.ts";
-import type {
-  CommandContext,
-  DescribedCommand,
-  parseCommand,
-  SlashCommand,
-} from "./slash-command.ts";
-import { undo } from "./undo.ts";
+import { rewrite, search } from "./search.ts";
+import {
+  type CommandContext,
+  compact,
+  type DescribedCommand,
+  mode,
+  model,
+  type parseCommand,
+  type SlashCommand,
+} from "./session-commands.ts";
 
 const COMMANDS: readonly SlashCommand[] = [
   help,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
-import type { ReviewComments } from "./slash-command.ts";
+import type { ReviewComments } from "./session-commands.ts";
 
 describe("/fix-comments", () => {
   it("applies suggestions, and reports the outcome of each comment", async () => {

@@ -1,5 +1,5 @@
 import { OFFLINE } from "../models/models.ts";
-import type { CommandContext, DescribedCommand, SlashCommand } from "./slash-command.ts";
+import type { CommandContext, DescribedCommand, SlashCommand } from "./session-commands.ts";
 
 export const help: SlashCommand = {
   name: "help",

@@ -1,6 +1,6 @@
 import type { PauseWish, Turn } from "../../session/agent.ts";
-import { typedText } from "../turn/prompt-message.ts";
-import { parseCommand, type SlashCommand } from "./slash-command.ts";
+import { typedText } from "../turn/instructions.ts";
+import { parseCommand, type SlashCommand } from "./session-commands.ts";
 
 /** What a prompt asks for while a turn runs (`AgentSession.pausing`). */
 export function pauseWish(prompt: Turn["prompt"]): PauseWish | undefined {

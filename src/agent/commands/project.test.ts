@@ -5,7 +5,7 @@ import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { Journal } from "../files/journal.ts";
 import { TurnFiles } from "../files/turn-files.ts";
 import { Workspace } from "../files/workspace.ts";
-import { readProject } from "./project.ts";
+import { readProject } from "./project-commands.ts";
 
 async function projectWith(files: Record<string, string>) {
   await using rig = new AgentRig({ files });

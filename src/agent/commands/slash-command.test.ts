@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { parseCommand } from "./slash-command.ts";
+import { parseCommand } from "./session-commands.ts";
 
 describe("parseCommand()", () => {
   for (const [text, command] of [

@@ -5,8 +5,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
-import { findCommands, withArguments } from "./custom-commands.ts";
-import { customRoots, LARGEST } from "./custom-files.ts";
+import { customRoots, findCommands, LARGEST, withArguments } from "./customs.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 

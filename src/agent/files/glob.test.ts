@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { globExpression } from "./glob.ts";
+import { globExpression } from "./search-text.ts";
 
 const CASES: readonly (readonly [glob: string, path: string, fits: boolean])[] = [
   ["*.ts", "a.ts", true],

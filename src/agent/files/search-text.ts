@@ -1,7 +1,12 @@
-import { absolutePath } from "../../base/process/environment.ts";
-import { OwnedChild } from "../../base/process/child-process.ts";
+import type { Dirent } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join, relative } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { absolutePath } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
+import { LinearExpression } from "../../base/text/linear-expression.ts";
 import { Git } from "../../git/git.ts";
 import { harmlessVariables } from "../command-environment.ts";
 import { readBounded } from "./read-bounded.ts";
@@ -125,3 +130,96 @@ async function runs(command: string): Promise<boolean> {
     return false;
   }
 }
+
+/** Folders that are listed, but not searched: they are large and generated. */
+const SKIPPED = new Set([".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"]);
+
+export interface WalkOptions {
+  readonly depth: number;
+  readonly most: number;
+  /** Glob for paths relative to the folder. */
+  readonly pattern?: string | undefined;
+  readonly stop: Stop;
+}
+
+interface Walked {
+  /** Relative to the folder, sorted; folders end with a slash. */
+  readonly names: readonly string[];
+  readonly isCut: boolean;
+}
+
+/** Lists a folder. Links are listed, but not followed. */
+export async function walk(folder: string, options: WalkOptions): Promise<Walked> {
+  const { depth, most, stop } = options;
+  const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
+  const names: string[] = [];
+  let looked = 0;
+  const visit = async (path: string, left: number): Promise<boolean> => {
+    for (const entry of await entriesOf(path)) {
+      stop.signal.throwIfAborted();
+      if (names.length >= most || ++looked > most * 100) return false;
+      const full = join(path, entry.name);
+      const name = relative(folder, full) + (entry.isDirectory() ? "/" : "");
+      if (wanted === undefined || (!name.endsWith("/") && wanted.test(name))) names.push(name);
+      const isOpen = entry.isDirectory() && left > 1 && !SKIPPED.has(entry.name);
+      if (isOpen && !(await visit(full, left - 1))) return false;
+    }
+    return true;
+  };
+  const isWhole = await visit(folder, depth);
+  return { names, isCut: !isWhole };
+}
+
+/** A pattern without a slash matches names in any folder. */
+function patternOf(pattern: string): LinearExpression {
+  try {
+    return globExpression(pattern.includes("/") ? pattern : `**/${pattern}`);
+  } catch {
+    const shown = pattern.slice(0, 100);
+    throw new TrunklineError(
+      "usage",
+      `'${shown}' is no pattern, or too long; an example is **/*.ts`,
+    );
+  }
+}
+
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Longer than any that fits into an expression, and short enough for the pattern below. */
+const LONGEST_PATTERN = 8_000;
+
+/** A part of a glob that is not plain text. */
+const TOKEN = /\*\*\/|\*\*|[*?{},]|\[(!?)([^\]/]+)\]|./gsu;
+
+/**
+ * A glob as an expression for whole paths: `*` and `?` match within a name, `**` across folders, and
+ * `{a,b}` and `[a-z]` choose. `matchesGlob` of `node:path` can take minutes for a glob that a model wrote.
+ * Throws if it is too long, or its brackets do not fit.
+ */
+export function globExpression(glob: string): LinearExpression {
+  if (glob.length > LONGEST_PATTERN)
+    throw new SyntaxError(`a glob may have ${LONGEST_PATTERN} characters`);
+  let depth = 0;
+  const source = glob.replaceAll(TOKEN, (token, negation?: string, characters?: string) => {
+    if (characters !== undefined) {
+      return `[${negation === "!" ? "^/" : ""}${characters.replaceAll(/[\\^[]/g, String.raw`\$&`)}]`;
+    }
+    if (token === "{") depth++;
+    if (token === "}") depth--;
+    if (token === ",") return depth > 0 ? "|" : ",";
+    return MEANINGS[token] ?? RegExp.escape(token);
+  });
+  return new LinearExpression(`^(?:${source})$`);
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  "**/": "(?:[^]*/)?",
+  "**": "[^]*",
+  "*": "[^/]*",
+  "?": "[^/]",
+  "{": "(?:",
+  "}": ")",
+};

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Stopper } from "../../base/stop.ts";
-import { walk, type WalkOptions } from "./walk.ts";
+import { walk, type WalkOptions } from "./search-text.ts";
 
 function folderWith(...names: string[]) {
   const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-walk-"));

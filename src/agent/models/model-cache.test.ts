@@ -9,8 +9,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
-import { ModelCache } from "./model-cache.ts";
-import { Models } from "./models.ts";
+import { ModelCache, Models } from "./models.ts";
 
 const KEY = "sk-the-key-that-nobody-may-see-0123456789";
 

@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { type ConfiguredModelsOptions, ModelCommands } from "./model-commands.ts";
-import { type OpenKeys, storedKeys } from "./model-keys.ts";
+import { type OpenKeys, storedKeys } from "./models.ts";
 
 class MemoryKeychain implements SecretStore {
   readonly kind = "keychain";

@@ -1,10 +1,15 @@
-import { Models, type ModelEntry } from "./models.ts";
+import {
+  keyName,
+  ModelCache,
+  type ModelEntry,
+  Models,
+  type OpenKeys,
+  storedKeys,
+} from "./models.ts";
 import { keyVariables, type ModelSettings } from "./provider.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
-import { ModelCache } from "./model-cache.ts";
-import { keyName, type OpenKeys, storedKeys } from "./model-keys.ts";
 
 /** A model as people see it. */
 export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+
 import type { LanguageModel } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -6,9 +8,10 @@ import { glob } from "../../base/text/glob.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import { type ListedModel, listModels, USUAL_MODELS, windowOf } from "./list-models.ts";
-import { cacheKey, type ModelCache } from "./model-cache.ts";
 import {
   type FindKey,
   keyVariables,
@@ -19,7 +22,6 @@ import {
   type Provider,
   providersOf,
 } from "./provider.ts";
-import { takesLevel } from "./thinking.ts";
 
 /** A model that a session can choose. */
 export interface ModelEntry {
@@ -63,7 +65,7 @@ export const OFFLINE: ModelEntry = {
   contextWindow: 0,
 };
 
-export interface ModelsOptions {
+interface ModelsOptions {
   readonly find: FindKey;
   /** Finds keys in slow stores such as the keychain; called once, with the first refresh. */
   readonly findLater?: (variables: readonly string[]) => Promise<ReadonlyMap<string, string>>;
@@ -252,4 +254,110 @@ function inOrder({ type, models = [] }: Provider, listed: readonly ListedModel[]
 function why(error: unknown): string {
   const { message, cause } = error as Error;
   return maskText(cause instanceof Error ? `${message}: ${cause.message}` : message);
+}
+
+/** Opens the place of keys: the system's keychain, or what stands in for it. Throws where there is none. */
+export type OpenKeys = () => Promise<SecretStore>;
+
+interface StoredKeysOptions {
+  readonly log: Log;
+  readonly open: OpenKeys;
+}
+
+/** A key is kept under the name that its variable would have. */
+export function keyName(variable: string): SecretName {
+  return { service: "trunkline", account: variable };
+}
+
+/** A key that is stored; undefined if it is not. Throws where that cannot be found out. */
+export async function storedKey(variable: string, open: OpenKeys): Promise<string | undefined> {
+  return (await (await open()).get(keyName(variable))) || undefined;
+}
+
+/** The keys of models that are stored, by the names of their variables. */
+export async function storedKeys(
+  variables: readonly string[],
+  { log, open }: StoredKeysOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  if (variables.length === 0) return found;
+  try {
+    const store = await open();
+    for (const variable of variables) {
+      const key = await storedKey(variable, async () => store);
+      if (key !== undefined) found.set(variable, key);
+    }
+  } catch (error) {
+    // Whoever keeps keys in the environment needs none.
+    log.warn("agent.keys-not-read", { error: (error as Error).message });
+  }
+  return found;
+}
+
+/** How much a model thinks before it answers. */
+export type ThinkingLevel = "default" | "low" | "medium" | "high";
+
+export const THINKING_LEVELS: readonly { readonly id: ThinkingLevel; readonly name: string }[] = [
+  { id: "default", name: "As the model does by default" },
+  { id: "low", name: "Low" },
+  { id: "medium", name: "Medium" },
+  { id: "high", name: "High" },
+];
+
+/**
+ * Models that take a level, by name: providers do not list it, and refuse a request with a level that
+ * the model does not have.
+ */
+const THINKS =
+  /(?:^|[/.:-])(?:o[134](?:-|$)|gpt-5(?!-chat)|gpt-oss|claude-(?:3-7|(?:opus|sonnet|haiku)-[4-9])|gemini-(?:2\.5|[3-9]))/i;
+
+export function takesLevel(model: string): boolean {
+  return THINKS.test(model);
+}
+
+export function thinkingLevel(value: unknown): ThinkingLevel | undefined {
+  return THINKING_LEVELS.find(({ id }) => id === value)?.id;
+}
+
+type Lists = Readonly<Record<string, readonly ListedModel[]>>;
+
+/** The lists of models that providers gave last time, so that a session need not wait for them. */
+export class ModelCache {
+  readonly #file: string;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Empty where there is no list that can be read. */
+  async read(): Promise<Lists> {
+    try {
+      const lists: unknown = JSON.parse(await readFile(this.#file, "utf8"));
+      if (typeof lists !== "object" || lists === null) return {};
+      return Object.fromEntries(
+        Object.entries(lists).filter(([, list]) => Array.isArray(list) && list.every(isListed)),
+      );
+    } catch {
+      return {};
+    }
+  }
+
+  /** Writes one after the other, into a folder that is there. A failure costs only the next start its head start. */
+  save(lists: Lists): Promise<void> {
+    this.#saving = this.#saving
+      .then(() => replaceFile(this.#file, JSON.stringify(lists)))
+      .catch(() => {});
+    return this.#saving;
+  }
+}
+
+/** Another address under the same name has other models. */
+function cacheKey({ id, baseUrl }: Provider): string {
+  return `${id} ${baseUrl}`;
+}
+
+function isListed(value: unknown): value is ListedModel {
+  const { model, name, contextWindow } = (value ?? {}) as Partial<ListedModel>;
+  return typeof model === "string" && typeof name === "string" && Number(contextWindow) > 0;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { takesLevel } from "./thinking.ts";
+import { takesLevel } from "./models.ts";
 
 describe("takesLevel()", () => {
   it("knows the models that take a level", () => {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { BuiltInAgent } from "../built-in-agent.ts";
-import type { ReviewComments } from "../commands/slash-command.ts";
+import { BuiltInAgent } from "../built-in-session.ts";
+import type { ReviewComments } from "../commands/session-commands.ts";
 import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";

@@ -8,7 +8,7 @@ import {
 } from "../tools/agent-tool.ts";
 import { MORE_TOOLS, SUBAGENTS } from "../tools/tool-groups.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
-import { Conversation } from "../turn/conversation.ts";
+import { Conversation } from "../turn/compact.ts";
 import type { TurnOptions, TurnRun } from "../turn/run-turn.ts";
 import { Speaker } from "../turn/speaker.ts";
 import { NestedTurn } from "./nested-turn.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { applyEdits } from "./apply-edits.ts";
+import { applyEdits } from "./edit-tools.ts";
 
 describe("applyEdits()", () => {
   it("replaces a text that occurs once", () => {

@@ -1,9 +1,10 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { Git } from "../../git/git.ts";
+import { commitPrograms, type CommitPrograms } from "../../git/commit-programs.ts";
 import type { GitMode } from "../../git/git-commands.ts";
+import { Git } from "../../git/git.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
-import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
-import { allowCommit } from "./commit-consent.ts";
+import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { fenced } from "./tool-runner.ts";
 
 const MOST_CHARACTERS = 40_000;
 const COMMIT_TIMEOUT = 300_000;
@@ -174,4 +175,46 @@ async function shownIn(work: ToolWork, paths: readonly string[] = []): Promise<s
   if (paths.length > 0) return namesOf(work, paths);
   const isPart = (await git(work, ["rev-parse", "--show-prefix"])) !== "";
   return isPart ? [work.files.workspace.cwd] : [];
+}
+
+const EVERY_COMMIT = "every git commit, of any files and with any message";
+
+interface Commit {
+  readonly title: string;
+  readonly message: string;
+  /** Files to commit; empty for what is staged. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Waits for consent to a commit: its files, its message, and the programs that git runs for it (hooks,
+ * filters, signing). An "always" answer applies as long as these programs stay the same.
+ */
+export async function allowCommit(
+  work: Pick<ToolWork, "allow" | "files">,
+  { title, message, names }: Commit,
+): Promise<void> {
+  const git = new Git(work.files.workspace.cwd);
+  const found = await commitPrograms(git);
+  const runs = programsText(found);
+  const files =
+    names.length === 0 ? "What is staged." : names.map((name) => `- ${name}`).join("\n");
+  const commands = found.programs.map(({ name, command }) => `- ${name}: ${command}`);
+  const text = [message, "", files, ...(runs === "" ? [] : ["", `It ${runs}:`, ...commands])];
+  await work.allow({
+    subject: { action: "commit", programs: runs === "" ? "" : found.digest },
+    covers: runs === "" ? EVERY_COMMIT : `${EVERY_COMMIT}, as long as it ${runs}`,
+    title: runs === "" ? title : `${title} (${runs})`,
+    content: [textContent(fenced(text.join("\n")))],
+  });
+  // The programs may have changed while the person decided.
+  if ((await commitPrograms(git)).digest === found.digest) return;
+  const says = "the hooks or filters of the repository have changed since you were asked";
+  throw new TrunklineError("conflict", `Cannot commit: ${says}. Try again`);
+}
+
+/** "runs the repository's hook pre-commit, filter x". */
+function programsText({ programs }: CommitPrograms): string {
+  const names = new Set(programs.map(({ name }) => name));
+  return names.size === 0 ? "" : `runs ${[...names].join(", ")} of this repository`;
 }

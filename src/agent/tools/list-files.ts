@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { walk } from "../files/walk.ts";
+import { walk } from "../files/search-text.ts";
 import { type AgentTool, inputOf } from "./agent-tool.ts";
 
 const MOST = 1_000;

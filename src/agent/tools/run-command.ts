@@ -1,10 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { PermissionSubject } from "../../session/permission/permission.ts";
-import { recordingChanges } from "../files/command-changes.ts";
+import { recordingChanges } from "../files/turn-files.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
-import { HostQuestions } from "./host-questions.ts";
-import { fencedEnd, fenced } from "./shown-content.ts";
+import { fenced, fencedEnd, HostQuestions } from "./tool-runner.ts";
 import { type CommandLine, type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
 import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { fenced, fencedBlock, fencedEnd, shownInput, wholeInput } from "./shown-content.ts";
+import { fenced, fencedBlock, fencedEnd, shownInput, wholeInput } from "./tool-runner.ts";
 
 const TOKEN = `ghp_${"a1".repeat(18)}`;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
+import { changeLocation, shownDiff, wholeDiff } from "./tool-runner.ts";
 
 const lines = (count: number, changed?: number): string =>
   Array.from({ length: count }, (_, at) => (at === changed ? "changed" : `line ${at}`)).join("\n");

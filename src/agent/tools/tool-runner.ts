@@ -1,38 +1,40 @@
-import type { Log } from "../../base/log.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
-import { maskWhole, maskWords } from "../../base/text/mask.ts";
+import type { Log } from "../../base/log.ts";
 import { Stopper } from "../../base/stop.ts";
-import { carrierOf } from "../../base/trace.ts";
+import { fenceFor } from "../../base/text/fence.ts";
+import { mask, maskWhole, maskWords } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { carrierOf } from "../../base/trace.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
+import { argumentProblem } from "../../tool/schema/plain-schema.ts";
+import type { Arguments, Tool } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
-import { untilContinued } from "../turn/until-continued.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown, untilStopped } from "./countdown.ts";
-import { argumentProblem } from "../../tool/schema/plain-schema.ts";
 import { ignoredText, knownArguments } from "./known-arguments.ts";
-import type { Arguments, Tool } from "../../tool/tool.ts";
+import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
   type Consent,
+  type Location,
   Refused,
   type ShownContent,
   textContent,
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
-import { shownInput, wholeInput } from "./shown-content.ts";
 import type { ToolGroups } from "./tool-groups.ts";
 
-export interface ToolRunnerOptions {
+interface ToolRunnerOptions {
   readonly turn: Turn;
   readonly speaker: Speaker;
   readonly files: TurnFiles;
@@ -317,4 +319,147 @@ const MOST_SHOWN = 16_000;
 function shownText(text: string): string {
   if (text.length <= MOST_SHOWN) return text;
   return `${text.slice(0, MOST_SHOWN)}\n… (${text.length} characters in all)`;
+}
+
+/** ACP message specification § Message Size Limits: a `session/update` has at most 100 KB. */
+const MOST_CHARACTERS = 24_000;
+const CONTEXT = 20;
+
+/** A change that was made, cut to the size of an update. */
+export function shownDiff(
+  path: string,
+  oldText: string | undefined,
+  newText: string,
+): ShownContent {
+  const { oldText: before, newText: after, ...diff } = wholeDiff(path, oldText, newText);
+  const cut = (text: string): string => text.slice(0, MOST_CHARACTERS / 2);
+  return { ...diff, oldText: before === null ? null : cut(before), newText: cut(after) };
+}
+
+interface Diff extends ShownContent {
+  readonly type: "diff";
+  readonly path: string;
+  readonly oldText: string | null;
+  readonly newText: string;
+}
+
+/** A change with all changed lines. In a large file, unchanged lines around them are left out. */
+export function wholeDiff(path: string, oldText: string | undefined, newText: string): Diff {
+  const size = newText.length + (oldText?.length ?? 0);
+  if (size <= MOST_CHARACTERS) return { type: "diff", path, oldText: oldText ?? null, newText };
+  const before = (oldText ?? "").split("\n");
+  const after = newText.split("\n");
+  const from = commonStart(before, after);
+  const tail = commonEnd(before, after, from);
+  const first = Math.max(0, from - CONTEXT);
+  const changed = (lines: readonly string[]): string => {
+    return lines.slice(first, Math.min(lines.length, lines.length - tail + CONTEXT)).join("\n");
+  };
+  const excerpt = { firstLine: first + 1, lines: after.length };
+  return {
+    type: "diff",
+    path,
+    oldText: oldText === undefined ? null : changed(before),
+    newText: changed(after),
+    _meta: { "trunkline/excerpt": excerpt },
+  };
+}
+
+/** Where a change begins. */
+export function changeLocation(
+  path: string,
+  oldText: string | undefined,
+  newText: string,
+): Location {
+  if (oldText === undefined) return { path };
+  const from = commonStart(oldText.split("\n"), newText.split("\n"));
+  return { path, line: from + 1 };
+}
+
+function commonStart(a: readonly string[], b: readonly string[]): number {
+  let same = 0;
+  while (same < a.length && same < b.length && a[same] === b[same]) same++;
+  return Math.min(same, Math.max(0, b.length - 1));
+}
+
+function commonEnd(a: readonly string[], b: readonly string[], from: number): number {
+  const most = Math.min(a.length, b.length) - from;
+  let same = 0;
+  while (same < most && a.at(-1 - same) === b.at(-1 - same)) same++;
+  return same;
+}
+
+const LONGEST = 2_000;
+const MOST = 16_000;
+
+/** Arguments to show and store: without secrets, and shortened. */
+export function shownInput(args: unknown): unknown {
+  const shown = mask(cut(args));
+  const size = JSON.stringify(shown)?.length ?? 0;
+  return size <= MOST ? shown : { cut: `${size} characters` };
+}
+
+/** All arguments, for a request for consent. */
+export function wholeInput(args: unknown): ShownContent {
+  return textContent(fenced(JSON.stringify(maskWords(args), null, 2)));
+}
+
+function cut(value: unknown): unknown {
+  if (typeof value === "string") {
+    return value.length <= LONGEST
+      ? value
+      : `${value.slice(0, LONGEST)}… (${value.length} characters)`;
+  }
+  if (Array.isArray(value)) return value.map(cut);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item)]));
+}
+
+const MOST_CONTENT = 8_000;
+
+/** The end of a program's output as a Markdown code block. */
+export function fencedEnd(text: string): string {
+  return fenced(text.length > MOST_CONTENT ? `…${text.slice(-MOST_CONTENT)}` : text);
+}
+
+/** A text as a Markdown code block. */
+export function fenced(text: string): string {
+  const fence = fenceFor(text);
+  return `${fence}\n${text}\n${fence}`;
+}
+
+/** A code block with a line end after it. */
+export function fencedBlock(text: string): string {
+  return `${fenced(text.replace(/\n$/, ""))}\n`;
+}
+
+/** Asks the person about the hosts that a command connects to, one after the other. */
+export class HostQuestions {
+  /** Has the time of the command stand still meanwhile. */
+  pausedWhile: Countdown["pausedWhile"] = (work) => work();
+  readonly #allow: ToolWork["allow"];
+  readonly #queue = new TaskQueue();
+
+  constructor(allow: ToolWork["allow"]) {
+    this.#allow = allow;
+  }
+
+  ask(host: string): Promise<boolean> {
+    return this.#queue.run(() => this.pausedWhile(() => this.#isAllowed(host)));
+  }
+
+  async #isAllowed(host: string): Promise<boolean> {
+    try {
+      await this.#allow({
+        subject: { action: "connect", host },
+        covers: `connections of commands to ${host}`,
+        title: `Connect to ${host}`,
+        content: [textContent(`The command wants to connect to \`${host}\`.`)],
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
+  }
 }

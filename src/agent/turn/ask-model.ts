@@ -1,14 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import type * as AiLibrary from "ai";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
+import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
-import type { ThinkingLevel } from "../models/thinking.ts";
-import type { AgentTool } from "../tools/agent-tool.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { ACP, TRUNKLINE } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Turn } from "../../session/agent.ts";
+import type { ThinkingLevel } from "../models/models.ts";
+import { type AgentTool, textContent } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import type { Speaker } from "./speaker.ts";
 
-export interface ModelQuestion {
+interface ModelQuestion {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -38,7 +46,7 @@ export interface ModelAnswer {
 }
 
 /** Sends one request to a model, and passes its text on as it arrives. */
-export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
+async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   const { model, instructions, messages, speaker, stop } = question;
   const ai = await import("ai");
   // The library would print warnings to stdout, which belongs to the protocol.
@@ -143,4 +151,239 @@ function usageOf(usage: {
 function silent(milliseconds: number): TrunklineError {
   const says = `said nothing for ${Math.round(milliseconds / 1000)} s`;
   return new TrunklineError("timeout", says);
+}
+
+/** When a request to a model is retried. */
+export interface RetryLimits {
+  readonly attempts: number;
+  /** Milliseconds before the second attempt; doubles with each attempt. */
+  readonly firstWait: number;
+  readonly longestWait: number;
+  /** Milliseconds without data after which the stream is given up. */
+  readonly silence: number;
+}
+
+export const RETRY: RetryLimits = {
+  attempts: 5,
+  firstWait: 1_000,
+  longestWait: 60_000,
+  silence: 180_000,
+};
+
+/** The conversation exceeds the context window. */
+export class Overflow extends Error {
+  override readonly name = "Overflow";
+}
+
+/** The provider refuses the conversation; a retry would fail again. */
+export class Refusal extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.Refusal");
+
+  constructor(code: "unavailable" | "usage", message: string) {
+    super(code, message);
+    Object.defineProperty(this, Refusal.#brand, {});
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, Refusal.#brand);
+  }
+}
+
+interface RetriedQuestion extends ModelQuestion {
+  readonly name: string;
+  readonly retry: RetryLimits;
+  readonly log: Log;
+}
+
+/**
+ * Sends a request to a model, and retries it after temporary failures, with a notice each time. Throws
+ * `Overflow`, `Refusal`, or an error that says what failed.
+ */
+export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
+  const { stop, speaker, retry, name, log } = question;
+  const { attempts, firstWait, longestWait } = retry;
+  const backoff = new Backoff({ firstWait, longestWait, mostFailures: Infinity, rest: 0 });
+  for (;;) {
+    let said = "";
+    try {
+      const heard = (text: string): void => {
+        said += text;
+        question.said(text);
+      };
+      return await askModel({ ...question, said: heard });
+    } catch (error) {
+      stop.signal.throwIfAborted();
+      const failure = modelFailure(error);
+      log.warn("agent.model-failed", { model: name, kind: failure.kind, says: failure.says });
+      if (failure.kind === "overflow") throw new Overflow(failure.says);
+      const wait = Math.max(backoff.failed(), failure.retryAfter ?? 0);
+      const canPass = failure.kind === "passing" || failure.kind === "rate";
+      if (!canPass || backoff.failures >= attempts || wait > longestWait) {
+        throw givenUp(name, failure, backoff.failures);
+      }
+      const seconds = Math.max(1, Math.round(wait / 1000));
+      const next = `Trying again in ${seconds} s (attempt ${backoff.failures + 1} of ${attempts})`;
+      const lost = said === "" ? "" : " What it had begun to say does not count.";
+      await speaker.notice("warning", `${name} ${failure.says}. ${next}.${lost}`);
+      await sleep(wait, undefined, { signal: stop.signal });
+    }
+  }
+}
+
+function givenUp(name: string, failure: ModelFailure, attempts: number): Error {
+  const { kind, says, retryAfter } = failure;
+  const kept = "What was said and done so far is kept; send 'continue' to go on";
+  if (kind === "key") {
+    const next = "Check the key (`trunkline models key set`), or choose another model";
+    return RpcError.of(ACP.authRequired, `${name} ${says}. ${next}. ${kept}`);
+  }
+  if (kind === "rate") {
+    const when = retryAfter === undefined ? "later" : `in ${Math.ceil(retryAfter / 1000)} s`;
+    const data = retryAfter === undefined ? undefined : { retryAfterMs: Math.ceil(retryAfter) };
+    return RpcError.of(TRUNKLINE.rateLimited, `${name} ${says}. Try again ${when}. ${kept}`, data);
+  }
+  if (kind === "final") return new Refusal("unavailable", `${name} ${says}. ${kept}`);
+  const often = attempts > 1 ? `, ${attempts} times` : "";
+  return new TrunklineError("unavailable", `${name} ${says}${often}. ${kept}`);
+}
+
+/** Why a model did not answer, and whether to retry. */
+interface ModelFailure {
+  /** Predicate of a sentence that starts with the model's name. */
+  readonly says: string;
+  readonly kind: "passing" | "rate" | "overflow" | "key" | "final";
+  /** Milliseconds after which the provider allows a retry. */
+  readonly retryAfter?: number;
+}
+
+interface ProviderError {
+  readonly name?: string;
+  readonly statusCode?: number;
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  readonly responseBody?: string;
+  readonly message?: string;
+  readonly lastError?: unknown;
+  readonly cause?: unknown;
+  readonly code?: string;
+}
+
+const OVERFLOW =
+  /context.{0,20}(?:length|window|size)|prompt is too long|too many tokens|maximum.{0,20}tokens|exceeds?.{0,30}(?:tokens|context)|input is too long/i;
+/** Errors of models without image support; some servers answer them with status 500. */
+const BLIND = /\b(?:images?|vision|multi-?modal|mmproj)\b/i;
+const QUOTA = /insufficient_quota|credit balance|billing|quota.{0,20}exceeded for/i;
+
+/** Classifies an error of a provider, of its library or of the network. */
+export function modelFailure(thrown: unknown): ModelFailure {
+  const error = unwrap(thrown);
+  const { statusCode } = error;
+  const said = saidBy(error);
+  if (statusCode === undefined) return withoutStatus(thrown, error, said);
+  const says = `answered with status ${statusCode}${said === "" ? "" : `: ${said}`}`;
+  const retryAfter = retryAfterOf(error.responseHeaders ?? {});
+  const wait = retryAfter === undefined ? {} : { retryAfter };
+  if (statusCode === 401 || statusCode === 403) return { kind: "key", says };
+  if (statusCode === 413 || (statusCode < 500 && OVERFLOW.test(said))) {
+    return { kind: "overflow", says };
+  }
+  if (statusCode === 402 || QUOTA.test(said) || BLIND.test(said)) return { kind: "final", says };
+  if (statusCode === 429) return { kind: "rate", says, ...wait };
+  const isPassing = statusCode >= 500 || statusCode === 408 || statusCode === 409;
+  // An interrupted stream still has the status 200.
+  return { kind: isPassing || statusCode < 300 ? "passing" : "final", says, ...wait };
+}
+
+function withoutStatus(thrown: unknown, error: ProviderError, said: string): ModelFailure {
+  if (thrown instanceof TrunklineError) return { kind: "passing", says: said };
+  if (OVERFLOW.test(said)) return { kind: "overflow", says: `said: ${said}` };
+  // The provider's library refuses unsupported content itself.
+  if (BLIND.test(said) || /unsupported/i.test(error.name ?? "")) {
+    return { kind: "final", says: `does not support that: ${said}` };
+  }
+  const code = codeOf(error);
+  if (code === "ECONNREFUSED" || code === "ENOTFOUND") {
+    return {
+      kind: "passing",
+      says: `cannot be reached (${code}); is it running, is there a network?`,
+    };
+  }
+  return { kind: "passing", says: `broke off: ${said === "" ? "no reason was given" : said}` };
+}
+
+function unwrap(thrown: unknown): ProviderError {
+  const error = (
+    typeof thrown === "object" && thrown !== null ? thrown : { message: String(thrown) }
+  ) as ProviderError;
+  return error.lastError === undefined ? error : unwrap(error.lastError);
+}
+
+const LONGEST = 500;
+
+function saidBy({ message, responseBody, cause }: ProviderError): string {
+  const inner = cause instanceof Error && cause.message !== message ? ` (${cause.message})` : "";
+  const own = `${message ?? ""}${inner}`.trim();
+  const text = own === "" ? (responseBody ?? "") : own;
+  return maskText(text.replaceAll(/\s+/g, " ")).slice(0, LONGEST);
+}
+
+function codeOf(error: ProviderError): string | undefined {
+  if (error.code !== undefined) return error.code;
+  return error.cause === undefined ? undefined : codeOf(unwrap(error.cause));
+}
+
+function retryAfterOf(headers: Readonly<Record<string, string>>): number | undefined {
+  const milliseconds = Number(headers["retry-after-ms"]);
+  if (milliseconds > 0) return milliseconds;
+  const after = headers["retry-after"];
+  if (after === undefined) return undefined;
+  const seconds = Number(after);
+  const wait = Number.isNaN(seconds) ? Date.parse(after) - Date.now() : seconds * 1000;
+  return wait > 0 ? wait : undefined;
+}
+
+/** Questions in one request to a model: a client that allows everything would ask without end. */
+const MOST_QUESTIONS = 3;
+
+/**
+ * Asks a model. If its key is refused, such as one that has expired, the person is asked whether to try
+ * again with the key that is stored then, so that the turn is not lost. Whoever rejects that gets the error.
+ */
+export async function withValidKey<T>(
+  turn: Pick<Turn, "requestPermission">,
+  model: string,
+  ask: () => Promise<T>,
+  renew: () => Promise<void>,
+): Promise<T> {
+  for (let left = MOST_QUESTIONS; ; left--) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isRefused = error instanceof RpcError && error.code === ACP.authRequired.code;
+      if (!isRefused || left === 0 || !(await mayRetry(turn, model, error))) throw error;
+      await renew();
+    }
+  }
+}
+
+async function mayRetry(
+  turn: Pick<Turn, "requestPermission">,
+  model: string,
+  { message }: Error,
+): Promise<boolean> {
+  const next =
+    "Log in again or store another key (`trunkline models key set NAME`), then choose to try again.";
+  const outcome = await turn.requestPermission({
+    toolCall: {
+      toolCallId: crypto.randomUUID(),
+      title: `${model} refused the key. Try again?`,
+      kind: "other",
+      status: "pending",
+      content: [textContent(`${message}\n\n${next}`)],
+    },
+    options: [
+      { optionId: "retry", name: "Try again with the key that is stored now", kind: "allow_once" },
+      { optionId: "stop", name: "Stop", kind: "reject_once" },
+    ],
+  });
+  return outcome.outcome === "selected" && outcome.kind === "allow_once";
 }

@@ -1,9 +1,16 @@
-import type { LanguageModel, ModelMessage } from "ai";
+import type { LanguageModel, ModelMessage, ToolResultPart } from "ai";
 
+import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
+import type { Turn } from "../../session/agent.ts";
 import { BoundedText } from "../files/read-bounded.ts";
+import type { ModelEntry } from "../models/models.ts";
+import type { ModelCost } from "../models/provider.ts";
+import type { ToolAnswer } from "../tools/agent-tool.ts";
+import type { ToolCall } from "../tools/tool-runner.ts";
+import type { TokenUsage } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
-import { isImage } from "./without-images.ts";
+import { type Speaker, SUMMARY } from "./speaker.ts";
 
 /** A rough estimate that rather counts too many tokens. */
 const CHARACTERS_PER_TOKEN = 3.5;
@@ -19,14 +26,14 @@ const INSTRUCTIONS =
   "what was done to them; commands and how they ended; what is left to do. Leave out what is of " +
   "no use any more. Write plain text.";
 
-export interface Compaction {
+interface Compaction {
   readonly messages: ModelMessage[];
   readonly summary: string;
   /** The model wrote the summary; otherwise it is a list of prompts and calls. */
   readonly isWritten: boolean;
 }
 
-export interface CompactOptions {
+interface CompactOptions {
   readonly model: LanguageModel;
   readonly window: number;
   readonly stop: Stop;
@@ -141,4 +148,142 @@ function withShortOutputs(message: ModelMessage): ModelMessage {
     return { ...part, output: { ...output, value: short.settle().text } };
   });
   return { ...message, content };
+}
+
+interface CompactionOptions {
+  readonly turn: Turn;
+  readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+  readonly conversation: Conversation;
+  readonly speaker: Speaker;
+  readonly log: Log;
+  /** The sentence that says why; what was done follows. */
+  readonly why: string;
+}
+
+/** Replaces the beginning of a conversation by a summary, and tells the client. */
+export async function compactConversation(options: CompactionOptions): Promise<void> {
+  const { conversation, model, speaker, turn, log, why } = options;
+  const compactionId = crypto.randomUUID();
+  const before = conversation.size;
+  const sessionUpdate = "compaction_update";
+  const { client } = turn;
+  if (client.compaction)
+    await speaker.update({ sessionUpdate, compactionId, status: "in_progress" });
+  const { contextWindow: window } = model;
+  const { messages, summary, isWritten } = await compact(conversation.messages, {
+    model: await model.open(),
+    window,
+    stop: turn.stop,
+  });
+  conversation.replace(messages);
+  const after = conversation.size;
+  log.info("agent.compacted", { before, after, isWritten });
+  const how = isWritten ? "a summary" : "a list of what was asked and done";
+  const says = `${why}; its beginning was replaced by ${how} (about ${before} → ${after} tokens)`;
+  if (client.compaction) {
+    const content = [{ type: "text", text: summary }];
+    await speaker.update({ sessionUpdate, compactionId, status: "completed", summary: content });
+    await speaker.notice("info", says);
+  } else await speaker.aside(says, { [SUMMARY]: summary });
+}
+
+/** The messages between a person and a model, as they are sent to the provider. */
+export class Conversation {
+  #messages: ModelMessage[];
+  /** The provider's last count of tokens, and the number of messages it was for. */
+  #counted = { tokens: 0, messages: 0 };
+
+  #cost: number | undefined;
+
+  constructor(messages: readonly ModelMessage[] = []) {
+    this.#messages = [...messages];
+  }
+
+  get messages(): readonly ModelMessage[] {
+    return this.#messages;
+  }
+
+  /** Size in tokens: as counted by the provider, plus an estimate for messages since then. */
+  get size(): number {
+    const { tokens, messages } = this.#counted;
+    return tokens + tokensOf(this.#messages.slice(messages));
+  }
+
+  add(...messages: readonly ModelMessage[]): void {
+    this.#messages.push(...messages);
+  }
+
+  /** Adds answers for all calls: providers refuse a conversation with an unanswered call. */
+  addAnswers(calls: readonly ToolCall[], answers: ReadonlyMap<string, ToolAnswer>): void {
+    if (calls.length === 0) return;
+    const content = calls.map((call) => {
+      return resultPart(call, answers.get(call.id) ?? { text: "(Cancelled.)", isError: true });
+    });
+    this.#messages.push({ role: "tool", content });
+  }
+
+  counted({ inputTokens, outputTokens }: TokenUsage): void {
+    this.#counted = { tokens: inputTokens + outputTokens, messages: this.#messages.length };
+  }
+
+  /** US dollars since the session was opened; undefined if no model that was used has a price. */
+  get cost(): number | undefined {
+    return this.#cost;
+  }
+
+  spent(usage: TokenUsage, price: ModelCost): void {
+    const { inputTokens, outputTokens, cachedReadTokens: cached } = usage;
+    const { input, output, cachedInput = input } = price;
+    const sum = (inputTokens - cached) * input + cached * cachedInput + outputTokens * output;
+    this.#cost = (this.#cost ?? 0) + sum / 1_000_000;
+  }
+
+  replace(messages: readonly ModelMessage[]): void {
+    this.#messages = [...messages];
+    this.#counted = { tokens: 0, messages: 0 };
+  }
+}
+
+function resultPart({ id, name }: ToolCall, answer: ToolAnswer): ToolResultPart {
+  const base = { type: "tool-result", toolCallId: id, toolName: name } as const;
+  const { text, isError = false, images = [] } = answer;
+  const value = text === "" ? "(Nothing.)" : text;
+  if (isError) return { ...base, output: { type: "error-text", value } };
+  if (images.length === 0) return { ...base, output: { type: "text", value } };
+  const files = images.map(({ data, mimeType }) => {
+    return { type: "file", data: { type: "data", data }, mediaType: mimeType } as const;
+  });
+  return { ...base, output: { type: "content", value: [{ type: "text", text: value }, ...files] } };
+}
+
+/**
+ * Replaces each image by a note, in the messages from `from` on. Undefined if there is no image.
+ */
+export function withoutImages(
+  messages: readonly ModelMessage[],
+  from: number,
+  note: string,
+): ModelMessage[] | undefined {
+  let count = 0;
+  const replace = <P extends object>(part: P): P | { type: "text"; text: string } => {
+    if (!isImage(part)) return part;
+    count++;
+    return { type: "text", text: note };
+  };
+  const replaced = messages.map((message, index): ModelMessage => {
+    if (index < from || typeof message.content === "string") return message;
+    if (message.role === "user") return { ...message, content: message.content.map(replace) };
+    if (message.role !== "tool") return message;
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-result" || part.output.type !== "content") return part;
+      return { ...part, output: { ...part.output, value: part.output.value.map(replace) } };
+    });
+    return { ...message, content };
+  });
+  return count === 0 ? undefined : replaced;
+}
+
+/** Images are the only files in conversations. */
+function isImage(part: unknown): boolean {
+  return typeof part === "object" && part !== null && "type" in part && part.type === "file";
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Conversation } from "./conversation.ts";
+import { Conversation } from "./compact.ts";
 
 const CALLS = [
   { id: "1", name: "read_file", args: {} },

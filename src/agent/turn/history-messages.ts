@@ -2,7 +2,7 @@ import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { isNested } from "../subagent/nested-turn.ts";
-import { promptMessage } from "./prompt-message.ts";
+import { promptMessage } from "./instructions.ts";
 import { ASIDE, SUMMARY } from "./speaker.ts";
 
 /** The message that replaces a compacted conversation. */

@@ -1,8 +1,12 @@
-import { maskWhole } from "../../base/text/mask.ts";
 import { platform } from "node:os";
+import { dirname, join } from "node:path";
 
-import type { Workspace } from "../files/workspace.ts";
+import type { UserContent, UserModelMessage } from "ai";
+
+import { maskWhole } from "../../base/text/mask.ts";
+import type { ContentBlock } from "../../session/agent.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import { isInside, type Workspace } from "../files/workspace.ts";
 import type { Mode } from "../modes.ts";
 
 /** Files with instructions for agents. The first that exists is used. */
@@ -43,4 +47,114 @@ export async function projectInstructions(files: TurnFiles): Promise<string> {
     }
   }
   return "";
+}
+
+/** Files with instructions for agents. The first that exists is used. */
+const NAMES = ["AGENTS.md", "CLAUDE.md"];
+/** Characters of all of them. */
+const MOST_OF_FOLDER = 32 * 1024;
+/** Instructions of other people's packages are not this project's. */
+const FOREIGN = /(?:^|[\\/])(?:node_modules|\.git|vendor|\.venv)(?:[\\/]|$)/;
+
+/**
+ * The instructions of subfolders. They are read when a file below is first worked on, and count from
+ * the next request to the model on.
+ */
+export class FolderInstructions {
+  readonly #texts = new Map<string, string>();
+  #size = 0;
+
+  get text(): string {
+    return [...this.#texts.values()].join("");
+  }
+
+  /** Looks in the folders between the workspace's folder and a file. */
+  async workedOn(path: string, files: TurnFiles): Promise<void> {
+    const { cwd } = files.workspace;
+    if (!isInside(path, [cwd]) || FOREIGN.test(path.slice(cwd.length))) return;
+    const folders: string[] = [];
+    for (let at = dirname(path); at !== cwd && isInside(at, [cwd]); at = dirname(at)) {
+      folders.unshift(at);
+    }
+    for (const folder of folders) {
+      if (this.#texts.has(folder)) continue;
+      // Noted before it is read, so that calls that run together read it once.
+      this.#texts.set(folder, "");
+      this.#texts.set(folder, this.#bounded(await instructionsIn(folder, files)));
+    }
+  }
+
+  #bounded(text: string): string {
+    const cut = text.slice(0, Math.max(0, MOST_OF_FOLDER - this.#size));
+    this.#size += cut.length;
+    return cut;
+  }
+}
+
+async function instructionsIn(folder: string, files: TurnFiles): Promise<string> {
+  for (const name of NAMES) {
+    try {
+      const target = await files.workspace.find(join(folder, name));
+      const text = await files.readFromDisk(target);
+      if (text !== undefined)
+        return `\n\nThe ${target.name}, for files below:\n\n${maskWhole(text)}`;
+    } catch {
+      // Not readable, or a link out of the workspace.
+    }
+  }
+  return "";
+}
+
+type Part = Exclude<UserContent, string>[number];
+
+/** A prompt as a message for the model. */
+export function promptMessage(prompt: readonly ContentBlock[]): UserModelMessage {
+  const content = prompt.map(partOf);
+  return { role: "user", content: content.length === 0 ? "(Empty.)" : content };
+}
+
+/** The text of a prompt, without attachments. */
+export function promptText(prompt: readonly ContentBlock[]): string {
+  return prompt
+    .flatMap((block) => (block.type === "text" ? [String(block.text)] : []))
+    .join("\n")
+    .trim();
+}
+
+/**
+ * What the person typed. Editors split it at mentions; a text block directly after another was added by
+ * the client, such as goose's notes on the time and its tasks.
+ */
+export function typedText(prompt: readonly ContentBlock[]): string {
+  const added = prompt.findIndex(
+    ({ type }, at) => type === "text" && prompt[at - 1]?.type === "text",
+  );
+  return promptText(added === -1 ? prompt : prompt.slice(0, added));
+}
+
+function partOf(block: ContentBlock): Part {
+  const { type, text, data, mimeType, uri, name, resource } = block;
+  // Some providers refuse empty text.
+  if (type === "text")
+    return { type: "text", text: String(text).trim() === "" ? "(Empty.)" : String(text) };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") {
+    return { type: "file", data, mediaType: mimeType };
+  }
+  if (type === "resource") return { type: "text", text: embedded(resource) };
+  if (type === "resource_link") {
+    return { type: "text", text: `(The person points at ${String(name)}: ${pathOf(uri)})` };
+  }
+  return { type: "text", text: `(Something of the type '${type}', which cannot be passed on.)` };
+}
+
+function embedded(resource: unknown): string {
+  const { uri, text } = (resource ?? {}) as Record<string, unknown>;
+  const where = pathOf(uri);
+  if (typeof text !== "string") return `(The person attached ${where}, which is not text.)`;
+  return `The person attached ${where}:\n\n${maskWhole(text)}`;
+}
+
+function pathOf(uri: unknown): string {
+  const url = URL.parse(String(uri));
+  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : String(uri);
 }

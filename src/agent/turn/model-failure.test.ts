@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { modelFailure } from "./model-failure.ts";
+import { modelFailure } from "./ask-model.ts";
 
 const answered = (statusCode: number, message = "", more: object = {}) =>
   modelFailure(Object.assign(new Error(message), { statusCode, ...more }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { typedText } from "./prompt-message.ts";
+import { typedText } from "./instructions.ts";
 
 describe("typedText()", () => {
   it("returns the typed command without what the client adds", () => {

@@ -3,20 +3,23 @@ import type { ModelMessage } from "ai";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
-import type { ModelEntry } from "../models/models.ts";
-import type { ThinkingLevel } from "../models/thinking.ts";
+import type { ModelEntry, ThinkingLevel } from "../models/models.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
-import type { ModelAnswer, TokenUsage } from "./ask-model.ts";
-import { withValidKey } from "./ask-about-key.ts";
-import { askWithRetry, Overflow, type RetryLimits, Refusal } from "./ask-with-retry.ts";
-import { compactConversation } from "./compact-conversation.ts";
-import type { Conversation } from "./conversation.ts";
-import { promptMessage } from "./prompt-message.ts";
+import {
+  askWithRetry,
+  type ModelAnswer,
+  Overflow,
+  Refusal,
+  type RetryLimits,
+  type TokenUsage,
+  withValidKey,
+} from "./ask-model.ts";
+import { compactConversation, type Conversation, withoutImages } from "./compact.ts";
+import { promptMessage } from "./instructions.ts";
 import { Repetition } from "./repetition.ts";
 import type { Speaker } from "./speaker.ts";
 import { untilContinued } from "./until-continued.ts";
-import { withoutImages } from "./without-images.ts";
 
 export interface TurnOptions {
   readonly turn: Turn;

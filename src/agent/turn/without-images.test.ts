@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Offer } from "../../tool/offer/offer.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Request, type Scripted } from "../../../test/agent/fake-llm.ts";
-import { withoutImages } from "./without-images.ts";
+import { withoutImages } from "./compact.ts";
 
 const DATA = "iVBORw0KGgo=";
 const IMAGE = { type: "image", data: DATA, mimeType: "image/png" };

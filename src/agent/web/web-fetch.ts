@@ -1,6 +1,6 @@
 import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
-import { fenced } from "../tools/shown-content.ts";
+import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
 import type { FetchOptions, Fetched } from "./fetch-page.ts";
 

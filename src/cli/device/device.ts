@@ -1,7 +1,7 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { type Device, Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation } from "../shell/command.ts";
 import { print, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 

@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers";
 
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
-import type { GuardHook } from "../../identity/guard/verdict.ts";
+import type { GuardHook } from "../../identity/guard/guard.ts";
 import type { GuardOutcome } from "../../identity/identity-commands.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openCommands } from "./identity.ts";

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { resolveIdentity } from "../../identity/identity.ts";
 import { Tokens } from "../../identity/tokens/tokens.ts";
-import type { MissingPart } from "../../identity/validate/readiness.ts";
+import type { MissingPart } from "../../identity/validate/validate.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 const IDENTITIES = {

@@ -4,14 +4,13 @@ import { constants } from "node:os";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { identitiesOptions } from "../../identity/open/open-identities.ts";
-import type { IdentityStatus } from "../../identity/detect/status.ts";
+import type { IdentityStatus } from "../../identity/detect/detect.ts";
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
 import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import type { MissingPart } from "../../identity/validate/readiness.ts";
-import { validationSummary } from "../../identity/validate/validate.ts";
+import { type MissingPart, validationSummary } from "../../identity/validate/validate.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { columns, print, printJson, table } from "../shell/layout.ts";
@@ -115,7 +114,7 @@ async function partsOf(
   folder: string,
 ): Promise<IdentityParts> {
   const name = current ?? detected.identity;
-  const { missingGuard } = await import("../../identity/validate/readiness.ts");
+  const { missingGuard } = await import("../../identity/validate/validate.ts");
   const [ready, guard] = await Promise.all([
     name === undefined ? undefined : commands.readiness(name),
     worktree === undefined ? undefined : commands.guardStatus(folder),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { serveWelcome } from "./welcome.ts";
+import { serveWelcome } from "./serve.ts";
 
 const BASE = {
   url: "http://127.0.0.1:4180",

@@ -145,7 +145,7 @@ export const session: Command = {
         "trunkline session land SESSION --branch parser":
           "Leave it as a branch, for a pull request for example.",
       },
-      load: async () => ({ run: (await import("./land.ts")).land }),
+      load: async () => ({ run: (await import("./session.ts")).land }),
     },
     {
       name: "delete",

@@ -32,7 +32,7 @@ export const worker: Command = {
       summary: "Show the gateways and workers of a pool",
       options: { bus: BUS, pool: POOL, json },
       examples: { "trunkline worker list": "Who is there, and how busy." },
-      load: () => import("./list.ts"),
+      load: async () => ({ run: (await import("./worker.ts")).list }),
     },
     {
       name: "drain",
@@ -51,7 +51,7 @@ export const worker: Command = {
       ],
       options: { bus: BUS, pool: POOL, json },
       examples: { "trunkline worker drain builder-1": "For example before an upgrade." },
-      load: () => import("./drain.ts"),
+      load: async () => ({ run: (await import("./worker.ts")).drain }),
     },
     {
       name: "credentials",
@@ -78,7 +78,7 @@ export const worker: Command = {
         "trunkline worker credentials front-1 --role gateway --pool gpu --out front-1.nkey":
           "For a gateway of another pool.",
       },
-      load: () => import("./credentials.ts"),
+      load: async () => ({ run: (await import("./worker.ts")).credentials }),
     },
   ],
 };

@@ -1,13 +1,24 @@
-import type { Invocation, OptionValues } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { newUser } from "../../fleet/connection/credentials.ts";
+import { askNode } from "../../fleet/connection/node-server.ts";
+import type { Member } from "../../fleet/members/members.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
+import { NODE_NAME } from "../../fleet/capability.ts";
+import { Fleet } from "../../fleet/open/fleet.ts";
 import { Worker } from "../../app/fleet/worker.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
-import { counted } from "../shell/layout.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { counted, printJson, table } from "../shell/layout.ts";
+import { openHouse, openLastingHouse, quietHouse } from "../shell/open-house.ts";
 
 type WorkerValues = OptionValues<"bus" | "pool" | "name" | "slots", never, "label">;
 
@@ -43,4 +54,147 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   const drained = worker.drained.then(() => DRAINED);
   const refused = worker.fleet.untilRefused(house.log);
   return await Promise.race([signalled.then(() => 0), drained, refused]);
+}
+
+/** `trunkline worker drain` */
+export async function drain(invocation: Invocation<FleetValues>): Promise<number> {
+  await using fleet = await observeFleet(invocation);
+  const [name = fleet.self.name] = invocation.positionals;
+  const worker = workerNamed(fleet, name);
+  const isJson = invocation.values.json === true;
+  // A worker without sessions may be gone before its answer is read.
+  const gone = untilGone(fleet, worker, (left) => {
+    if (isJson) return;
+    invocation.out(`${name} has ${counted(left, "session")} left.\n`);
+  });
+  await askNode(fleet.connection, worker, "drain", {});
+  if (!isJson) invocation.out(`${name} takes no new sessions.\n`);
+  const { isDrained } = await gone;
+  if (isDrained !== true) {
+    const why = "it ended before all its sessions had moved";
+    const next = "Turns that ran there are interrupted, and the sessions go on at other workers";
+    throw new TrunklineError("unavailable", `Cannot drain '${name}': ${why}. ${next}.`);
+  }
+  invocation.out(isJson ? `${JSON.stringify({ drained: name })}\n` : `${name} has ended.\n`);
+  return 0;
+}
+
+function workerNamed({ members, connection }: Fleet, name: string): Member {
+  const workers = members.alive.filter(({ role }) => role === "worker");
+  const found = workers.filter((worker) => worker.name === name);
+  const [worker] = found;
+  if (worker !== undefined && found.length === 1) return worker;
+  if (worker !== undefined) {
+    const why = `${found.length} workers have that name`;
+    throw new TrunklineError("usage", `Cannot drain '${name}': ${why}. Start them with --name.`);
+  }
+  const { pool } = connection.subjects;
+  const names = workers.map((each) => each.name);
+  const [near] = suggest(name, names);
+  const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+  throw new TrunklineError("not-found", `Pool '${pool}' has no worker '${name}'.${hint}`);
+}
+
+/** Resolves when the worker has left the pool, with what it told last. */
+async function untilGone(
+  { members }: Fleet,
+  worker: Member,
+  tell: (left: number) => void,
+): Promise<Member> {
+  const gone = Promise.withResolvers<Member>();
+  let left = worker.sessions;
+  const stop = members.onChange(({ kind, member }) => {
+    if (member.id !== worker.id) return;
+    if (kind === "lost") gone.resolve(member);
+    else if (member.sessions !== left) tell((left = member.sessions));
+  });
+  try {
+    return await gone.promise;
+  } finally {
+    stop();
+  }
+}
+
+/** `trunkline worker list` */
+export async function list(invocation: Invocation<FleetValues>): Promise<number> {
+  await using fleet = await observeFleet(invocation);
+  const { alive } = fleet.members;
+  const { pool } = fleet.connection.subjects;
+  if (invocation.values.json === true) return printJson(invocation, { pool, nodes: alive });
+  if (alive.length === 0) {
+    const next = "Start one with `trunkline worker --bus URL`";
+    invocation.out(`Pool '${pool}' has no gateway and no worker. ${next}.\n`);
+    return 0;
+  }
+  const rows = alive.map((member) => [member.name, member.role, useOf(member), detailOf(member)]);
+  invocation.out(table([["NAME", "ROLE", "SLOTS", "ABOUT"], ...rows]));
+  return 0;
+}
+
+function useOf({ role, used, slots }: Member): string {
+  return role === "worker" ? `${used} of ${slots}` : "";
+}
+
+function detailOf({ version, labels, isDraining, sessions, url }: Member): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const draining = isDraining ? [`draining, ${counted(sessions, "session")} left`] : [];
+  return [`version ${version}`, ...(url === undefined ? [] : [url]), ...pairs, ...draining].join(
+    ", ",
+  );
+}
+
+type CredentialsValues = OptionValues<"pool"> & { readonly role: string; readonly out: string };
+
+/** The form of `fleet.name`. */
+const NAME = new RegExp(NODE_NAME);
+/** One user for all nodes of a role. */
+const ANY = "*";
+
+/** `trunkline worker credentials` */
+export async function credentials(invocation: Invocation<CredentialsValues>): Promise<number> {
+  const { values, positionals, out, cwd } = invocation;
+  const [name = ""] = positionals;
+  if (name !== ANY && !NAME.test(name)) {
+    const form = "a name has 1 to 64 letters, digits, `-` and `_`";
+    throw new TrunklineError("usage", `Cannot make credentials for '${name}': ${form}.`);
+  }
+  const house = await quietHouse(invocation, { more: fleetValues({ pool: values.pool }) });
+  const { pool } = house.config.fleet;
+  const role = values.role === "gateway" ? "gateway" : "worker";
+  const { seed, settings } = newUser({ pool, role, name });
+  const file = resolve(cwd, values.out);
+  try {
+    // Not over another node's: that would lock it out.
+    writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TrunklineError("usage", `Cannot write the credentials: ${why}.`, { cause: error });
+  }
+  if (values.json === true) {
+    out(`${JSON.stringify({ name, pool, role, file, settings })}\n`);
+    return 0;
+  }
+  const whose = name === ANY ? `all ${role}s` : name;
+  out(
+    `The secret of ${whose} is in ${file}: name it in \`fleet.credentials\` of the configuration.\n` +
+      `Add this user to the account of the pool in the configuration of nats-server, and reload that:\n\n` +
+      `# accounts { TL_${pool} { jetstream: enabled, users: [ … ] } }\n${settings}`,
+  );
+  return 0;
+}
+
+/** Milliseconds in which each node tells that it is alive, and some more. */
+const HEARD_WITHIN = 1_500;
+
+type FleetValues = OptionValues<"bus" | "pool">;
+
+/** The pool, as somebody sees it who is no part of it. */
+async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
+  const { bus, pool } = invocation.values;
+  const house = await openHouse(invocation, { more: fleetValues({ bus, pool }) });
+  openData(house.config.data);
+  const fleet = await Fleet.connect(house, { role: "observer", isTyped: bus !== undefined });
+  fleet.members.join();
+  await delay(HEARD_WITHIN);
+  return fleet;
 }

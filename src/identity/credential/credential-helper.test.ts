@@ -7,11 +7,10 @@ import { Git } from "../../git/git.ts";
 import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
-import { readGitContext } from "../detect/git-context.ts";
+import { readGitContext } from "../detect/detect.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { Tokens } from "../tokens/tokens.ts";
-import { answerCredential, recordCredentialUse } from "./credential-helper.ts";
-import { parseCredential } from "./credential-text.ts";
+import { answerCredential, parseCredential, recordCredentialUse } from "./credential-helper.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 const SETTINGS: Readonly<Record<string, IdentitySettings>> = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { credentialText, parseCredential } from "./credential-text.ts";
+import { credentialText, parseCredential } from "./credential-helper.ts";
 
 describe("parseCredential()", () => {
   it("reads lines up to the first empty one, including values that contain =", () => {

@@ -1,6 +1,10 @@
-import { join } from "node:path";
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 import { shellQuote } from "../../base/text/shell-word.ts";
+import { editConfig } from "../../git/config/edit-config.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import { helperSettings } from "../git-settings.ts";
 
 /** How git and hooks start this program. */
 export interface OwnProgram {
@@ -31,4 +35,14 @@ export function helperCommand(program: OwnProgram): string {
  */
 export function helperFile(data: string, name: string): string {
   return join(data, "identity", "helpers", `${encodeURIComponent(name)}.gitconfig`);
+}
+
+/** Makes git ask us for tokens wherever the file is included. It contains no secret. */
+export async function writeHelperFile(path: string, helper: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replaceFile(path, editConfig(Buffer.alloc(0), helperSettings(helper)).toString("utf8"));
+}
+
+export async function removeHelperFile(path: string): Promise<void> {
+  await rm(path, { force: true });
 }

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
-import { helperFile } from "./helper-command.ts";
-import { removeHelperFile, writeHelperFile } from "./helper-file.ts";
+import { helperFile, removeHelperFile, writeHelperFile } from "./helper-command.ts";
 
 describe("writeHelperFile()", () => {
   it("gives every switched repository our helper, and only it, until the file is removed", async () => {

@@ -1,11 +1,15 @@
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { maskText } from "../../base/text/mask.ts";
-import { parseRemoteUrl } from "../../base/remote-url.ts";
-import type { Remote, RemoteAddress } from "../../git/remotes.ts";
-import { superproject } from "../../git/repository.ts";
 import { hostText } from "../../base/address.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import { maskText } from "../../base/text/mask.ts";
+import type { ConfigScope, GitConfig } from "../../git/config/git-config.ts";
+import type { Repository } from "../../git/git-folder.ts";
+import type { Git } from "../../git/git.ts";
+import { type Remote, type RemoteAddress, remotesOf } from "../../git/remotes.ts";
+import { discover, openRepository, superproject } from "../../git/repository.ts";
+import { IDENTITY_KEY, identityOfEnvironment } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import {
   type Candidate,
@@ -15,7 +19,27 @@ import {
   type Target,
 } from "./match.ts";
 import { sshOptions } from "./ssh-options.ts";
-import { readGitContext, type GitContext } from "./git-context.ts";
+
+/** A folder as git sees it. */
+export interface GitContext {
+  readonly git: Git;
+  readonly repository: Repository | undefined;
+  readonly config: GitConfig;
+  readonly remotes: readonly Remote[];
+}
+
+export async function readGitContext(git: Git): Promise<GitContext> {
+  const { repository, config } = await discover(git);
+  return { git, repository, config, remotes: remotesOf(config) };
+}
+
+/** Throws "not-found" where there is no repository. */
+export async function readRepositoryContext(
+  git: Git,
+): Promise<GitContext & { readonly repository: Repository }> {
+  const context = await readGitContext(git);
+  return { ...context, repository: context.repository ?? (await openRepository(git)) };
+}
 
 /** Which identity a folder is for. */
 export interface Detection {
@@ -174,4 +198,125 @@ function otherNotes(
     if (at === deciding || other === undefined || other.identity === decided) return [];
     return [`The remote '${name}' matches identity '${other.identity}', which ${other.says}.`];
   });
+}
+
+/** Which identity a repository needs, and which is active. */
+export interface RightIdentity {
+  /** Undefined if that cannot be decided. */
+  readonly identity: Identity | undefined;
+  /** The name of the active identity: the environment's, else the one that was switched to. */
+  readonly acting: string | undefined;
+  /** The reason, as text. */
+  readonly why: string;
+  readonly detection: Detection;
+}
+
+/**
+ * Decides which identity a repository needs. The active one wins a tie, and counts if none matches,
+ * since somebody chose it. An identity that matches better than the active one wins.
+ */
+export async function rightIdentity(
+  identities: readonly Identity[],
+  context: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<RightIdentity> {
+  const detection = await detectIdentity(identities, context);
+  const acting = identityOfEnvironment(env) ?? context.config.get(IDENTITY_KEY);
+  const { candidates, explanation } = detection;
+  const weight = candidates[0]?.weight;
+  const best = candidates.filter((each) => each.weight === weight);
+  const chosen = best.find((each) => each.identity === acting);
+  const find = (name: string | undefined): Identity | undefined => {
+    return identities.find((each) => each.name === name);
+  };
+  if (chosen !== undefined) {
+    return { identity: find(acting), acting, why: `'${acting}' ${chosen.says}.`, detection };
+  }
+  if (best.length === 0 && acting !== undefined) {
+    const identity = find(acting);
+    const why =
+      identity === undefined
+        ? `There is no identity '${acting}'.`
+        : `'${acting}' is active, and no other identity matches.`;
+    return { identity, acting, why, detection };
+  }
+  return { identity: find(detection.identity), acting, why: explanation, detection };
+}
+
+/** The context with this remote as the only one. */
+export function withOnlyRemote(context: GitContext, url: string, name = ""): GitContext {
+  const address: RemoteAddress = { raw: url, effective: url };
+  return { ...context, remotes: [{ name, fetch: [address], push: [address] }] };
+}
+
+/** Which identity git uses in a folder, and which it should use. */
+export interface IdentityStatus {
+  readonly worktree: string | undefined;
+  /** Also of a bare repository. */
+  readonly gitDir: string | undefined;
+  /** The author of commits. Variables override files, as in git. */
+  readonly author: { readonly name: string | undefined; readonly email: string | undefined };
+  readonly signing: {
+    readonly commits: boolean;
+    readonly tags: boolean;
+    readonly format: string;
+    readonly key: string | undefined;
+  };
+  readonly sshCommand: string | undefined;
+  /** The identity that was switched to, and in what scope. */
+  readonly switched: { readonly identity: string; readonly scope: ConfigScope } | undefined;
+  /** The identity that has the author's address. */
+  readonly current: string | undefined;
+  readonly detected: Detection;
+  /** Whether the current identity is the detected one; undefined if none was detected. */
+  readonly isRight: boolean | undefined;
+}
+
+export async function identityStatus(
+  identities: readonly Identity[],
+  context: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<IdentityStatus> {
+  const { config, repository } = context;
+  const detected = await detectIdentity(identities, context);
+  const author = {
+    name: env.GIT_AUTHOR_NAME ?? config.get("author.name") ?? config.get("user.name"),
+    email: env.GIT_AUTHOR_EMAIL ?? config.get("author.email") ?? config.get("user.email"),
+  };
+  const mark = config.last(IDENTITY_KEY);
+  const ofEnvironment = identityOfEnvironment(env);
+  const switched =
+    ofEnvironment !== undefined
+      ? { identity: ofEnvironment, scope: "command" as const }
+      : mark && { identity: mark.value ?? "", scope: mark.scope };
+  const current = currentIdentity(identities, author, switched?.identity);
+  return {
+    worktree: repository?.worktree,
+    gitDir: repository?.gitDir,
+    author,
+    signing: {
+      commits: config.isTrue("commit.gpgSign"),
+      tags: config.isTrue("tag.gpgSign"),
+      format: config.get("gpg.format") ?? "openpgp",
+      key: config.get("user.signingKey"),
+    },
+    sshCommand: env.GIT_SSH_COMMAND ?? config.get("core.sshCommand"),
+    switched,
+    current,
+    detected,
+    isRight: detected.identity === undefined ? undefined : detected.identity === current,
+  };
+}
+
+/** Among several with the same address, the one that was switched to wins. */
+function currentIdentity(
+  identities: readonly Identity[],
+  { name, email }: IdentityStatus["author"],
+  switched: string | undefined,
+): string | undefined {
+  if (email === undefined) return undefined;
+  const same = identities.filter((each) => each.email?.toLowerCase() === email.toLowerCase());
+  const named = same.filter((each) => each.displayName === name);
+  const likely = named.length > 0 ? named : same;
+  return (likely.find((each) => each.name === switched) ?? likely[0])?.name;
 }

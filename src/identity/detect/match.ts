@@ -9,8 +9,7 @@ import {
 import type { RemoteAddress } from "../../git/remotes.ts";
 import { glob } from "../../base/text/glob.ts";
 import { hostText } from "../../base/address.ts";
-import { hostFit } from "../host.ts";
-import type { Identity, MatchRule } from "../identity.ts";
+import { hostFit, type Identity, type MatchRule } from "../identity.ts";
 
 export type Confidence = "high" | "medium" | "low";
 

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
-import { rightIdentity, withOnlyRemote } from "./right-identity.ts";
-import { readGitContext } from "./git-context.ts";
+import { readGitContext, rightIdentity, withOnlyRemote } from "./detect.ts";
 
 async function right(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
   const context = withOnlyRemote(await readGitContext(sample.git), url, "origin");

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { withIdentity } from "../environment.ts";
+import { withIdentity } from "../git-settings.ts";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
-import { identityStatus } from "./status.ts";
-import { readGitContext } from "./git-context.ts";
+import { identityStatus, readGitContext } from "./detect.ts";
 import { Git } from "../../git/git.ts";
 
 async function status(sample: SampleIdentities, env = sample.env) {

@@ -3,8 +3,8 @@ import { chmodSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { readGitContext } from "../detect/git-context.ts";
-import { checkAccount } from "./check-account.ts";
+import { readGitContext } from "../detect/detect.ts";
+import { checkAccount } from "./guard.ts";
 
 const SSH = "git@github.com:acme/app";
 const HTTPS = "https://github.com/acme/app";

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { rightIdentity } from "../detect/right-identity.ts";
-import { readGitContext } from "../detect/git-context.ts";
-import { checkCommit } from "./check-commit.ts";
+import { readGitContext, rightIdentity } from "../detect/detect.ts";
+import { checkCommit } from "./guard.ts";
 
 /** What is wrong with a commit as somebody, by kind and words. */
 async function problems(sample: SampleIdentities, name: string, env: NodeJS.ProcessEnv = {}) {

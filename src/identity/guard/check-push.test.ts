@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { rightIdentity } from "../detect/right-identity.ts";
-import { readGitContext } from "../detect/git-context.ts";
-import { checkPushed } from "./check-push.ts";
+import { readGitContext, rightIdentity } from "../detect/detect.ts";
+import { checkPushed } from "./guard.ts";
 
 const NONE = "0".repeat(40);
 

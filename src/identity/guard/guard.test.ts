@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { readGitContext } from "../detect/git-context.ts";
-import { judge } from "./guard.ts";
-import type { GuardQuestion } from "./verdict.ts";
+import { readGitContext } from "../detect/detect.ts";
+import { type GuardQuestion, judge } from "./guard.ts";
 
 async function verdict(sample: SampleIdentities, question: GuardQuestion) {
   const { identities, env } = sample;

@@ -1,13 +1,52 @@
-import { TrunklineError } from "../../base/errors.ts";
-import type { Identity } from "../identity.ts";
-import { rightIdentity, type RightIdentity, withOnlyRemote } from "../detect/right-identity.ts";
-import type { GitContext } from "../detect/git-context.ts";
-import { checkAccount } from "./check-account.ts";
-import { checkCommit } from "./check-commit.ts";
-import { checkPushed } from "./check-push.ts";
-import type { GuardProblem, GuardQuestion, GuardVerdict } from "./verdict.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 
-export interface GuardOptions {
+import { hostText } from "../../base/address.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { parseRemoteUrl, type RemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import { parseCredential } from "../credential/credential-helper.ts";
+import {
+  type GitContext,
+  rightIdentity,
+  type RightIdentity,
+  withOnlyRemote,
+} from "../detect/detect.ts";
+import { gitSettings, sshCommand } from "../git-settings.ts";
+import { authorOf, type Identity } from "../identity.ts";
+import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
+import { quietRunner } from "../signing/signing-readiness.ts";
+
+/** What is wrong with a commit or a push. */
+interface GuardProblem {
+  readonly kind: "identity" | "author" | "committer" | "signer" | "account";
+  readonly says: string;
+}
+
+export interface GuardVerdict {
+  readonly problems: readonly GuardProblem[];
+  /** The identity that it needs; undefined if that cannot be decided. */
+  readonly identity: string | undefined;
+  readonly acting: string | undefined;
+  /** What to do about it. */
+  readonly next: string;
+  /** Information for the person, though nothing is wrong. */
+  readonly notes: readonly string[];
+}
+
+/** A commit or a push that a hook asks about. */
+export interface GuardQuestion {
+  readonly hook: GuardHook;
+  /** For a push: the remote's name and URL from git. */
+  readonly remote?: { readonly name: string; readonly url: string };
+  /** For a push: the refs that git writes to the hook's stdin (githooks(5), pre-push). */
+  readonly refs?: string;
+}
+
+export const GUARD_HOOKS = ["pre-commit", "pre-merge-commit", "pre-push"] as const;
+export type GuardHook = (typeof GUARD_HOOKS)[number];
+
+interface GuardOptions {
   readonly identities: readonly Identity[];
   readonly context: GitContext;
   /** The environment of the hook. */
@@ -71,4 +110,331 @@ function nextFor(problems: readonly GuardProblem[], { name }: Identity): string 
 function touchNotes({ signing }: Identity): string[] {
   if (signing?.hardware !== true || signing.touchPolicy === "off") return [];
   return ["The signing key is on a hardware device: touch it when it blinks."];
+}
+
+const TIMEOUT = 10_000;
+const MAX_OUTPUT = 1024 * 1024;
+
+/** Checks which account a push would use, as far as git and ssh can tell. */
+export async function checkAccount(
+  identity: Identity,
+  url: string,
+  context: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const remote = parseRemoteUrl(url);
+  if (remote.problem !== undefined && remote.transport in USUAL_PORTS) {
+    return [account(`Cannot tell where the remote's URL leads: ${remote.problem}.`)];
+  }
+  if (remote.transport === "ssh") return await checkKey(identity, remote, context, env);
+  if (remote.transport === "https" || remote.transport === "http") {
+    return await checkCredential(identity, remote, context, env);
+  }
+  return [];
+}
+
+/** Asks ssh, started as git would start it, which key it would offer first. */
+async function checkKey(
+  identity: Identity,
+  { user, host = "", port }: RemoteUrl,
+  { config, git }: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { sshKey, name } = identity;
+  if (sshKey === undefined) return [];
+  const command = env.GIT_SSH_COMMAND ?? config.get("core.sshCommand") ?? env.GIT_SSH ?? "ssh";
+  if (command === sshCommand(sshKey)) return [];
+  const where = user === undefined ? host : `${user}@${host}`;
+  const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
+  let end: ProgramEnd;
+  try {
+    end = await runProgram({
+      command: "/bin/sh",
+      args: ["-c", `${command} "$@"`, "ssh", ...args],
+      env: git.env,
+      timeout: TIMEOUT,
+      maxOutput: MAX_OUTPUT,
+    });
+  } catch (error) {
+    return [account(`Cannot find out which key ssh would use: ${(error as Error).message}.`)];
+  }
+  const text = end.stdout.toString("utf8");
+  const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
+  const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
+  const isOnly = /^identitiesonly yes$/m.test(text);
+  if (end.code === 0 && path === sshKey && isOnly) return [];
+  const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
+  return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
+}
+
+/** Asks git's credential helpers who they would log in as. */
+async function checkCredential(
+  identity: Identity,
+  remote: RemoteUrl,
+  { git }: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { transport, path, user } = remote;
+  const { name, user: wanted } = identity;
+  if (user !== undefined && wanted !== undefined && user !== wanted) {
+    return [account(`The remote's URL has user '${user}', but '${name}' is user '${wanted}'.`)];
+  }
+  const input = [
+    `protocol=${transport}`,
+    `host=${hostText(remote)}`,
+    `path=${path.replace(/^\//, "")}`,
+    ...(user === undefined ? [] : [`username=${user}`]),
+    "",
+    "",
+  ].join("\n");
+  // Credential helpers depend on all kinds of variables.
+  const own = Object.entries(env).filter(([variable]) => !variable.startsWith("GIT_"));
+  // No prompts, neither in the terminal nor in a window.
+  const quiet = {
+    ...Object.fromEntries(own),
+    GIT_ASKPASS: "",
+    SSH_ASKPASS: "",
+    GCM_INTERACTIVE: "never",
+  };
+  // This runs the configured helpers; the push that triggered the hook has already run them.
+  const { code, stdout, stderr } = await git.run(["credential", "fill"], {
+    mode: "write",
+    input,
+    env: quiet,
+    accepts: [0, 1, 128],
+    timeout: TIMEOUT,
+  });
+  if (code !== 0) {
+    const said = /^trunkline: (.*)$/m.exec(stderr)?.[1];
+    const next = `Store a token with \`trunkline identity token set ${name}\``;
+    return [
+      account(said ?? `There is no credential for '${name}' at ${hostText(remote)}. ${next}.`),
+    ];
+  }
+  const { username } = parseCredential(stdout.toString("utf8"));
+  if (wanted === undefined || username === wanted) return [];
+  return [account(`Git would log in as '${username}', but '${name}' is user '${wanted}'.`)];
+}
+
+function account(says: string): GuardProblem {
+  return { kind: "account", says };
+}
+
+/** Files that exist while git applies commits, which others may have written. */
+const OTHERS_WORK = ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+
+interface Person {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Checks a commit before it is made. */
+export async function checkCommit(
+  right: RightIdentity & { readonly identity: Identity },
+  identities: readonly Identity[],
+  context: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { identity } = right;
+  const [author, committer] = await Promise.all([
+    personOf("GIT_AUTHOR_IDENT", context, env),
+    personOf("GIT_COMMITTER_IDENT", context, env),
+  ]);
+  const gitDir = context.repository?.gitDir ?? "";
+  const isOthersWork = OTHERS_WORK.some((name) => existsSync(join(gitDir, name)));
+  const isOwn = identities.some((each) => isBy(author, each));
+  const mayBeOthers = isOthersWork && !isOwn;
+  return [
+    ...(mayBeOthers ? [] : personProblem("author", author, right)),
+    ...personProblem("committer", committer, right),
+    ...signingProblem(identity, context),
+  ];
+}
+
+/** Asks git. Hooks get the author in variables (githooks(5)). */
+async function personOf(
+  variable: string,
+  { git }: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<Person | undefined> {
+  const named = Object.entries(env).filter(([name]) =>
+    /^(?:GIT_(?:AUTHOR|COMMITTER)_|EMAIL$)/.test(name),
+  );
+  // Without an address git invents one, or fails with 128.
+  const call = { env: Object.fromEntries(named), accepts: [0, 128] };
+  const text = await git.text(["var", variable], call);
+  const [, name, email] = /^(.*) <([^<>]*)> \d+ [+-]\d{4}$/s.exec(text) ?? [];
+  return name === undefined || email === undefined ? undefined : { name, email };
+}
+
+function personProblem(
+  kind: "author" | "committer",
+  person: Person | undefined,
+  { identity, why }: RightIdentity & { readonly identity: Identity },
+): GuardProblem[] {
+  const wanted = authorOf(identity);
+  const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
+  const says = `The ${kind} is ${is}, but must be ${wanted.name} <${wanted.email}> (identity '${identity.name}'). ${why}`;
+  const isRight = person !== undefined && isBy(person, identity);
+  // The name is only compared if displayName is configured: most people use their account's name.
+  const isNamed = identity.settings.displayName === undefined || person?.name === wanted.name;
+  return isRight && isNamed ? [] : [{ kind, says }];
+}
+
+function isBy(person: Person | undefined, { email }: Identity): boolean {
+  return email !== undefined && person?.email.toLowerCase() === email.toLowerCase();
+}
+
+/**
+ * Checks that git is configured to sign as the identity does. The push hook checks the signatures
+ * themselves.
+ */
+function signingProblem(identity: Identity, { config }: GitContext): GuardProblem[] {
+  const { signing } = identity;
+  if (signing === undefined || signing.signCommits === false) return [];
+  const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
+  if (!config.isTrue("commit.gpgSign")) {
+    return [
+      {
+        kind: "signer",
+        says: `Identity '${identity.name}' signs commits, but git is configured not to sign.`,
+      },
+    ];
+  }
+  const format = config.get("gpg.format") ?? "openpgp";
+  const key = config.get("user.signingKey") ?? "";
+  if (format === wanted.get("gpg.format") && isSameKey(key, wanted.get("user.signingKey") ?? "")) {
+    return [];
+  }
+  const is = key === "" ? "the default key" : `'${key}'`;
+  const says = `Git would sign with ${format} and ${is}, but identity '${identity.name}' signs with ${signing.format} and '${wanted.get("user.signingKey")}'.`;
+  return [{ kind: "signer", says }];
+}
+
+/** A key can be given as a fingerprint, or as the last digits of one. */
+function isSameKey(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [a, b] = [one, other].map((key) => key.replace(/^0x/i, "").replace(/!$/, "").toUpperCase());
+  if (a === undefined || b === undefined) return false;
+  const isHex = /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b);
+  return isHex && (a.endsWith(b) || b.endsWith(a));
+}
+
+interface PushedCommit {
+  readonly id: string;
+  readonly author: string;
+  readonly committer: string;
+}
+
+const SHOWN = 3;
+
+/** Checks the commits of a push that are on no remote yet. */
+export async function checkPushed(
+  { identity }: RightIdentity & { readonly identity: Identity },
+  identities: readonly Identity[],
+  context: GitContext,
+  refs: string,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const commits = await pushedCommits(refs, context);
+  const own = identity.email?.toLowerCase();
+  const others = new Map<string, string>();
+  for (const { email, name } of identities) {
+    const address = email?.toLowerCase();
+    if (address !== undefined && address !== own) others.set(address, name);
+  }
+  const byOther = commits.filter(
+    ({ author, committer }) => others.has(author) || others.has(committer),
+  );
+  const byStranger = commits.filter(({ committer }) => committer !== own && !others.has(committer));
+  const problems: GuardProblem[] = [];
+  if (byOther.length > 0) {
+    const says = `${count(byOther)} made as ${namesOf(byOther, others)}, but the push is for '${identity.name}': ${shown(byOther)}.`;
+    problems.push({ kind: "author", says });
+  }
+  if (byStranger.length > 0) {
+    const who = [...new Set(byStranger.map(({ committer }) => `<${committer}>`))].slice(0, SHOWN);
+    const says = `${count(byStranger)} made by ${who.join(", ")}, which is not one of your identities, and not on any remote: ${shown(byStranger)}.`;
+    problems.push({ kind: "committer", says });
+  }
+  const { signing } = identity;
+  if (signing !== undefined && signing.signCommits !== false) {
+    const made = commits.filter(({ committer }) => committer === own);
+    problems.push(...(await signerProblems(identity, made, context, env)));
+  }
+  return problems;
+}
+
+/** Each line is `<local ref> <local id> <remote ref> <remote id>` (githooks(5)). */
+async function pushedCommits(refs: string, { git }: GitContext): Promise<PushedCommit[]> {
+  const lines = refs.split("\n").filter((line) => line.trim() !== "");
+  const ids = lines.flatMap((line) => {
+    const [, local = "", , remote = ""] = line.split(" ");
+    if (isNone(local)) return [];
+    return isNone(remote) ? [local] : [local, `^${remote}`];
+  });
+  if (!ids.some((id) => !id.startsWith("^"))) return [];
+  const args = ["log", "-z", "--format=%H%n%ae%n%ce", "--ignore-missing"];
+  const { stdout } = await git.run([...args, ...ids, "--not", "--remotes", "--"]);
+  return stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((record) => record !== "")
+    .map((record) => {
+      const [id = "", author = "", committer = ""] = record.split("\n");
+      return { id, author: author.toLowerCase(), committer: committer.toLowerCase() };
+    });
+}
+
+function isNone(id: string): boolean {
+  return /^0*$/.test(id);
+}
+
+async function signerProblems(
+  identity: Identity,
+  commits: readonly PushedCommit[],
+  { git }: GitContext,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { signing } = identity;
+  if (signing === undefined || commits.length === 0) return [];
+  const ask = quietRunner({ env });
+  const keys = await signingKeysOf(identity, signing, ask);
+  const unsigned: PushedCommit[] = [];
+  const wrong: PushedCommit[] = [];
+  for (const commit of commits) {
+    const signer = await signerOf(git, commit.id, ask);
+    if (signer === "nobody") unsigned.push(commit);
+    else if (signer === "unknown" || !signer.keys.some((key) => keys.includes(key))) {
+      wrong.push(commit);
+    }
+  }
+  const problems: GuardProblem[] = [];
+  if (unsigned.length > 0) {
+    const says = `${count(unsigned)} not signed, but identity '${identity.name}' signs commits: ${shown(unsigned)}.`;
+    problems.push({ kind: "signer", says });
+  }
+  if (wrong.length > 0) {
+    const says = `${count(wrong)} not signed with the key of '${identity.name}': ${shown(wrong)}.`;
+    problems.push({ kind: "signer", says });
+  }
+  return problems;
+}
+
+function count(commits: readonly PushedCommit[]): string {
+  return commits.length === 1 ? "One commit is" : `${commits.length} commits are`;
+}
+
+function namesOf(commits: readonly PushedCommit[], names: ReadonlyMap<string, string>): string {
+  const found = commits.flatMap(({ author, committer }) => [
+    names.get(author),
+    names.get(committer),
+  ]);
+  const own = new Set(found.filter((name) => name !== undefined));
+  return [...own].map((name) => `'${name}'`).join(" and ");
+}
+
+function shown(commits: readonly PushedCommit[]): string {
+  const ids = commits.slice(0, SHOWN).map(({ id }) => id.slice(0, 10));
+  return ids.join(", ") + (commits.length > SHOWN ? ", …" : "");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { filesNeededBy, guardScript, passingScript } from "./hook-script.ts";
+import { filesNeededBy, guardScript, passingScript } from "./install-guard.ts";
 
 describe("filesNeededBy()", () => {
   it("finds the program in a hook, whatever its path is, and the configuration if it is named", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
-import { readRepositoryContext } from "../detect/git-context.ts";
+import { readRepositoryContext } from "../detect/detect.ts";
 import { guardStatus, installGuard, removeGuard } from "./install-guard.ts";
 
 /** A program that allows everything, and writes down what it was called with. */

@@ -9,7 +9,7 @@ import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
 import type { IdentitiesOptions } from "../identities.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
-import { addForgeVariables, type ForgeVariables } from "../tokens/forge-variables.ts";
+import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
 
 /** What is used of the running program. */
 export interface ConfiguredApp {

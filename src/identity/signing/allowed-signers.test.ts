@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { writeAllowedSigners } from "./allowed-signers.ts";
+import { writeAllowedSigners } from "./commit-signer.ts";
 import { quietRunner } from "./signing-readiness.ts";
 
 const SIGNING = { format: "ssh", key: "~/sign" } as const;

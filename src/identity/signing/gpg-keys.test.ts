@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { cardWantsTouch, parseGpgKeys } from "./gpg-keys.ts";
+import { cardWantsTouch, parseGpgKeys } from "./signing-readiness.ts";
 
 /** As `gpg --with-colons --list-secret-keys` writes them (GnuPG, doc/DETAILS). */
 const LISTING = [

@@ -1,6 +1,6 @@
 import { gitEnvironment } from "../../git/git.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
-import type { Identity, SigningFormat } from "../identity.ts";
+import type { Identity, Signing, SigningFormat } from "../identity.ts";
 
 /** Whether an identity can sign now, without a person. */
 export interface SigningReadiness {
@@ -21,7 +21,7 @@ export interface SigningReadiness {
   readonly guidance: string;
 }
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Milliseconds for each program. */
   readonly timeout?: number;
@@ -52,12 +52,8 @@ export async function signingReadiness(
     };
   }
   const ask = quietRunner(options);
-  if (signing.format === "ssh") {
-    const { sshReadiness } = await import("./ssh-readiness.ts");
-    return await sshReadiness(identity, signing, ask, options.tries ?? true);
-  }
-  const { gpgReadiness } = await import("./gpg-readiness.ts");
-  return await gpgReadiness(identity, signing, ask, options.tries ?? true);
+  const readiness = signing.format === "ssh" ? sshReadiness : gpgReadiness;
+  return await readiness(identity, signing, ask, options.tries ?? true);
 }
 
 /** Runs a program without prompts, for a limited time. */
@@ -67,7 +63,7 @@ export type RunQuietly = (
   input?: string | Buffer,
 ) => Promise<Answer>;
 
-export interface Answer {
+interface Answer {
   readonly isOk: boolean;
   readonly isLate: boolean;
   readonly isMissing: boolean;
@@ -118,7 +114,7 @@ export function verdict(
 }
 
 /** The text for every device that needs a touch. */
-export const TOUCH = {
+const TOUCH = {
   says: "The key is on a hardware device that needs a touch for each signature.",
   guidance:
     "Tell the person before you commit: they have to touch the device when it blinks. " +
@@ -128,4 +124,253 @@ export const TOUCH = {
 /** Clears gpg-agent's cache, so that it asks again. */
 export async function forgetPassphrases(env: NodeJS.ProcessEnv): Promise<void> {
   await quietRunner({ env })("gpgconf", ["--reload", "gpg-agent"]);
+}
+
+const QUIET = ["--batch", "--no-tty", "--with-colons", "--fixed-list-mode"] as const;
+
+async function gpgReadiness(
+  identity: Identity,
+  signing: Signing,
+  ask: RunQuietly,
+  tries: boolean,
+): Promise<SigningReadiness> {
+  const wanted = signing.key ?? identity.email ?? "";
+  const say = (facts: Parameters<typeof verdict>[2]): SigningReadiness => {
+    return verdict(identity, "openpgp", { key: wanted, ...facts });
+  };
+  const list = await ask("gpg", [...QUIET, "--list-secret-keys", "--", wanted]);
+  if (list.isMissing) {
+    const guidance = "Ask the person to install GnuPG, or use an identity that signs with SSH.";
+    return say({ isFound: false, says: "gpg is not installed.", guidance });
+  }
+  if (list.isLate) return say(late("gpg"));
+  const keys = parseGpgKeys(list.out).filter(({ signs }) => signs);
+  const key = keys.findLast(({ isValid }) => isValid) ?? keys.at(-1);
+  if (key === undefined) {
+    const says = `gpg has no secret key for '${wanted}' that can sign.`;
+    const guidance = `Ask the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
+    return say({ isFound: false, says, guidance });
+  }
+  const found = { key: key.fingerprint };
+  if (!key.isValid) {
+    const says = `The key ${key.fingerprint} is ${key.trouble}.`;
+    return say({
+      ...found,
+      says,
+      guidance: "Ask the person to renew it, or to configure another.",
+    });
+  }
+  if (key.secret === "missing") {
+    const says = `The secret part of the key ${key.fingerprint} is not on this machine.`;
+    return say({
+      ...found,
+      says,
+      guidance: "Ask the person to import it, or connect its device.",
+    });
+  }
+  const hardware = key.secret === "device" || signing.hardware === true;
+  const facts = { ...found, hardware };
+  if (hardware) {
+    const trouble = await deviceTrouble(key, signing, ask);
+    if (trouble !== undefined) return say({ ...facts, ...trouble });
+  }
+  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: READY });
+  const tried = await ask(
+    "gpg",
+    [
+      ...["--batch", "--no-tty", "--pinentry-mode", "error", "--local-user"],
+      ...[`${key.fingerprint}!`, "--output", "-", "--detach-sign"],
+    ],
+    "Trunkline asks whether this key can sign.\n",
+  );
+  return say({ ...facts, ...outcome(tried, hardware) });
+}
+
+const READY = "Commits can be made now.";
+
+async function deviceTrouble(
+  key: GpgKey,
+  signing: Signing,
+  ask: RunQuietly,
+): Promise<Pick<SigningReadiness, "says" | "guidance" | "needsTouch"> | undefined> {
+  const card = await ask("gpg", [...QUIET, "--card-status"]);
+  if (!card.isOk && key.secret === "device") {
+    const says = card.isLate
+      ? "The hardware device with the key does not answer."
+      : `The hardware device with the key (${key.device}) is not connected.`;
+    return { needsTouch: false, says, guidance: "Ask the person to connect it." };
+  }
+  const { touchPolicy } = signing;
+  // The device's answer counts; without one, the configured policy.
+  const wantsTouch =
+    cardWantsTouch(card.out) ?? (touchPolicy !== undefined && touchPolicy !== "off");
+  return wantsTouch ? { needsTouch: true, ...TOUCH } : undefined;
+}
+
+function outcome(
+  tried: Answer,
+  hardware: boolean,
+): Pick<SigningReadiness, "canSign" | "says" | "guidance"> {
+  if (tried.isOk)
+    return { canSign: true, says: "The key can sign without a person.", guidance: READY };
+  if (tried.isLate) return { canSign: false, ...late("gpg") };
+  const secret = hardware ? "PIN" : "passphrase";
+  if (/No pinentry|pinentry|passphrase|PIN|Inappropriate ioctl|cancel/i.test(tried.err)) {
+    return {
+      canSign: false,
+      says: `The key is locked: its ${secret} is needed.`,
+      guidance: `Ask the person to sign something once in a terminal, so that gpg-agent remembers the ${secret}: \`echo | gpg --clearsign\`.`,
+    };
+  }
+  const [last = "gpg could not sign"] = tried.err.trim().split("\n").slice(-1);
+  return { canSign: false, says: `gpg cannot sign: ${last}`, guidance: "Tell the person." };
+}
+
+function late(program: string): { says: string; guidance: string } {
+  return {
+    says: `${program} did not answer in time: it may be waiting for a person or a device.`,
+    guidance: "Do not commit now: it would hang. Tell the person.",
+  };
+}
+
+/** The output of `ssh-keygen -lf` for a key: `256 SHA256:… comment (ED25519-SK)`. */
+interface SshKeyFacts {
+  readonly fingerprint: string;
+  readonly type: string;
+  /** FIDO: the secret key is on a hardware device. */
+  readonly isDevice: boolean;
+}
+
+function parseSshKey(text: string): SshKeyFacts | undefined {
+  const [, fingerprint, type = ""] = /^\d+ (SHA256:\S+) .*\(([^)]+)\)\s*$/m.exec(text) ?? [];
+  if (fingerprint === undefined) return undefined;
+  return { fingerprint, type, isDevice: /-SK$/i.test(type) };
+}
+
+/**
+ * The facts of a signing key. Git accepts a file, or the key itself after `key::` (git-config(1),
+ * `user.signingKey`).
+ */
+export async function sshKeyFacts(key: string, ask: RunQuietly): Promise<SshKeyFacts | undefined> {
+  const literal = /^(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S+.*)$/.exec(key)?.[1];
+  const listed =
+    literal === undefined
+      ? await ask("ssh-keygen", ["-lf", key])
+      : await ask("ssh-keygen", ["-lf", "-"], `${literal}\n`);
+  return listed.isOk ? parseSshKey(listed.out) : undefined;
+}
+
+async function sshReadiness(
+  identity: Identity,
+  signing: Signing,
+  ask: RunQuietly,
+  tries: boolean,
+): Promise<SigningReadiness> {
+  const key = signing.key ?? identity.sshKey ?? "";
+  const say = (facts: Parameters<typeof verdict>[2]): SigningReadiness => {
+    return verdict(identity, "ssh", { key, ...facts });
+  };
+  const found = await sshKeyFacts(key, ask);
+  if (found === undefined) {
+    const says = `Cannot read the SSH key '${key}'.`;
+    const guidance = `Ask the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
+    return say({ isFound: false, says, guidance });
+  }
+  const hardware = found.isDevice || signing.hardware === true;
+  const facts = { key: found.fingerprint, hardware };
+  const touch = signing.touchPolicy ?? (hardware ? "on" : "off");
+  if (hardware && touch !== "off") return say({ ...facts, needsTouch: true, ...TOUCH });
+  const ready = "Commits can be made now.";
+  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: ready });
+  const tried = await ask(
+    "ssh-keygen",
+    ["-Y", "sign", "-n", "trunkline", "-f", key],
+    "Trunkline asks whether this key can sign.\n",
+  );
+  if (tried.isOk) {
+    return say({
+      ...facts,
+      canSign: true,
+      says: "The key can sign without a person.",
+      guidance: ready,
+    });
+  }
+  if (tried.isLate) {
+    const says = "ssh-keygen did not answer in time: it may be waiting for a person or an agent.";
+    return say({ ...facts, says, guidance: "Do not commit now: it would hang. Tell the person." });
+  }
+  const isLocked = /passphrase|agent|No private key found|Couldn't load/i.test(tried.err);
+  return say({
+    ...facts,
+    says: isLocked
+      ? "The key is locked, or only its public part is here, and no agent holds it."
+      : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
+    guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
+  });
+}
+
+/** A key as `gpg --with-colons` lists it (GnuPG's doc/DETAILS), primary or not. */
+interface GpgKey {
+  readonly fingerprint: string;
+  readonly keyId: string;
+  /** The key itself can sign. */
+  readonly signs: boolean;
+  readonly isValid: boolean;
+  /** What is wrong with it. */
+  readonly trouble: "expired" | "revoked" | "disabled" | "invalid" | undefined;
+  readonly expires: string | undefined;
+  /** Where the secret key is: on this machine, on a hardware device, or unknown to gpg. */
+  readonly secret: "here" | "device" | "missing";
+  readonly device: string | undefined;
+}
+
+const TROUBLES: Readonly<Record<string, NonNullable<GpgKey["trouble"]>>> = {
+  e: "expired",
+  r: "revoked",
+  d: "disabled",
+  i: "invalid",
+};
+
+/** Every key and subkey in a listing. */
+export function parseGpgKeys(text: string): GpgKey[] {
+  const keys: GpgKey[] = [];
+  let begun: Omit<GpgKey, "fingerprint"> | undefined;
+  for (const line of text.split("\n")) {
+    const fields = line.split(":");
+    const [kind = ""] = fields;
+    if (/^(?:sec|ssb|pub|sub)$/.test(kind)) begun = keyOf(fields);
+    else if (kind === "fpr" && begun !== undefined) {
+      keys.push({ fingerprint: fields[9] ?? "", ...begun });
+      begun = undefined;
+    }
+  }
+  return keys;
+}
+
+function keyOf(fields: readonly string[]): Omit<GpgKey, "fingerprint"> {
+  const [, validity = "", , , keyId = "", , expiry = "", , , , , abilities = "", , , token = ""] =
+    fields;
+  const trouble = TROUBLES[validity];
+  const isDevice = /^[0-9A-Fa-f]{8,}$/.test(token);
+  return {
+    keyId,
+    // Lower-case letters are the key's own capabilities, upper-case those of the whole key (GnuPG,
+    // doc/DETAILS, field 12).
+    signs: abilities.includes("s"),
+    isValid: trouble === undefined,
+    trouble,
+    expires: expiry === "" ? undefined : new Date(Number(expiry) * 1000).toISOString(),
+    secret: isDevice ? "device" : token === "#" ? "missing" : "here",
+    device: isDevice ? token : undefined,
+  };
+}
+
+/**
+ * Whether a card needs a touch to sign, from `gpg --card-status --with-colons`; undefined if it
+ * does not say.
+ */
+export function cardWantsTouch(text: string): boolean | undefined {
+  const sign = /^uif:([^:]*):/m.exec(text)?.[1];
+  if (sign === undefined || sign === "") return undefined;
+  return sign !== "0" && sign !== "off";
 }

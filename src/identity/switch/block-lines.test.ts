@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { gitBlockLines, includeConditions, includedFile, sshBlockLines } from "./block-lines.ts";
+import { gitBlockLines, includeConditions, includedFile, sshBlockLines } from "./managed-blocks.ts";
 
 const BASE = { provider: "github", sshHost: "gh-work", sshKey: '/k/a "b" %h' } as const;
 

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
-import { recoverIfNeeded } from "./recover.ts";
+import { recoverIfNeeded } from "./apply.ts";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { FileChange } from "../../base/file/file-change.ts";
-import { journalPath } from "./journal-path.ts";
+import { journalPath } from "./repair.ts";
 
 /** One changed value, for display. */
 export interface SettingChange {

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { recoverIfNeeded } from "./recover.ts";
+import { recoverIfNeeded } from "./apply.ts";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 
 /** Far more than any of these takes. */

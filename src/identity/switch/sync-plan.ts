@@ -1,3 +1,5 @@
+import { withBlock } from "./managed-blocks.ts";
+import { withoutBlock } from "./managed-blocks.ts";
 import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,13 +8,15 @@ import { editConfig } from "../../git/config/edit-config.ts";
 import type { Git } from "../../git/git.ts";
 import { GitConfig } from "../../git/config/git-config.ts";
 import {
+  blockLines,
   gitBlockLines,
   includeConditions,
   includedFile,
+  MANAGED_BLOCK,
   needsSshHost,
   sshBlockLines,
-} from "./block-lines.ts";
-import { globalTarget } from "./config-target.ts";
+} from "./managed-blocks.ts";
+import { globalTarget } from "./switch-plan.ts";
 import {
   bytesOf,
   type FileChange,
@@ -21,10 +25,8 @@ import {
   readCurrent,
 } from "../../base/file/file-change.ts";
 import { gitSettings } from "../git-settings.ts";
-import { splitHost } from "../host.ts";
-import type { Identity } from "../identity.ts";
+import { type Identity, splitHost } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
-import { blockLines, MANAGED_BLOCK, withBlock, withoutBlock } from "./managed-blocks.ts";
 import type { Plan } from "./apply.ts";
 import { sshConfigFile, sshOptions } from "../detect/ssh-options.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { fileKey, readPrivate } from "./file-key.ts";
+import { fileKey, readPrivate } from "./encrypted-file.ts";
 
 describe("fileKey()", () => {
   it("takes the passphrase from the environment, then from a file", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { addForgeVariables, forgeVariables, replaceForgeVariables } from "./forge-variables.ts";
+import { addForgeVariables, forgeVariables, replaceForgeVariables } from "./tokens.ts";
 
 const CASES: readonly (readonly [IdentitySettings, object])[] = [
   [{ provider: "github" }, { GH_HOST: "github.com", GH_TOKEN: "t", GITHUB_TOKEN: "t" }],

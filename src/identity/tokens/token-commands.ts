@@ -6,9 +6,7 @@ import {
   type TokenFacts,
   TokenRefused,
 } from "../validate/forge-api.ts";
-import { tokenOfProgram } from "./forge-program.ts";
-import { isExpired, showToken, type Tokens } from "./tokens.ts";
-import type { TokenRecord } from "./token-records.ts";
+import { isExpired, showToken, tokenOfProgram, type TokenRecord, type Tokens } from "./tokens.ts";
 
 /** What may be shown of a token. */
 export interface KeptToken {

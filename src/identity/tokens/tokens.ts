@@ -1,15 +1,16 @@
-import { join } from "node:path";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import type { Identity } from "../identity.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
-import { forgeProgram, tokenOfProgram } from "./forge-program.ts";
+import { runProgram } from "../../git/run-program.ts";
+import { replaceFile, withLock } from "../../store/replace-file.ts";
 import { Keychain } from "../../store/secret/keychain.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
-import { type TokenRecord, TokenRecords } from "./token-records.ts";
 
-export interface TokensOptions {
+interface TokensOptions {
   /** The data folder. */
   readonly data: string;
   /**
@@ -22,7 +23,7 @@ export interface TokensOptions {
   readonly openKeychain?: (() => Promise<SecretStore>) | undefined;
 }
 
-export interface FoundToken {
+interface FoundToken {
   readonly token: string;
   /** Where it was found, for display. */
   readonly where: string;
@@ -180,7 +181,7 @@ export function isExpired({ expires }: TokenRecord, now = Date.now()): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
 
-export function nameOf({ provider, name, user, tokenSource }: Identity): SecretName {
+function nameOf({ provider, name, user, tokenSource }: Identity): SecretName {
   return { service: tokenSource.service ?? `trunkline.${provider}.${name}`, account: user ?? name };
 }
 
@@ -213,4 +214,162 @@ function checkToken(token: string): string {
 export function showToken(token: string): string {
   const ends = token.length >= 20 ? 4 : 0;
   return `${token.slice(0, ends)}••••••••${ends === 0 ? "" : token.slice(-ends)}`;
+}
+
+/** What is known about a token, without the token. Times are ISO 8601. */
+export interface TokenRecord {
+  readonly store?: SecretStore["kind"];
+  readonly storedAt?: string;
+  readonly expires?: string | undefined;
+  readonly scopes?: readonly string[];
+  /** The user that the forge reports. */
+  readonly user?: string;
+  readonly checkedAt?: string;
+  /** When a server last rejected it. */
+  readonly rejectedAt?: string;
+}
+
+/** A plain file beside the tokens: when they expire can be read without decrypting them. */
+class TokenRecords {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async get(name: SecretName): Promise<TokenRecord> {
+    return (await this.#read())[keyOf(name)] ?? {};
+  }
+
+  /** Replaces a record; undefined removes it. */
+  async set(name: SecretName, record: TokenRecord | undefined): Promise<void> {
+    await this.#change(name, () => record);
+  }
+
+  async update(name: SecretName, more: Partial<TokenRecord>): Promise<void> {
+    await this.#change(name, (known) => ({ ...known, ...more }));
+  }
+
+  async #change(
+    name: SecretName,
+    change: (known: TokenRecord | undefined) => TokenRecord | undefined,
+  ): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await withLock(`${this.#path}.lock`, async () => {
+      const { [keyOf(name)]: known, ...others } = await this.#read();
+      const record = change(known);
+      const all = record === undefined ? others : { ...others, [keyOf(name)]: record };
+      await replaceFile(this.#path, `${JSON.stringify(all, null, 1)}\n`);
+    });
+  }
+
+  /** An unreadable file counts as empty: all of it can be fetched from the forge again. */
+  async #read(): Promise<Readonly<Record<string, TokenRecord>>> {
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));
+      return typeof value === "object" && value !== null
+        ? (value as Record<string, TokenRecord>)
+        : {};
+    } catch {
+      return {};
+    }
+  }
+}
+
+function keyOf({ service, account }: SecretName): string {
+  return `${service}|${account}`;
+}
+
+const TIMEOUT = 5_000;
+const MAX_OUTPUT = 16 * 1024;
+
+/** The command that prints the forge's token, if the forge has one. */
+function forgeProgram({ provider, host }: Identity): [string, ...string[]] | undefined {
+  if (host === undefined) return undefined;
+  if (provider === "github") return ["gh", "auth", "token", "--hostname", host];
+  if (provider === "gitlab") return ["glab", "config", "get", "token", "--host", host];
+  return undefined;
+}
+
+/** The token that `gh` or `glab` is logged in with, if it is. */
+export async function tokenOfProgram(
+  identity: Identity,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  const line = forgeProgram(identity);
+  if (line === undefined) {
+    const says = `Cannot get the token of identity '${identity.name}': its tokenSource is 'command-line', but there is no known program for ${identity.provider}`;
+    throw new TrunklineError("config", says);
+  }
+  const [command, ...args] = line;
+  // These variables would override the stored token that we want.
+  const { GH_TOKEN: _, GITHUB_TOKEN: __, GITLAB_TOKEN: ___, ...own } = env;
+  const { code, stdout } = await runProgram({
+    command,
+    args,
+    env: own,
+    timeout: TIMEOUT,
+    maxOutput: MAX_OUTPUT,
+  });
+  const token = stdout.toString("utf8").trim();
+  return code === 0 && token !== "" ? token : undefined;
+}
+
+/** Variables with which programs of forges find their server. */
+const HOSTS = ["GH_HOST", "GITLAB_HOST", "GL_HOST", "GITLAB_URI", "GITEA_SERVER_URL"] as const;
+
+/** Variables from which programs of forges take a token. */
+const TOKENS = [
+  "GH_TOKEN",
+  "GITHUB_TOKEN",
+  "GH_ENTERPRISE_TOKEN",
+  "GITHUB_ENTERPRISE_TOKEN",
+  "GITLAB_TOKEN",
+  "GITLAB_ACCESS_TOKEN",
+  "OAUTH_TOKEN",
+  "GITEA_SERVER_TOKEN",
+] as const;
+
+export type ForgeVariables = Readonly<Record<string, string>>;
+
+/**
+ * The token of an identity as `gh`, `glab` and `tea` read it. Each gets it only for the identity's
+ * own server.
+ */
+export function forgeVariables({ provider, host }: Identity, token: string): ForgeVariables {
+  if (host === undefined) return {};
+  const server = `https://${host}`;
+  switch (provider) {
+    case "github": {
+      // `gh` sends these two to github.com, and the others to a GitHub Enterprise Server
+      // (gh help environment).
+      const isCloud = host === "github.com" || host.endsWith(".ghe.com");
+      const names = isCloud
+        ? ["GH_TOKEN", "GITHUB_TOKEN"]
+        : ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
+      return { GH_HOST: host, ...Object.fromEntries(names.map((name) => [name, token])) };
+    }
+    case "gitlab":
+      return { GITLAB_HOST: server, GITLAB_TOKEN: token };
+    case "other":
+      return { GITEA_SERVER_URL: server, GITEA_SERVER_TOKEN: token };
+    case "bitbucket":
+      return {};
+  }
+}
+
+/** An environment that has only these variables of forges, and none of another account's. */
+export function replaceForgeVariables(
+  base: NodeJS.ProcessEnv,
+  own: ForgeVariables,
+): NodeJS.ProcessEnv {
+  const env = { ...base };
+  for (const name of [...HOSTS, ...TOKENS]) delete env[name];
+  return { ...env, ...own };
+}
+
+/** An environment with these variables, unless somebody has put a token there on purpose. */
+export function addForgeVariables(base: NodeJS.ProcessEnv, own: ForgeVariables): NodeJS.ProcessEnv {
+  const isGiven = TOKENS.some((name) => base[name] !== undefined && base[name] !== "");
+  return isGiven || Object.keys(own).length === 0 ? base : replaceForgeVariables(base, own);
 }

@@ -1,19 +1,24 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type Arguments, errorResult, type ToolResult } from "../../tool/tool.ts";
-import { securityMode, showConfig, syncConfig } from "./config-tools.ts";
 import type { JugglerToolName } from "./definitions.ts";
 import { faultResult, JugglerFault } from "./fault.ts";
 import { debugSsh, setup } from "./setup-tools.ts";
-import { detectIdentityTool, listIdentities, statusTool, switchIdentity } from "./switch-tools.ts";
 import {
   clearToken,
+  detectIdentityTool,
   getToken,
   gpgStatus,
+  listIdentities,
+  securityMode,
+  showConfig,
+  statusTool,
   storeToken,
+  switchIdentity,
+  syncConfig,
   validateTool,
   verifyToken,
-} from "./token-tools.ts";
-import type { ToolCommands } from "./tool-commands.ts";
+  type ToolCommands,
+} from "./switch-tools.ts";
 
 /** `folder` is the project's folder. */
 type Handler = (

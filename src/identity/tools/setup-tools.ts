@@ -1,17 +1,15 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
+import { sshConfigFile, sshOptions, type SshOptions } from "../detect/ssh-options.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { parseGpgKeys } from "../signing/gpg-keys.ts";
-import { quietRunner } from "../signing/signing-readiness.ts";
-import { sshOptions, type SshOptions } from "../detect/ssh-options.ts";
-import { logInBySsh } from "../validate/ssh-login.ts";
-import { sshHosts } from "./ssh-hosts.ts";
-import type { ToolCommands } from "./tool-commands.ts";
+import { parseGpgKeys, quietRunner } from "../signing/signing-readiness.ts";
+import { logInBySsh } from "../validate/validate.ts";
+import type { ToolCommands } from "./switch-tools.ts";
 
 const LOGIN_TIMEOUT = 5_000;
 
@@ -203,4 +201,43 @@ async function secretKeys(env: NodeJS.ProcessEnv, ...who: string[]) {
   const { isOk, isMissing, out } = await quietRunner({ env })("gpg", args);
   if (isMissing && who.length > 0) throw new TrunklineError("unavailable", "gpg is not installed");
   return isOk ? parseGpgKeys(out) : [];
+}
+
+const DEEPEST = 8;
+const MOST_HOSTS = 50;
+
+/** The host names in the user's SSH configuration, without patterns, with `Include` followed. */
+export function sshHosts(env: NodeJS.ProcessEnv): string[] {
+  const file = sshConfigFile(env);
+  const hosts = new Set<string>();
+  collect(file, dirname(file), dirname(dirname(file)), hosts, 0);
+  return [...hosts].slice(0, MOST_HOSTS);
+}
+
+function collect(
+  file: string,
+  folder: string,
+  home: string,
+  hosts: Set<string>,
+  depth: number,
+): void {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    return;
+  }
+  for (const line of text.split(/\r?\n/)) {
+    const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(line) ?? [];
+    const words = [...rest.matchAll(/"([^"]*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? "");
+    if (/^host$/i.test(keyword)) {
+      for (const word of words) if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(word)) hosts.add(word);
+    }
+    if (!/^include$/i.test(keyword) || depth >= DEEPEST) continue;
+    for (const word of words) {
+      const path = word.replace(/^~(?=\/)/, home);
+      const pattern = isAbsolute(path) ? path : join(folder, path);
+      for (const found of globSync(pattern)) collect(found, folder, home, hosts, depth + 1);
+    }
+  }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
-import { sshHosts } from "./ssh-hosts.ts";
+import { sshHosts } from "./setup-tools.ts";
 
 describe("sshHosts()", () => {
   it("lists the hosts of a configuration and its includes, without patterns", () => {

@@ -9,7 +9,7 @@ import type { Arguments } from "../../tool/tool.ts";
 import { IdentityCommands } from "../identity-commands.ts";
 import type { IdentitySettings } from "../identity.ts";
 import { detectIdentityTool, listIdentities, statusTool, switchIdentity } from "./switch-tools.ts";
-import type { ToolCommands } from "./tool-commands.ts";
+import type { ToolCommands } from "./switch-tools.ts";
 
 type Tool = typeof switchIdentity;
 

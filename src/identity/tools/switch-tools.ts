@@ -1,11 +1,19 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { maskText } from "../../base/text/mask.ts";
+import { mask, maskText } from "../../base/text/mask.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
+import type { Identity } from "../identity.ts";
 import type { Applied } from "../switch/apply.ts";
 import { MANAGED_BLOCK } from "../switch/managed-blocks.ts";
-import type { Identity } from "../identity.ts";
 import { isExpired, showToken } from "../tokens/tokens.ts";
-import type { ToolCommands } from "./tool-commands.ts";
+import { JugglerFault, withKeychain } from "./fault.ts";
+import { MODE_WORDS, type SecurityMode } from "./security-mode.ts";
+import type { IdentityCommands } from "../identity-commands.ts";
+
+/** What the tools work on: the configured identities and their operations. */
+export type ToolCommands = IdentityCommands & {
+  /** The same with the configuration read again. */
+  reload(): Promise<ToolCommands>;
+};
 
 /** `juggler_list_identities` */
 export async function listIdentities(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
@@ -103,7 +111,7 @@ export async function switchIdentity(
   return textResult(lines.join("\n"));
 }
 
-export function changeLines({ plan, recovered }: Applied): string[] {
+function changeLines({ plan, recovered }: Applied): string[] {
   const { settings, notes } = plan;
   return [
     ...(recovered === undefined ? [] : [`[INFO] ${recovered.says}`]),
@@ -179,4 +187,182 @@ async function moreStatus(
       return `  ${at} ${kind} ${identity ?? ""} (${end})`;
     }),
   ];
+}
+
+/** `juggler_sync_config` */
+export async function syncConfig(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  if (args.dryRun === true) {
+    const { settings, notes } = await commands.identities.planSync();
+    const lines = settings.flatMap(({ file, before, after }) => [
+      `[DRY RUN] ${file}`,
+      ...before.filter((line) => !after.includes(line)).map((line) => `  - ${line}`),
+      ...after.filter((line) => !before.includes(line)).map((line) => `  + ${line}`),
+    ]);
+    const none = settings.length === 0 ? ["[OK] Nothing to change."] : [];
+    const told = notes.map((note) => `[INFO] ${note}`);
+    return textResult(["Configuration sync (dry run)", ...none, ...lines, ...told].join("\n"));
+  }
+  const applied = await commands.identities.sync();
+  const files = applied.plan.files.map(({ path }) => `[OK] ${path}`);
+  const lines = applied.plan.settings.length === 0 ? changeLines(applied) : files;
+  const notes = applied.plan.notes.map((note) => `[INFO] ${note}`);
+  const undo =
+    applied.id === undefined ? [] : ["[INFO] Undo with: trunkline identity undo --global"];
+  const told = applied.plan.settings.length === 0 ? [] : notes;
+  return textResult(["Configuration synchronized", ...lines, ...told, ...undo].join("\n"));
+}
+
+/** `juggler_config_show` */
+export async function showConfig(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const { section = "all" } = args;
+  const { identities, ...rest } = commands.identities.exportJuggler();
+  const { settings = {}, state: _, ...others } = rest as Record<string, unknown>;
+  const sections: Readonly<Record<string, () => unknown>> = {
+    identities: () => identities ?? {},
+    settings: () => settings,
+    state: () => stateOf(commands),
+    managed_ssh: () => blockOf(commands, /\/\.ssh\//),
+    managed_git: () => blockOf(commands, /git/),
+  };
+  const one = sections[String(section)];
+  const shown =
+    one === undefined
+      ? { ...others, identities: identities ?? {}, settings, state: await stateOf(commands) }
+      : await one();
+  return textResult(JSON.stringify(mask(shown), null, 2));
+}
+
+async function stateOf(commands: ToolCommands): Promise<object> {
+  const history = await commands.identities.history();
+  const last = history.findLast(({ kind, outcome }) => kind === "switch" && outcome === "done");
+  return {
+    currentIdentity: last?.identity ?? null,
+    lastSwitch: last?.at ?? null,
+    securityMode: await commands.modes.get(),
+    store: await commands.tokens.describeStore(),
+  };
+}
+
+/** What a sync would still change in files whose path matches. */
+async function blockOf(commands: ToolCommands, files: RegExp): Promise<object> {
+  const { settings } = await commands.identities.planSync();
+  const pending = settings.filter(({ file }) => files.test(file));
+  return { isInSync: pending.length === 0, pending };
+}
+
+/** `juggler_security_mode` */
+export async function securityMode(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  if (args.mode !== undefined) await commands.modes.set(args.mode as SecurityMode);
+  const mode = await commands.modes.get();
+  const verb = args.mode === undefined ? "Current security mode" : "Security mode set to";
+  return textResult(`${verb}: ${mode}\n${MODE_WORDS[mode]}`);
+}
+
+/** `juggler_store_token` */
+export async function storeToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const kept = await withKeychain(() => commands.tokenCommands.save(identity, String(args.token)));
+  return textResult(
+    [
+      `Token stored for identity: ${identity.name}`,
+      `[OK] ${kept.token} in ${kept.where}`,
+      ...(kept.expires === undefined ? [] : [`[INFO] It expires on ${kept.expires}.`]),
+      ...kept.notes.map((note) => `[WARN] ${note}`),
+    ].join("\n"),
+  );
+}
+
+/** `juggler_token_get`: always masked. */
+export async function getToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const { token, where, expires } = await withKeychain(() => commands.tokenCommands.show(identity));
+  if (token === undefined) return textResult(`No token stored for identity: ${identity.name}`);
+  const lines = [`Token for identity: ${identity.name}`, `Token: ${token}`, `Source: ${where}`];
+  return textResult(
+    [...lines, ...(expires === undefined ? [] : [`Expires: ${expires}`])].join("\n"),
+  );
+}
+
+/** `juggler_token_clear` */
+export async function clearToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const wasThere = await withKeychain(() => commands.tokenCommands.clear(identity));
+  return textResult(
+    wasThere
+      ? `Token cleared for identity: ${identity.name}`
+      : `No token stored for identity: ${identity.name}`,
+  );
+}
+
+/** `juggler_token_verify` */
+export async function verifyToken(
+  args: Arguments,
+  commands: ToolCommands,
+  folder: string | undefined,
+): Promise<ToolResult> {
+  const isNamed = typeof args.identity === "string";
+  const name = isNamed ? String(args.identity) : await commands.nameHere(folder ?? "");
+  const verdict = await commands.tokenCommands.verify(commands.identities.find(name));
+  const { isOk, says, user, scopes = [], expires } = verdict;
+  const text = [
+    `Token verification for: ${name}`,
+    `${isOk ? "[PASS]" : "[FAIL]"} The token ${says}`,
+    ...(user === undefined ? [] : [`User: ${user}`]),
+    ...(scopes.length === 0 ? [] : [`Scopes: ${scopes.join(", ")}`]),
+    ...(expires === undefined ? [] : [`Expires: ${expires}`]),
+  ].join("\n");
+  return failing(isOk, text, { identity: name });
+}
+
+const LABELS = { pass: "[PASS]", fail: "[FAIL]", warn: "[WARN]", skip: "[SKIP]" } as const;
+
+/** `juggler_validate` */
+export async function validateTool(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const [found] = await commands.validate([identity.name], {
+    testAuth: args.testAuth !== false,
+    checkGPG: args.checkGPG === true,
+  });
+  const { validationSummary } = await import("../validate/validate.ts");
+  if (found === undefined) throw new Error("no identity was validated");
+  const { isOk, findings } = found;
+  const lines = findings.map(({ outcome, says }) => `${LABELS[outcome]} ${says}`);
+  const title = `Validating identity: ${identity.name}`;
+  const text = [title, ...lines, validationSummary(found)].join("\n");
+  return failing(isOk, text, { identity: identity.name });
+}
+
+/** The text is the same either way; a failure also has an error code. */
+function failing(isOk: boolean, text: string, details: object): ToolResult {
+  if (isOk) return textResult(text);
+  throw new JugglerFault("validation-failed", text, { ...details });
+}
+
+/** `juggler_gpg_status` */
+export async function gpgStatus(
+  args: Arguments,
+  commands: ToolCommands,
+  folder: string | undefined,
+): Promise<ToolResult> {
+  const name = typeof args.identity === "string" ? args.identity : undefined;
+  const ready = await commands.signing(name, folder);
+  return textResult(
+    [
+      `GPG/SSH Signing Status: ${ready.identity}`,
+      ...(name === undefined ? [`Repository: ${folder}`] : []),
+      `Format: ${ready.format ?? "none"}`,
+      `Key: ${ready.key ?? "none"}`,
+      `Key Found: ${yesNo(ready.isFound)}`,
+      `Hardware Key: ${yesNo(ready.hardware)}`,
+      `Touch Required: ${yesNo(ready.needsTouch)}`,
+      `Can Sign Automatically: ${yesNo(ready.canSign)}`,
+      `Security Mode: ${await commands.modes.get()}`,
+      `Details: ${ready.says}`,
+      `Agent Guidance: ${ready.guidance}`,
+    ].join("\n"),
+  );
+}
+
+function yesNo(value: boolean): string {
+  return value ? "yes" : "no";
 }

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { resolveIdentity } from "../identity.ts";
-import { logInBySsh, type SshLogin } from "./ssh-login.ts";
+import { logInBySsh, type SshLogin } from "./validate.ts";
 
 const GITHUB =
   "Hi ada! You've successfully authenticated, but GitHub does not provide shell access.";

@@ -1,11 +1,15 @@
 import { stat } from "node:fs/promises";
 
+import { maskText } from "../../base/text/mask.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
-import type { Identity } from "../identity.ts";
-import { signingReadiness } from "../signing/signing-readiness.ts";
+import { gitEnvironment } from "../../git/git.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import { sshConfigArguments } from "../detect/ssh-options.ts";
+import type { GuardStatus } from "../guard/install-guard.ts";
+import { type Identity, splitHost } from "../identity.ts";
+import { signingReadiness, type SigningReadiness } from "../signing/signing-readiness.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { askForge } from "./forge-api.ts";
-import { logInBySsh } from "./ssh-login.ts";
 
 /** The result of one check. */
 export interface Finding {
@@ -90,7 +94,7 @@ function untriedSigning({ signing }: Identity): Finding[] {
   return signing === undefined ? [] : untried("signing", "Signing was not tried.");
 }
 
-export async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
+async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
   const what = "ssh-key";
   if (sshKey === undefined) {
     return [
@@ -169,7 +173,7 @@ async function checkToken(
 }
 
 /** What stores a token of an identity. */
-export function setTokenCommand({ name }: Identity): string {
+function setTokenCommand({ name }: Identity): string {
   return `trunkline identity token set ${shellQuote(name)}`;
 }
 
@@ -193,4 +197,168 @@ async function checkSigning(identity: Identity, { env }: ValidateOptions): Promi
   if (ready.canSign) return [{ what, outcome: "pass", says: `${ready.says} (${ready.key})` }];
   const outcome = ready.isFound && ready.needsTouch ? "warn" : "fail";
   return [{ what, outcome, says: `${ready.says} ${ready.guidance}` }];
+}
+
+/** Something without which an identity does not work, or not safely. */
+export interface MissingPart {
+  readonly what: "token" | "ssh-key" | "signing" | "guard";
+  /** "warn": works without it. */
+  readonly outcome: "fail" | "warn";
+  readonly says: string;
+  /** The command that mends it, as it is typed in a shell. */
+  readonly command?: string;
+}
+
+/** What an identity has on this machine. */
+export interface Readiness {
+  readonly identity: string;
+  /** In words, each. */
+  readonly token: string;
+  readonly sshKey: string;
+  readonly signing: SigningReadiness;
+  readonly missing: readonly MissingPart[];
+}
+
+interface ReadinessOptions {
+  readonly tokens: Tokens;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What an identity has and lacks. Asks nobody: neither the forge nor a person. */
+export async function identityReadiness(
+  identity: Identity,
+  { tokens, env }: ReadinessOptions,
+): Promise<Readiness> {
+  const [token, [sshKey], signing] = await Promise.all([
+    tokenFinding(identity, tokens),
+    checkKeyFile(identity),
+    signingReadiness(identity, { env, tries: false }),
+  ]);
+  const found = sshKey === undefined ? [token] : [token, sshKey];
+  const missing = found.flatMap(({ what, outcome, says, command }): MissingPart[] => {
+    if (outcome !== "fail" && outcome !== "warn") return [];
+    const part = what === "ssh-key" ? what : "token";
+    return [{ what: part, outcome, says, ...(command === undefined ? {} : { command }) }];
+  });
+  return {
+    identity: identity.name,
+    token: token.says,
+    sshKey: sshKey?.says ?? "",
+    signing,
+    missing: [...missing, ...missingKey(signing)],
+  };
+}
+
+async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding> {
+  const what = "token";
+  const { kind, variable } = identity.tokenSource;
+  if (kind === "none") return { what, outcome: "skip", says: "None, as configured." };
+  try {
+    const where = await tokens.whereKept(identity);
+    const record = await tokens.record(identity);
+    const command = kind === "keychain" ? { command: setTokenCommand(identity) } : {};
+    if (where === undefined) {
+      const says =
+        kind === "environment" ? `The variable ${variable} is not set.` : "No token is stored.";
+      return { what, outcome: "warn", says, ...command };
+    }
+    if (!isExpired(record)) return { what, outcome: "pass", says: `In ${where}.` };
+    return { what, outcome: "fail", says: `The token expired on ${record.expires}.`, ...command };
+  } catch (error) {
+    return { what, outcome: "fail", says: (error as Error).message };
+  }
+}
+
+function missingKey({ isFound, format, says, guidance }: SigningReadiness): MissingPart[] {
+  if (isFound || format === undefined) return [];
+  return [{ what: "signing", outcome: "fail", says: `${says} ${guidance}` }];
+}
+
+/** What is wrong with the guard of a repository. */
+export function missingGuard({ isInstalled, broken, says }: GuardStatus): MissingPart[] {
+  if (isInstalled && broken === undefined) return [];
+  const command = "trunkline identity guard install";
+  return [{ what: "guard", outcome: broken === undefined ? "warn" : "fail", says, command }];
+}
+
+export interface SshLogin {
+  readonly isOk: boolean;
+  /** The user that the forge greets. */
+  readonly user: string | undefined;
+  readonly says: string;
+}
+
+const MAX_OUTPUT = 64 * 1024;
+
+/** The greetings of forges for a login without a command. Forges then end with exit code 1. */
+const GREETINGS: readonly RegExp[] = [
+  /Hi ([^\s!]+)! You've successfully authenticated/,
+  /Welcome to GitLab, @([^\s!]+)!/,
+  /logged in as ([^\s.]+)/,
+  /authenticated via (?:an? )?ssh key/i,
+  /Hi there, ([^\s!]+)! You've successfully authenticated/,
+];
+
+/**
+ * Logs in with the identity's own key only. It succeeds if the forge greets the user, or ssh ends
+ * with 0; any other output does not count.
+ */
+export async function logInBySsh(
+  identity: Identity,
+  options: { readonly env: NodeJS.ProcessEnv; readonly timeout: number },
+): Promise<SshLogin> {
+  const { sshKey, sshHost, host, user } = identity;
+  // The SSH configuration has the host and user of an alias.
+  const target = sshHost ?? (host === undefined ? undefined : `git@${splitHost(host).name}`);
+  if (target === undefined)
+    return { isOk: false, user: undefined, says: "the identity has no host" };
+  const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
+  const args = [
+    ...sshConfigArguments(options.env),
+    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${seconds}`],
+    ...["-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=0"],
+    ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "IdentitiesOnly=yes"]),
+    ...["--", target],
+  ];
+  let end: ProgramEnd;
+  try {
+    end = await runProgram({
+      command: "ssh",
+      args,
+      env: gitEnvironment(options.env),
+      timeout: options.timeout,
+      maxOutput: MAX_OUTPUT,
+    });
+  } catch (error) {
+    return { isOk: false, user: undefined, says: (error as Error).message };
+  }
+  return judgeLogin(end.code, `${end.stdout.toString("utf8")}\n${end.stderr}`, user);
+}
+
+/** The result, from the exit code and the greeting. */
+function judgeLogin(code: number | string, said: string, wanted: string | undefined): SshLogin {
+  const greeting = GREETINGS.map((each) => each.exec(said)).find((found) => found !== null);
+  const user = greeting?.[1];
+  const isIn = code === 0 || (code === 1 && greeting !== undefined);
+  if (!isIn) {
+    const lines = said.split("\n").filter((line) => line.trim() !== "");
+    const last = maskText(lines.at(-1)?.trim() ?? `ssh ended with ${code}`);
+    return { isOk: false, user: undefined, says: `${last}${adviceFor(said)}` };
+  }
+  if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
+    return { isOk: false, user, says: `the key belongs to '${user}', not to '${wanted}'` };
+  }
+  return {
+    isOk: true,
+    user,
+    says: user === undefined ? "logged in; it did not say as whom" : `logged in as ${user}`,
+  };
+}
+
+function adviceFor(said: string): string {
+  if (/Host key verification failed|host key is known/i.test(said)) {
+    return " (the host key is unknown: connect once by hand, and compare its fingerprint)";
+  }
+  if (/Permission denied \(/.test(said)) return " (the forge does not accept the key)";
+  return "";
 }

@@ -1,3 +1,4 @@
+import { type Route, route, routes } from "../../rpc/route.ts";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";

@@ -7,7 +7,7 @@ import { ForgeHttp } from "../../forge/forge-http.ts";
 import { inert } from "../../forge/propose.ts";
 import { apiOf, graphqlOf } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import { hostFit } from "../../identity/host.ts";
+import { hostFit } from "../../identity/identity.ts";
 import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";
 import { readGitLabDiscussions } from "../transfer/gitlab-review.ts";
 import { type RemoteReference, referenceText } from "../transfer/remote-reference.ts";

@@ -1,8 +1,7 @@
 import type { Credentials } from "../../git/server/pin-connection.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
-import { authorOf, type Identity } from "../../identity/identity.ts";
+import { authorOf, hostFit, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";
-import { hostFit } from "../../identity/host.ts";
 import { webHost } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";

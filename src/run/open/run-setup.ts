@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-import { type OpenKeys, storedKey } from "../../agent/models/model-keys.ts";
+import { type OpenKeys, storedKey } from "../../agent/models/models.ts";
 import type { RunSetup } from "../environment/environments.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import type { Config } from "../../config/config.ts";

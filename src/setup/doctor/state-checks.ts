@@ -20,8 +20,8 @@ import { SHARED_FILE, SHARED_MIGRATIONS } from "../../fleet/replication/shared-b
 import type { Config } from "../../config/config.ts";
 import { TrustStore } from "../../config/trust/trust.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
-import { journalPath } from "../../identity/switch/journal-path.ts";
 import { Journal } from "../../identity/switch/journal.ts";
+import { journalPath } from "../../identity/switch/repair.ts";
 import { EncryptedFile } from "../../identity/tokens/encrypted-file.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { Devices } from "../../store/access/devices.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { edited } from "./edit.ts";
-import { type Format, type KeyPath, valueAt, without } from "./format.ts";
-import { json } from "./json.ts";
+import { edited, type Format, type KeyPath, valueAt, without } from "./format.ts";
+import { json } from "../targets.ts";
 import { toml } from "./toml.ts";
 import { yaml, yamlList } from "./yaml.ts";
 

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 /**
  * A kind of configuration file that other programs have. Names in a path are keys; where the file has
  * a list, a name stands for the item whose `name` it is.
@@ -41,4 +43,57 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
 
 function isNamed(item: unknown, name: string): boolean {
   return isMap(item) && item.name === name;
+}
+
+/** An entry to write at a path, or to remove if it is undefined. */
+export interface Edit {
+  readonly path: KeyPath;
+  readonly entry: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Keys of an entry that say how we are reached. What else a person has put there is kept. */
+const OURS = new Set([
+  ...["type", "command", "cmd", "args", "name"],
+  ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions", "token"],
+  ...["bearer_token_env_var", "env_vars"],
+]);
+
+/**
+ * A text with entries written or removed. Everything else in it has to mean the same afterwards, or
+ * this throws: no layout of a file is damaged because it was not foreseen.
+ */
+export function edited(format: Format, text: string, edits: readonly Edit[]): string {
+  return edits.reduce((body, edit) => editedOnce(format, body, edit), text);
+}
+
+function editedOnce(format: Format, text: string, { path, entry }: Edit): string {
+  const before = format.read(text);
+  const present = valueAt(before, path);
+  const wanted = entry === undefined ? undefined : merged(present, entry);
+  if (isDeepStrictEqual(present, wanted)) return text;
+  const after = written(format, text, { path, present, wanted });
+  const got = format.read(after);
+  const isAsWanted =
+    isDeepStrictEqual(valueAt(got, path), wanted) &&
+    isDeepStrictEqual(without(got, path), without(before, path));
+  if (!isAsWanted) throw new Error(`the layout around '${path.join(".")}' is not supported`);
+  return after;
+}
+
+interface Change {
+  readonly path: KeyPath;
+  readonly present: unknown;
+  readonly wanted: Readonly<Record<string, unknown>> | undefined;
+}
+
+function written(format: Format, text: string, { path, present, wanted }: Change): string {
+  if (!isMap(present) || wanted === undefined) return format.set(text, path, wanted);
+  const keys = new Set([...Object.keys(present), ...Object.keys(wanted)]);
+  const changed = [...keys].filter((key) => !isDeepStrictEqual(present[key], wanted[key]));
+  return changed.reduce((body, key) => format.set(body, [...path, key], wanted[key]), text);
+}
+
+function merged(present: unknown, entry: object): Readonly<Record<string, unknown>> {
+  const theirs = isMap(present) ? Object.entries(present).filter(([key]) => !OURS.has(key)) : [];
+  return { ...Object.fromEntries(theirs), ...entry };
 }

@@ -1,20 +1,21 @@
 import { chmodSync, statSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 
-import { TrunklineError } from "../../base/errors.ts";
-import { MASK, maskAll, maskWhole } from "../../base/text/mask.ts";
+import { TrunklineError, fileWords } from "../../base/errors.ts";
+import { MASK, maskAll, maskWhole, isSecretName, maskText } from "../../base/text/mask.ts";
+import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
 import { userFile } from "../../config/locations.ts";
-import { hashToken } from "../../store/access/access-token.ts";
+import { hashToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
-import { configFlags, quietHouse } from "../../cli/shell/open-house.ts";
-import { placesOf } from "../places.ts";
-import { TARGETS } from "../targets.ts";
-import { type Candidate, collectServers } from "./collect.ts";
-import type { OwnServer } from "./foreign-server.ts";
 import { counted } from "../../cli/shell/layout.ts";
+import { configFlags, quietHouse } from "../../cli/shell/open-house.ts";
+import { readProgramFile } from "../change.ts";
+import { isMap, valueAt } from "../format/format.ts";
+import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
 
 type ImportValues = OptionValues<never, "dry-run" | "yes">;
 
@@ -140,4 +141,286 @@ function takenOf({ server, secrets }: Candidate): Readonly<Record<string, unknow
     return [field, Object.fromEntries(pairs)] as const;
   });
   return Object.fromEntries(shown);
+}
+
+/** A server that another program has, and what importing it would do. */
+interface Candidate extends ReadServer {
+  /** Its name in Trunkline's configuration. */
+  readonly name: string;
+  /** Where it was found. */
+  readonly program: string;
+  readonly file: string;
+  /** Whether the configuration has it already. */
+  readonly isKnown: boolean;
+}
+
+interface Collected {
+  readonly candidates: readonly Candidate[];
+  /** Files that could not be read, with the reason. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * The servers that programs have, each once. Our own entry is not among them, which may have a token of
+ * our own gateway.
+ */
+function collectServers(
+  targets: readonly Target[],
+  places: Places,
+  known: Readonly<Record<string, OwnServer>>,
+  isOwnToken: (token: string) => boolean,
+): Collected {
+  const candidates: Candidate[] = [];
+  const problems: string[] = [];
+  const taken = new Map<string, OwnServer | undefined>(Object.entries(known));
+  for (const target of targets) {
+    const file = target.file(places);
+    let entries: readonly (readonly [string, unknown])[];
+    try {
+      entries = entriesOf(target, file);
+    } catch (error) {
+      problems.push(`Cannot read '${file}': ${fileWords(error, file)}`);
+      continue;
+    }
+    for (const [name, entry] of entries) {
+      const read = readServer(entry);
+      if (isOurs(read.server, isOwnToken)) continue;
+      const found = { ...read, program: target.label, file };
+      const same = [name, `${name}-${target.name}`].find((each) =>
+        isSame(taken.get(each), read.server),
+      );
+      if (same !== undefined && Object.hasOwn(known, same)) {
+        candidates.push({ ...found, name: same, isKnown: true });
+      } else if (same === undefined) {
+        const free = taken.has(name) ? `${name}-${target.name}` : name;
+        if (read.server !== undefined) taken.set(free, read.server);
+        candidates.push({ ...found, name: free, isKnown: false });
+      }
+    }
+  }
+  return { candidates, problems };
+}
+
+function entriesOf(target: Target, path: string): (readonly [string, unknown])[] {
+  const mcp = target.entries.find(({ role }) => role === "mcp");
+  const { text } = readProgramFile(path);
+  if (mcp === undefined || text === undefined) return [];
+  const all = valueAt(target.format.read(text), mcp.path.slice(0, -1));
+  if (Array.isArray(all)) return (all as unknown[]).map((item) => [nameOf(item), item]);
+  return isMap(all) ? Object.entries(all) : [];
+}
+
+function nameOf(item: unknown): string {
+  return isMap(item) && typeof item.name === "string" ? item.name : "server";
+}
+
+/** RFC 9110 § 11.1: the name of a scheme is the same in upper and lower case. */
+const BEARER = /^Bearer +/i;
+
+/** Trunkline as a server of itself would offer every tool twice. */
+function isOurs(server: OwnServer | undefined, isOwnToken: (token: string) => boolean): boolean {
+  if (server === undefined) return false;
+  if ("url" in server) {
+    const sent = Object.values(server.headers ?? {}).map((value) => value.replace(BEARER, ""));
+    // What `setup --http` writes: our gateway, whatever its address, or an earlier one of this machine.
+    const url = URL.parse(server.url);
+    const isHere = url !== null && isLoopback(url);
+    return sent.some((token) => isOwnToken(token) || (isHere && token.startsWith(TOKEN_PREFIX)));
+  }
+  const words = [server.command, ...(server.args ?? [])];
+  return words.some((word) => /(?:^|[\\/])trunkline(?:\.js|\.exe|\.cmd)?$/.test(word));
+}
+
+function isSame(one: OwnServer | undefined, other: OwnServer | undefined): boolean {
+  return one !== undefined && other !== undefined && isDeepStrictEqual(plain(one), plain(other));
+}
+
+/** Which program or address it is, as JSON has it: lists of the configuration may have another prototype, or fields that are undefined. */
+function plain(server: OwnServer): unknown {
+  const {
+    args,
+    env,
+    headers,
+    timeout: _,
+    autoApprove: __,
+    ...rest
+  } = JSON.parse(JSON.stringify(server)) as Record<string, unknown>;
+  const filled = (value: unknown): boolean =>
+    value !== undefined && Object.keys(value as object).length > 0;
+  return {
+    ...rest,
+    ...(filled(args) && { args }),
+    ...(filled(env) && { env }),
+    ...(filled(headers) && { headers }),
+  };
+}
+
+interface OwnChoices {
+  readonly timeout?: number;
+  readonly autoApprove?: readonly string[];
+}
+
+/** A server as it stands in Trunkline's own configuration. */
+type OwnServer = OwnChoices &
+  (
+    | {
+        readonly command: string;
+        readonly args?: readonly string[];
+        readonly env?: Readonly<Record<string, string>>;
+        readonly cwd?: string;
+      }
+    | {
+        readonly url: string;
+        readonly type?: "sse";
+        readonly headers?: Readonly<Record<string, string>>;
+      }
+  );
+
+/** What became of a server of another program. */
+interface ReadServer {
+  /** Undefined if it cannot be taken over. */
+  readonly server?: OwnServer;
+  /** Why not. */
+  readonly problem?: string;
+  /** Fields that have no counterpart, and variables that have to be set by hand. */
+  readonly leftOut: readonly string[];
+  /** Fields that are secrets, by their names: `env.GITHUB_TOKEN`. */
+  readonly secrets: readonly string[];
+}
+
+/** Fields that have a counterpart, or whose absence changes nothing. */
+const UNDERSTOOD = new Set([
+  ...["command", "cmd", "args", "env", "environment", "envs", "cwd", "type", "name"],
+  ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions"],
+  ...["enabled", "disabled", "description", "bundled", "display_name"],
+  ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers"],
+  ...["timeout", "autoApprove", "alwaysAllow"],
+]);
+
+/** What refers to a value in other programs and means nothing here, such as `${cmd: …}`. */
+const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/;
+
+/** Reads a server in any of the forms that programs have. */
+function readServer(entry: unknown): ReadServer {
+  if (!isMap(entry)) return unfit("it is not an object");
+  if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
+  const words = wordsOf(entry)?.map(withOwnReferences);
+  const given = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
+  const url = given === undefined ? undefined : withOwnReferences(given);
+  if (words === undefined && url === undefined) return unfit("it is built into that program");
+  const variable = [...(words ?? []), url ?? ""].find((word) => FOREIGN.test(word));
+  if (variable !== undefined)
+    return unfit(`it uses '${variable}', which Trunkline does not expand`);
+  if (url !== undefined && words === undefined) return addressOf(entry, url);
+  const [command = "", ...args] = words ?? [];
+  const needed = [...listAt(entry, "env_vars"), ...listAt(entry, "env_keys")];
+  const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs, needed.map(byVariable));
+  const cwd = textAt(entry, "cwd");
+  const server = {
+    command,
+    ...(args.length > 0 && { args }),
+    ...(Object.keys(env.values).length > 0 && { env: env.values }),
+    ...(cwd !== undefined && { cwd }),
+    ...choicesOf(entry),
+  };
+  // A flag says of the next word that it is a secret.
+  const visible = args.flatMap((word, at) => {
+    const both = `${args[at - 1] ?? ""} ${word}`;
+    const isSecret = maskText(word) !== word || !maskText(both).endsWith(` ${word}`);
+    return isSecret ? [`args[${at}]`] : [];
+  });
+  return {
+    server,
+    leftOut: [...env.leftOut, ...unknownOf(entry)],
+    secrets: [...env.secrets, ...visible],
+  };
+}
+
+function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadServer {
+  if (!/^(?:https?:\/\/|\$\{)/.test(url)) return unfit(`'${maskText(url)}' is not an HTTP address`);
+  const options = isMap(entry.requestOptions) ? entry.requestOptions : {};
+  const bearer = textAt(entry, "bearer_token_env_var");
+  const named = isMap(entry.env_http_headers) ? Object.entries(entry.env_http_headers) : [];
+  const headers = pairsOf("headers", entry.headers ?? entry.http_headers ?? options.headers, [
+    ...(bearer === undefined ? [] : [["Authorization", `Bearer \${${bearer}}`] as const]),
+    ...named.map(([name, variable]) => [name, `\${${String(variable)}}`] as const),
+  ]);
+  const server = {
+    ...(entry.type === "sse" && { type: "sse" as const }),
+    url,
+    ...(Object.keys(headers.values).length > 0 && { headers: headers.values }),
+    ...choicesOf(entry),
+  };
+  return {
+    server,
+    leftOut: [...headers.leftOut, ...unknownOf(entry)],
+    secrets: [...headers.secrets, ...(maskText(url) === url ? [] : ["url"])],
+  };
+}
+
+/** The command with its arguments. opencode has one list of both. */
+function wordsOf(entry: Readonly<Record<string, unknown>>): string[] | undefined {
+  if (Array.isArray(entry.command)) return listAt(entry, "command");
+  const command = textAt(entry, "command", "cmd");
+  return command === undefined ? undefined : [command, ...listAt(entry, "args")];
+}
+
+function textAt(entry: Readonly<Record<string, unknown>>, ...names: string[]): string | undefined {
+  const found = names.map((name) => entry[name]).find((value) => typeof value === "string");
+  return found === "" ? undefined : found;
+}
+
+function listAt(entry: Readonly<Record<string, unknown>>, name: string): string[] {
+  const value = entry[name];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+interface Pairs {
+  readonly values: Readonly<Record<string, string>>;
+  readonly leftOut: readonly string[];
+  readonly secrets: readonly string[];
+}
+
+function pairsOf(field: string, value: unknown, more: readonly (readonly string[])[]): Pairs {
+  const own = isMap(value) ? Object.entries(value) : [];
+  const pairs = [...own.map(([key, item]) => [key, withOwnReferences(String(item))]), ...more];
+  const isForeign = ([, text = ""]: readonly string[]): boolean => FOREIGN.test(text);
+  const kept = pairs.filter((pair) => !isForeign(pair));
+  const isSecret = ([key = "", text = ""]: readonly string[]): boolean =>
+    text !== "" &&
+    !text.includes("${") &&
+    (isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key));
+  const nameOf = ([key = ""]: readonly string[]): string => `${field}.${key}`;
+  return {
+    values: Object.fromEntries(kept) as Record<string, string>,
+    leftOut: pairs.filter(isForeign).map(nameOf),
+    secrets: kept.filter(isSecret).map(nameOf),
+  };
+}
+
+/** opencode writes `{env:NAME}`, and Continue and Zed `$NAME`, for what is `${NAME}` here. */
+function withOwnReferences(text: string): string {
+  return text.replaceAll(/(?<!\$)\{env:(\w+)\}/g, "${$1}").replace(/^\$(\w+)$/, "${$1}");
+}
+
+/** A variable that the program passes on. */
+function byVariable(name: string): readonly string[] {
+  return [name, `\${${name}}`];
+}
+
+function choicesOf(entry: Readonly<Record<string, unknown>>): OwnChoices {
+  const { timeout } = entry;
+  const approved = [...listAt(entry, "autoApprove"), ...listAt(entry, "alwaysAllow")];
+  return {
+    ...(typeof timeout === "number" && timeout >= 1 && { timeout }),
+    ...(approved.length > 0 && { autoApprove: approved }),
+  };
+}
+
+function unknownOf(entry: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(entry).filter((key) => !UNDERSTOOD.has(key));
+}
+
+function unfit(problem: string): ReadServer {
+  return { problem, leftOut: [], secrets: [] };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { keptOptions, plistText, taskCommand, UNIT, unitText } from "./service-files.ts";
+import { keptOptions, plistText, taskCommand, UNIT, unitText } from "./service.ts";
 
 const kept = ["--port", "4190", "--host", "::1"];
 const words = {

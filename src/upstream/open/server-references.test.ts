@@ -3,7 +3,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { keyName } from "../../agent/models/model-keys.ts";
+import { keyName } from "../../agent/models/models.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { House } from "../../config/house.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";

@@ -11,7 +11,7 @@ export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.
   return {
     env,
     secret: async (name) => {
-      const { storedKey } = await import("../../agent/models/model-keys.ts");
+      const { storedKey } = await import("../../agent/models/models.ts");
       const { openKeys } = await import("../../identity/open/open-secret-store.ts");
       return storedKey(name, openKeys(house.config.data, env));
     },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventParser } from "./event-parser.ts";
+import { EventParser } from "./event-stream.ts";
 
 const STREAM =
   ': hello\r\n\r\nid: 7\r\nevent: row\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata:x\n\nid\n\n';

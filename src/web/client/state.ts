@@ -2,7 +2,6 @@ import { computed, signal } from "@preact/signals";
 
 import type {
   ApprovalRow,
-  Change,
   LiveEvent,
   Me,
   Overview,
@@ -16,8 +15,7 @@ import type {
 } from "../../server/dashboard/api.ts";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
-import type { ServerEvent } from "./event-parser.ts";
-import { EventStream, type StreamState } from "./event-stream.ts";
+import { EventStream, type ServerEvent, type StreamState } from "./event-stream.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { get, RequestError } from "./request.ts";
 
@@ -56,14 +54,6 @@ export const servers = listOf<ServerRow>("servers", ({ name }) => name);
 export const plugins = listOf<PluginRow>("plugins", ({ id }) => id);
 export const approvals = listOf<ApprovalRow>("approvals", ({ id }) => id);
 export const calls = listOf<ToolCalls>("calls", ({ tool }) => tool, "?minutes=60");
-
-/** The lists, by the events that change them. */
-const LISTS: ReadonlyMap<string, Collection<never>> = new Map(
-  Object.entries({
-    ...{ session: sessions, run: runs, thread: threads, server: servers },
-    ...{ plugin: plugins, approval: approvals, calls },
-  } as unknown as Record<string, Collection<never>>),
-);
 
 /** What the page of one session does with its events. */
 export interface SessionListener {
@@ -140,7 +130,8 @@ async function loadShared(): Promise<void> {
 }
 
 function reloadEverything(): void {
-  const loaded = [...LISTS.values()].filter(({ state }) => state.peek() !== "new");
+  const collections = [runs, threads, servers, plugins, approvals, calls];
+  const loaded = collections.filter(({ state }) => state.peek() !== "new");
   const work = [loadShared(), ...loaded.map((collection) => collection.reload())];
   Promise.all(work).catch((error: unknown) => reportError(error));
   listener?.onReset();
@@ -158,6 +149,27 @@ function receive({ name, data }: ServerEvent): void {
     case "reset":
       reloadEverything();
       break;
+    case "session":
+      sessions.apply(event.data);
+      break;
+    case "run":
+      runs.apply(event.data);
+      break;
+    case "thread":
+      threads.apply(event.data);
+      break;
+    case "server":
+      servers.apply(event.data);
+      break;
+    case "plugin":
+      plugins.apply(event.data);
+      break;
+    case "approval":
+      approvals.apply(event.data);
+      break;
+    case "calls":
+      calls.apply(event.data);
+      break;
     case "overview":
       if (event.data.row !== null) overview.value = event.data.row;
       break;
@@ -172,8 +184,7 @@ function receive({ name, data }: ServerEvent): void {
       listener?.onEvent(event);
       break;
     default:
-      // A newer server may say more.
-      LISTS.get(event.event)?.apply(event.data as Change<never>);
+    // A newer server may say more.
   }
 }
 

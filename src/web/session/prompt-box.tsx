@@ -4,8 +4,12 @@ import { useRef, useState } from "preact/hooks";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
 import { act } from "../view/parts.tsx";
-import type { OpenSession } from "./open-session.ts";
-import { type ChoiceGroup, type SettingChoice, settingChoices } from "./setting-choices.ts";
+import {
+  type ChoiceGroup,
+  type OpenSession,
+  type SettingChoice,
+  settingChoices,
+} from "./open-session.ts";
 
 /** Where the person writes; while a turn runs, the text joins it or waits for its end. */
 export function PromptBox(props: {

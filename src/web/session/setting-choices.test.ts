@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { settingChoices } from "./setting-choices.ts";
+import { settingChoices } from "./open-session.ts";
 
 const MODES = { currentModeId: "code", availableModes: [{ id: "code", name: "Code" }] };
 

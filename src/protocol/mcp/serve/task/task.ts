@@ -1,5 +1,5 @@
 import { RpcError, toRpcError } from "../../../../rpc/rpc-error.ts";
-import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../../tool/tool.ts";
+import { CannotAsk, type Question, ToolFault } from "../../../../tool/tool.ts";
 import { missingCapability } from "../connection.ts";
 import type { JsonObject } from "../../json-object.ts";
 import { neededFor } from "../question.ts";
