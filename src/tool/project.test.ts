@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { nextTurn } from "../base/event-loop.ts";
 import { Policy } from "./policy.ts";
-import { type Project, projectNow, resolveProject } from "./project.ts";
+import { type Project, resolveProject } from "./project.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "./tool.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
@@ -49,16 +48,14 @@ class Folders implements Disposable {
 }
 
 describe("resolveProject()", () => {
-  it("looks up a folder again for calls that are read later", async () => {
+  it("looks up a folder anew for each call", async () => {
     using at = new Folders();
-    const folder = at.link;
-    assert.equal(projectNow({ folder })?.folder, at.one);
-    rmSync(folder);
-    symlinkSync(at.two, folder);
-    assert.equal(projectNow({ folder })?.folder, at.one, "it was read at the same time");
-    assert.equal(projectNow({ folder: at.top })?.folder, at.top);
-    await nextTurn();
-    assert.equal(projectNow({ folder })?.folder, at.two);
+    const folderOf = async (folder: string): Promise<unknown> =>
+      (await resolveProject(undefined, {}, { folder }, () => undefined)).folder;
+    assert.equal(await folderOf(at.link), at.one);
+    rmSync(at.link);
+    symlinkSync(at.two, at.link);
+    assert.equal(await folderOf(at.link), at.two);
   });
 
   it("uses the argument, then the client's roots, then the caller's folder", async () => {

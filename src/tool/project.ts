@@ -1,6 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
 
-import { readTime } from "../base/event-loop.ts";
 import type { Principal } from "../base/principal.ts";
 import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
@@ -79,17 +78,6 @@ export async function resolveProject(
   return { ...ofCaller, folders: [ofCaller.folder] };
 }
 
-/**
- * Which project a call is about that names none, where that is known without asking anybody. Undefined
- * where it is not.
- */
-export function projectNow(
-  context: Pick<ToolContext, "folder" | "roots" | "knownRoots">,
-): Project | undefined {
-  const roots = context.roots === undefined ? [] : context.knownRoots?.();
-  return roots === undefined ? undefined : projectOfRoots(distinct(roots), context);
-}
-
 /** The folder of the project that a call is about, or that it was made in, as far as that is known. */
 export function projectFolder({
   folder,
@@ -124,18 +112,11 @@ async function projectOfCaller(
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
   const folders = distinct((await context.roots?.()) ?? []);
-  const project = projectOfRoots(folders, context);
-  if (project !== undefined) return project;
-  const { repositoryAmong } = await import("./project/several-roots.ts");
-  return repositoryAmong(folders, repositoryOf);
-}
-
-/** Undefined where several folders may be meant. */
-function projectOfRoots(
-  [folder, another]: readonly string[],
-  context: Pick<ToolContext, "folder">,
-): Project | undefined {
-  if (another !== undefined) return undefined;
+  const [folder, another] = folders;
+  if (another !== undefined) {
+    const { repositoryAmong } = await import("./project/several-roots.ts");
+    return repositoryAmong(folders, repositoryOf);
+  }
   if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
   if (context.folder !== undefined) return only(context.folder, "folder");
   return { folders: [], problem: "the client does not say which folder it works in" };
@@ -145,15 +126,7 @@ function distinct(roots: readonly string[]): string[] {
   return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
 }
 
-/**
- * The folder whose real path was looked up last, when that was, and the path. Calls that are read at the
- * same time are made in the same place.
- */
-let lookedUp: readonly [folder: string, at: number, real: string] = ["", NaN, ""];
-
 function only(folder: string, source: "argument" | "folder"): Project {
-  const at = readTime();
-  if (lookedUp[1] !== at || lookedUp[0] !== folder) lookedUp = [folder, at, realPath(folder)];
-  const real = lookedUp[2];
+  const real = realPath(folder);
   return { folder: real, folders: [real], source };
 }

@@ -115,8 +115,6 @@ export interface ToolContext {
   readonly folder?: string | undefined;
   /** The folders that the client says it works in, absolute. Undefined where it does not say. */
   roots?(): Promise<readonly string[] | undefined>;
-  /** The same where it is known already, or that it does not say: no folders. Undefined where it has to be asked. */
-  knownRoots?(): readonly string[] | undefined;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
   /** The span of the call or of its present part. The toolbox sets it where calls are traced. */

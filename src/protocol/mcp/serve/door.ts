@@ -13,7 +13,7 @@ import { hasTasksExtension, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
-import { McpToolContext, seatOf } from "./tool-context.ts";
+import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Method } from "../../../rpc/method.ts";
@@ -93,9 +93,11 @@ export class McpDoor {
   /** The context of a tool, resource or prompt that works for a request. */
   contextOf(request: McpRequest<unknown>): McpToolContext {
     const { client, call, params } = request;
-    const profile = this.profileOf(client, call.state);
-    const seat = seatOf(client, call.state, { profile, rootsTimeout: this.#rootsTimeout });
-    return new McpToolContext(seat, call, metaOf(params));
+    const options = {
+      profile: this.profileOf(client, call.state),
+      rootsTimeout: this.#rootsTimeout,
+    };
+    return new McpToolContext(client, call, metaOf(params), options);
   }
 
   /** Serves a request that may take several round trips. */
