@@ -27,7 +27,6 @@ import { isExpired, Tokens } from "./tokens/tokens.ts";
 import type { Readiness } from "./validate/readiness.ts";
 import type { ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
-import { timestamp } from "../tool/audit.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityCommandsOptions extends IdentitiesOptions {
@@ -333,7 +332,7 @@ export class IdentityCommands implements AsyncDisposable {
   ): void {
     this.#audit ??= new AuditLog(this.#options.data);
     this.#audit.record({
-      time: timestamp(),
+      time: new Date().toISOString(),
       door: "git",
       caller: caller ?? "unknown",
       project: this.#options.cwd,

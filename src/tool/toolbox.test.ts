@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
-import { now } from "../base/event-loop.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { echo, textOf, toolbox } from "../../test/samples/sample-toolbox.ts";
-import { timestamp } from "./audit.ts";
 import { CannotAsk, textResult, ToolFault, type ToolResult } from "./tool.ts";
 import { Toolbox } from "./toolbox.ts";
 
@@ -272,20 +270,5 @@ describe("Toolbox", () => {
     arrived.resolve();
     assert.equal((await resumed).isError, true);
     assert.deepEqual(told, [["there-1", true]]);
-  });
-});
-
-describe("timestamp", () => {
-  it("is the present time, no older than a millisecond, and never goes back", () => {
-    let last = "";
-    for (let i = 0; i < 2_000; i++) {
-      const before = Date.now();
-      // Every other time as a lane asks, with a time that it has read.
-      const text = i % 2 === 0 ? timestamp() : timestamp(now());
-      // Both clocks are cut off to milliseconds.
-      assert.ok(Date.parse(text) >= before - 2 && Date.parse(text) <= Date.now(), text);
-      assert.ok(text >= last, `${text} after ${last}`);
-      last = text;
-    }
   });
 });
