@@ -41,9 +41,7 @@ export async function openMcp(
 ): Promise<OpenedMcp> {
   await using opening = new AsyncDisposableStack();
   const hasProfiles = profile !== undefined;
-  const tools = opening.use(
-    await openTools(house, { isLasting: true, hasProfiles }),
-  );
+  const tools = opening.use(await openTools(house, { isLasting: true, hasProfiles }));
   const tasks = opening.use(new LazyTaskStore(house));
   const { rootsTimeout } = house;
   const door = new McpDoor({
