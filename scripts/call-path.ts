@@ -158,7 +158,7 @@ class Inspector implements AsyncDisposable {
   }
 }
 
-if (import.meta.main) {
+async function printCallPath(): Promise<void> {
   const path = await measureCallPath();
   if (process.argv.includes("--list")) {
     for (const [file, functions] of [...path].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -167,3 +167,5 @@ if (import.meta.main) {
   }
   console.log(`${path.size} files, ${countFunctions(path)} functions`);
 }
+
+if (import.meta.main) void printCallPath();

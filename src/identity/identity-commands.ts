@@ -31,7 +31,6 @@ import {
 } from "./tokens/tokens.ts";
 import type { Readiness, ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
-import { timestamp } from "../tool/audit.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityCommandsOptions extends IdentitiesOptions {
@@ -332,7 +331,7 @@ export class IdentityCommands implements AsyncDisposable {
   ): void {
     this.#audit ??= new AuditLog(this.#options.data);
     this.#audit.record({
-      time: timestamp(),
+      time: new Date().toISOString(),
       door: "git",
       caller: caller ?? "unknown",
       project: this.#options.cwd,

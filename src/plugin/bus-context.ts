@@ -42,8 +42,6 @@ export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
   readonly folder: string | undefined;
-  /** The folder as the caller named it. */
-  readonly named: string;
   project?: Project | undefined;
   span?: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
@@ -53,7 +51,6 @@ export class BusContext implements ToolContext {
 
   constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
-    this.named = call.project ?? "";
     // Where a relative path leads depends on who reads it.
     this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
     if (call.session !== undefined) this.session = call.session;

@@ -14,27 +14,26 @@ import type { RequestEnd } from "./peer-options.ts";
  */
 export class Call<S = unknown> extends Stopper {
   readonly peer: Peer<S>;
+  /** What the connection keeps for its handlers. */
+  readonly state: S;
   readonly method: string;
   readonly id: HeldId;
   /** For the peer: where the answer goes, when it is not sent alone. */
   readonly batch: Batch | undefined;
   /** For the peer: who wants to know how it ends. */
   observed: ((end: RequestEnd) => void) | undefined;
-  #settled = false;
+  /** It has its answer. */
+  isSettled = false;
   #deadline: Deadline | undefined;
   #timeout = 0;
 
   constructor(peer: Peer<S>, method: string, id: HeldId, batch?: Batch) {
     super();
     this.peer = peer;
+    this.state = peer.state;
     this.method = method;
     this.id = id;
     this.batch = batch;
-  }
-
-  /** What the connection keeps for its handlers. */
-  get state(): S {
-    return this.peer.state;
   }
 
   /** The id as JSON text; "" for a notification. */
@@ -67,14 +66,9 @@ export class Call<S = unknown> extends Stopper {
     this.#deadline = this.peer.deadlines.start(milliseconds, expire);
   }
 
-  /** It has its answer. */
-  get isSettled(): boolean {
-    return this.#settled;
-  }
-
   /** For the peer: the call has its answer. */
   settle(): void {
-    this.#settled = true;
+    this.isSettled = true;
     if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
     this.#deadline = undefined;
   }

@@ -39,7 +39,7 @@ import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
  * routes handle and asks what `request` is called with. Every request gets exactly one answer.
  */
-export class Peer<S = undefined> implements Sink<string> {
+export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly state: S;
   readonly deadlines = new Deadlines();
   readonly requests: PendingRequests;
@@ -68,13 +68,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#trace = resolved.trace;
     this.#observer = resolved.observer;
     this.#report = resolved.report;
-    const { method: name } = this.#dialect.cancel;
-    const link: RequestLink = {
-      deadlines: this.deadlines,
-      send: (text, topic) => this.send(text, topic),
-      cancel: (requestId, reason) => this.notify({ name }, { requestId, reason }),
-    };
-    this.requests = new PendingRequests(link, resolved.firstId);
+    this.requests = new PendingRequests(this, resolved.firstId);
     channel.receive(this);
   }
 
@@ -97,6 +91,11 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Tells the other side. Resolves when there is room to tell it more. */
   notify<P>(method: Method<P, void>, params: P, topic?: Topic): Room {
     return this.send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
+  }
+
+  /** Tells the other side that an answer is no longer wanted. */
+  cancel(requestId: number, reason: string): Room {
+    return this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
   }
 
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
@@ -129,10 +128,6 @@ export class Peer<S = undefined> implements Sink<string> {
     if (message instanceof RpcError) this.#unread(text, message);
     else if (Array.isArray(message)) this.#batch(message, text);
     else this.#receive(message, text);
-    return this.#takeFull();
-  }
-
-  #takeFull(): Room | undefined {
     const full = this.#full;
     this.#full = undefined;
     return full;
@@ -239,7 +234,14 @@ export class Peer<S = undefined> implements Sink<string> {
         this.#endCall(call, error, error);
       });
     }
-    this.follow(call, result);
+    result.then(
+      (value) => {
+        if (this.#inFlight.settle(call)) this.#answer(call, value);
+      },
+      (error: unknown) => {
+        if (this.#inFlight.settle(call)) this.#failCall(call, this.#toRpcError(error, name));
+      },
+    );
   }
 
   /** Who handles a request; throws why nobody does. */
@@ -257,18 +259,6 @@ export class Peer<S = undefined> implements Sink<string> {
     const refusal = refuse(route, params, text);
     if (refusal !== undefined) throw refusal;
     return route;
-  }
-
-  /** Answers a request in flight when its result is there. */
-  follow(call: Call<S>, result: Promise<unknown>): void {
-    result.then(
-      (value) => {
-        if (this.#inFlight.settle(call)) this.#answer(call, value);
-      },
-      (error: unknown) => {
-        if (this.#inFlight.settle(call)) this.#failCall(call, this.#toRpcError(error, call.method));
-      },
-    );
   }
 
   #notified(name: string, params: unknown, text: string): void {

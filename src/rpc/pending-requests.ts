@@ -14,16 +14,8 @@ export interface RequestOptions {
   readonly stop?: Stop;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number;
-  /** Has its say before the promise has: what it returns or throws is what comes of the request. */
-  readonly settler?: Settler;
   /** The request of the other side that gave rise to this one, where there is one. */
   readonly topic?: Topic;
-}
-
-/** Makes of an answer what whoever asked wants, at less cost than a promise after the promise. */
-export interface Settler {
-  result(result: unknown): unknown;
-  error(error: Error): unknown;
 }
 
 /** A request until its answer. */
@@ -31,9 +23,7 @@ class PendingRequest implements StopListener {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
   readonly stop: Stop | undefined;
-  readonly #settler: Settler | undefined;
-  readonly #resolve: (result: unknown) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly answer = Promise.withResolvers<unknown>();
   readonly #giveUp: (id: number, reason: Error) => void;
   deadline: Deadline | undefined;
   isSent = false;
@@ -42,46 +32,16 @@ class PendingRequest implements StopListener {
     id: number,
     method: Method<unknown, unknown>,
     stop: Stop | undefined,
-    settler: Settler | undefined,
-    { resolve, reject }: PromiseWithResolvers<unknown>,
     giveUp: (id: number, reason: Error) => void,
   ) {
     this.id = id;
     this.method = method;
     this.stop = stop;
-    this.#settler = settler;
-    this.#resolve = resolve;
-    this.#reject = reject;
     this.#giveUp = giveUp;
   }
 
   stopped(reason: Error): void {
     this.#giveUp(this.id, reason);
-  }
-
-  settled(deadlines: Deadlines): void {
-    if (this.deadline !== undefined) deadlines.stop(this.deadline);
-    this.stop?.remove(this);
-  }
-
-  resolve(result: unknown): void {
-    try {
-      this.#resolve(this.#settler === undefined ? result : this.#settler.result(result));
-    } catch (error) {
-      this.#reject(error);
-    }
-  }
-
-  reject(error: Error): void {
-    if (this.#settler === undefined) {
-      this.#reject(error);
-      return;
-    }
-    try {
-      this.#resolve(this.#settler.error(error));
-    } catch (other) {
-      this.#reject(other);
-    }
   }
 }
 
@@ -115,13 +75,12 @@ export class PendingRequests {
     params: unknown,
     options: RequestOptions,
   ): Promise<unknown> {
-    const { signal, timeout, settler, stop = signal && new SignalStop(signal) } = options;
+    const { signal, timeout, stop = signal && new SignalStop(signal) } = options;
     if (this.#over !== undefined) return Promise.reject(this.#over);
     const id = this.#nextId++;
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
-    const answer = Promise.withResolvers<unknown>();
-    const pending = new PendingRequest(id, method, stop, settler, answer, this.#giveUp);
+    const pending = new PendingRequest(id, method, stop, this.#giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
@@ -135,7 +94,7 @@ export class PendingRequests {
       pending.isSent = true;
       this.#link.send(text, options.topic);
     }
-    return answer.promise;
+    return pending.answer.promise;
   }
 
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
@@ -144,13 +103,15 @@ export class PendingRequests {
     if (pending === undefined) return false;
     const { error, result } = message;
     if (error !== undefined && result !== undefined) {
-      pending.reject(malformed(pending, "has both a result and an error"));
+      pending.answer.reject(malformed(pending, "has both a result and an error"));
     } else if (error !== undefined) {
-      pending.reject(toError(error) ?? malformed(pending, "has an error without code or message"));
+      pending.answer.reject(
+        toError(error) ?? malformed(pending, "has an error without code or message"),
+      );
     } else {
       const problem = findProblem(pending.method, result);
-      if (problem === undefined) pending.resolve(result);
-      else pending.reject(malformed(pending, describeProblem("result", problem)));
+      if (problem === undefined) pending.answer.resolve(result);
+      else pending.answer.reject(malformed(pending, describeProblem("result", problem)));
     }
     return true;
   }
@@ -158,7 +119,7 @@ export class PendingRequests {
   /** The answer came but could not be read. */
   fail(id: unknown, error: Error): boolean {
     const pending = this.#take(id);
-    pending?.reject(error);
+    pending?.answer.reject(error);
     return pending !== undefined;
   }
 
@@ -178,7 +139,8 @@ export class PendingRequests {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
-    pending.settled(this.#link.deadlines);
+    if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
+    pending.stop?.remove(pending);
     return pending;
   }
 }

@@ -31,35 +31,6 @@ export interface Audit {
   record(entry: AuditEntry): void;
 }
 
-/** When the text was made, by `now()`. */
-let madeAt = -Infinity;
-let text = "";
-/** The second that it is in, and its text up to the point. */
-let second = NaN;
-let upToPoint = "";
-
-/**
- * The present time as ISO text, which is less than a millisecond old: reading and formatting it cost more
- * than a call. `at` is when that is, by `now()`, if it was just read.
- */
-export function timestamp(at = now()): string {
-  if (at - madeAt >= 1) {
-    madeAt = at;
-    text = isoText(Date.now());
-  }
-  return text;
-}
-
-/** The same as `Date.toISOString()`, which is mostly called for the same second again. */
-export function isoText(time: number): string {
-  const milliseconds = time % 1000;
-  if (time - milliseconds !== second) {
-    second = time - milliseconds;
-    upToPoint = new Date(second).toISOString().slice(0, -4);
-  }
-  return `${upToPoint}${String(1000 + milliseconds).slice(1)}Z`;
-}
-
 const LONGEST_NAME = 200;
 
 /** A name that a caller made up is shortened before it is repeated in errors and the audit. */
@@ -76,7 +47,7 @@ export function auditEntry(
 ): AuditEntry {
   const { door, name: caller, principal, client } = context.caller;
   return {
-    time: timestamp(),
+    time: new Date().toISOString(),
     door,
     caller: short(caller),
     principal: principal.id === "" ? undefined : principal.id,

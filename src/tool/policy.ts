@@ -203,7 +203,7 @@ export function visibleTools(
   const { profile } = calling;
   const denying = [policy, profile?.policy].filter((each) => each?.denies === true);
   const allowed = (tool: Tool): boolean => {
-    const subject = subjectOf(tool, calling);
+    const subject = questionOn(tool, {}, calling);
     return !denying.some((each) => each?.hides(subject));
   };
   const left = denying.length === 0 ? all : all.filter(allowed);
@@ -212,12 +212,12 @@ export function visibleTools(
 }
 
 /** A call, as a policy is asked about it. */
-export function questionOn(tool: Tool, args: Arguments, calling: Calling): PolicyQuestion {
-  return { ...subjectOf(tool, calling), args };
-}
-
-function subjectOf({ definition, source }: Tool, { caller, project }: Calling): PolicySubject {
-  return { tool: definition.name, server: source?.server, caller, project };
+export function questionOn(
+  { definition, source }: Tool,
+  args: Arguments,
+  { caller, project }: Calling,
+): PolicyQuestion {
+  return { tool: definition.name, server: source?.server, caller, project, args };
 }
 
 /**

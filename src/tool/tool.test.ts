@@ -8,7 +8,6 @@ import { Policy } from "./policy.ts";
 import {
   type Arguments,
   type Project,
-  projectNow,
   resolveProject,
   textResult,
   type ToolContext,
@@ -55,14 +54,14 @@ class Folders implements Disposable {
 }
 
 describe("resolveProject()", () => {
-  it("looks up a folder again for each call", () => {
+  it("looks up a folder anew for each call", async () => {
     using at = new Folders();
-    const folder = at.link;
-    assert.equal(projectNow({ folder })?.folder, at.one);
-    rmSync(folder);
-    symlinkSync(at.two, folder);
-    assert.equal(projectNow({ folder: at.top })?.folder, at.top);
-    assert.equal(projectNow({ folder })?.folder, at.two);
+    const folderOf = async (folder: string): Promise<unknown> =>
+      (await resolveProject(undefined, {}, { folder }, () => undefined)).folder;
+    assert.equal(await folderOf(at.link), at.one);
+    rmSync(at.link);
+    symlinkSync(at.two, at.link);
+    assert.equal(await folderOf(at.link), at.two);
   });
 
   it("uses the argument, then the client's roots, then the caller's folder", async () => {

@@ -123,8 +123,6 @@ export interface ToolContext {
   readonly folder?: string | undefined;
   /** The folders that the client says it works in, absolute. Undefined where it does not say. */
   roots?(): Promise<readonly string[] | undefined>;
-  /** The same where it is known already, or that it does not say: no folders. Undefined where it has to be asked. */
-  knownRoots?(): readonly string[] | undefined;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
   /** The span of the call or of its present part. The toolbox sets it where calls are traced. */
@@ -292,17 +290,6 @@ export async function resolveProject(
   return { ...ofCaller, folders: [ofCaller.folder] };
 }
 
-/**
- * Which project a call is about that names none, where that is known without asking anybody. Undefined
- * where it is not.
- */
-export function projectNow(
-  context: Pick<ToolContext, "folder" | "roots" | "knownRoots">,
-): Project | undefined {
-  const roots = context.roots === undefined ? [] : context.knownRoots?.();
-  return roots === undefined ? undefined : projectOfRoots(distinct(roots), context);
-}
-
 /** The folder of the project that a call is about, or that it was made in, as far as that is known. */
 export function projectFolder({
   folder,
@@ -336,17 +323,8 @@ async function projectOfCaller(
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
   const folders = distinct((await context.roots?.()) ?? []);
-  const project = projectOfRoots(folders, context);
-  if (project !== undefined) return project;
-  return repositoryAmong(folders, repositoryOf);
-}
-
-/** Undefined where several folders may be meant. */
-function projectOfRoots(
-  [folder, another]: readonly string[],
-  context: Pick<ToolContext, "folder">,
-): Project | undefined {
-  if (another !== undefined) return undefined;
+  const [folder, another] = folders;
+  if (another !== undefined) return repositoryAmong(folders, repositoryOf);
   if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
   if (context.folder !== undefined) return only(context.folder, "folder");
   return { folders: [], problem: "the client does not say which folder it works in" };

@@ -10,6 +10,7 @@ import {
   toolRefusal,
 } from "./policy.ts";
 import {
+  projectMissing,
   type AddressesOf,
   type RepositoryOf,
   isAbout,
@@ -41,7 +42,8 @@ import { visible } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
 
-export interface Passage extends ObservedCall {
+/** A call that is being made. */
+interface StartedCall extends ObservedCall {
   readonly started: number;
 }
 
@@ -149,45 +151,79 @@ export class Toolbox {
   }
 
   /**
-   * Calls a tool. Throws "not-found" when there is none of that name, and what is the protocol's
-   * business (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in words
-   * that a model can act on. Whatever need not wait does not: a tool that answers at once is
-   * answered for at once.
+   * Calls a tool. Rejects with "not-found" when there is none of that name, and with what is the
+   * protocol's business (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in
+   * words that a model can act on.
    */
-  call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
+  async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const answer = context.profile?.search?.answer(name, args, {
       known: () => this.#sources?.known(),
       tools: () => this.visibleTo(context),
       // Whoever may list tools may search for them: no policy decides on that.
-      found: (work) => this.settle(this.#begun(name, args, context, undefined), work),
+      found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
       // Policy, schema and record are those of the tool that is meant.
       call: (...meant) => this.#call(...meant, context),
     });
     return answer ?? this.#call(name, args, context);
   }
 
-  #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): Passage {
-    const passage: Passage = { name, args, context, tool, started: now() };
-    if (this.observer?.begun !== undefined) context.span = this.observer.begun(passage);
-    return passage;
-  }
-
-  #call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
+  async #call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const tool = this.get(name, context.profile);
     // On record it has its own name, whatever the caller's profile calls it.
-    const passage = this.#begun(tool?.definition.name ?? name, args, context, tool);
-    if (tool === undefined) return this.#missing(passage);
-    const refusal = this.#isPrivate || toolRefusal(context.caller.principal, tool, args);
-    if (typeof refusal === "string") return this.#refuse(passage, refusal);
-    const settling = this.#settleProject(tool, args, context);
-    if (settling === undefined) return this.#decide(tool, passage);
-    return settling.then(
-      () => {
-        if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
-        return this.#decide(tool, passage);
-      },
-      (error: unknown) => this.#failed(passage, error),
-    );
+    const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
+    if (tool === undefined) return this.#missing(call);
+    try {
+      const refusal = await this.#refusal(tool, call);
+      if (refusal !== undefined) return this.#refuse(call, refusal);
+      const problem = tool.checksItself === true ? undefined : await argumentProblem(tool, args);
+      if (problem !== undefined) {
+        const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
+        return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
+      }
+      const { project } = context;
+      if (
+        project !== undefined &&
+        project.folder === undefined &&
+        tool.project !== undefined &&
+        needOf(tool.project, args) === "needed"
+      ) {
+        return this.#refuse(call, projectMissing(call.name, tool.project, project));
+      }
+      // It may have been cancelled meanwhile.
+      if (context.signal.aborted) throw context.signal.reason;
+    } catch (error) {
+      return this.#failed(call, error);
+    }
+    if (context.isTask === true) this.#record(call, "begun");
+    return this.#settle(call, this.#run(tool, call));
+  }
+
+  #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): StartedCall {
+    const call: StartedCall = { name, args, context, tool, started: now() };
+    if (this.observer?.begun !== undefined) context.span = this.observer.begun(call);
+    return call;
+  }
+
+  /** Why a call may not be made, by who calls, from where, by the policy and by how often. */
+  async #refusal(tool: Tool, { name, args, context }: StartedCall): Promise<string | undefined> {
+    const { caller } = context;
+    const refusal = this.#isPrivate ? undefined : toolRefusal(caller.principal, tool, args);
+    if (refusal !== undefined) return refusal;
+    await this.#settleProject(tool, args, context);
+    const { project } = context;
+    if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
+    const decision = decisionOn(this.policy, tool, args, context);
+    if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
+    if (decision === "ask") {
+      const { askPerson } = await import("./ask-person.ts");
+      const refused = await askPerson(name, args, context);
+      if (context.signal.aborted) throw context.signal.reason;
+      if (refused !== undefined) return refused;
+    }
+    const wait = this.#rates.take(tool, context);
+    return wait === 0
+      ? undefined
+      : `'${name}' is called too often: wait ${Math.ceil(wait / 1000)} s`;
   }
 
   /**
@@ -199,13 +235,13 @@ export class Toolbox {
     // Also if it is cancelled meanwhile: its server has to be told.
     await this.#arrived(name, { stop: new Stopper(), progress: () => {} });
     const tool = this.get(name);
-    const passage: Passage = { name, args: {}, context, tool, started: now() };
+    const call: StartedCall = { name, args: {}, context, tool, started: now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
-      return this.#failed(passage, lostTask(task));
+      return this.#failed(call, lostTask(task));
     }
     const refusal = toolRefusal(context.caller.principal, tool);
-    if (refusal !== undefined) return this.#refuse(passage, refusal);
-    return this.settle(passage, tool.resume(taskId, context));
+    if (refusal !== undefined) return this.#refuse(call, refusal);
+    return this.#settle(call, tool.resume(taskId, context));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -217,36 +253,11 @@ export class Toolbox {
   }
 
   /** Settles, once, which project a call is about, where the tool or the policy goes by it. */
-  #settleProject(tool: Tool, args: Arguments, context: ToolContext): Promise<void> | undefined {
-    if (context.project !== undefined) return undefined;
-    if (!isAbout(tool, args) && !needsProject(this.policy, tool, args, context)) return undefined;
-    return this.projectOf(context, args, tool.project).then((found) => {
-      context.project = found;
-    });
-  }
-
-  #decide(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
-    const { name, args, context } = passage;
-    const { caller, project } = context;
-    if (project?.refusal !== undefined && isAbout(tool, args)) {
-      return this.#refuse(passage, project.refusal);
-    }
-    switch (decisionOn(this.policy, tool, args, context)) {
-      case "allow":
-        return this.#check(tool, passage);
-      case "deny":
-        return this.#refuse(passage, `The policy does not let ${caller.name} call '${name}'`);
-      case "ask":
-        return this.#ask(tool, passage);
-    }
-  }
-
-  async #ask(tool: Tool, passage: Passage): Promise<ToolResult> {
-    const { name, args, context } = passage;
-    const { askPerson } = await import("./ask-person.ts");
-    const refusal = await askPerson(name, args, context);
-    if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
-    return refusal === undefined ? this.#check(tool, passage) : this.#refuse(passage, refusal);
+  async #settleProject(tool: Tool, args: Arguments, context: ToolContext): Promise<void> {
+    if (context.project !== undefined) return;
+    if (!isAbout(tool, args) && !needsProject(this.policy, tool, args, context)) return;
+    context.project = await this.projectOf(context, args, tool.project);
+    if (context.signal.aborted) throw context.signal.reason;
   }
 
   /** A held tool, as far as a caller may know of it. */
@@ -255,23 +266,21 @@ export class Toolbox {
     return held === undefined || profile?.hasTool(held.tool) === false ? undefined : held;
   }
 
-  #missing(passage: Passage): ToolResult | Promise<ToolResult> {
-    const { profile } = passage.context;
-    const held = this.#held(passage.name, profile);
-    if (held !== undefined) return this.#refuse(passage, heldBecause(held));
-    if (this.#sources?.arrival() !== undefined) return this.#await(passage);
+  async #missing(call: StartedCall): Promise<ToolResult> {
+    const { name, args, context } = call;
+    const { profile } = context;
+    const held = this.#held(name, profile);
+    if (held !== undefined) return this.#refuse(call, heldBecause(held));
+    if (this.#sources?.arrival() !== undefined) {
+      await this.#arrived(name, context, profile);
+      if (context.signal.aborted) return this.#failed(call, context.signal.reason);
+      return this.#call(name, args, context);
+    }
     const missing = (this.#sources?.missing(profile) ?? []).map(({ why }) => why);
-    const all = [`Unknown tool: ${short(passage.name)}`, ...missing, profile?.problem ?? ""];
+    const all = [`Unknown tool: ${short(name)}`, ...missing, profile?.problem ?? ""];
     const reason = all.filter(Boolean).join(". ");
-    this.#record(passage, "refused", reason);
+    this.#record(call, "refused", reason);
     throw new TrunklineError("not-found", reason);
-  }
-
-  async #await(passage: Passage): Promise<ToolResult> {
-    const { name, args, context } = passage;
-    await this.#arrived(name, context, context.profile);
-    if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
-    return this.#call(name, args, context);
   }
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
@@ -280,122 +289,68 @@ export class Toolbox {
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
-  #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
-    const { name, args, context } = passage;
-    const wait = this.#rates.take(tool, context);
-    if (wait > 0) {
-      const seconds = Math.ceil(wait / 1000);
-      return this.#refuse(passage, `'${name}' is called too often: wait ${seconds} s`);
-    }
-    const problem = tool.checksItself === true ? undefined : argumentProblem(tool, args);
-    if (!(problem instanceof Promise)) return this.#checked(tool, passage, problem);
-    return problem.then(
-      (found) => this.#checked(tool, passage, found),
-      (error: unknown) => this.#failed(passage, error),
-    );
-  }
-
-  #checked(
-    tool: Tool,
-    passage: Passage,
-    problem: string | undefined,
-  ): ToolResult | Promise<ToolResult> {
-    if (problem === undefined) return this.#placed(tool, passage);
-    const refusal = this.#refuse(passage, `Invalid arguments for '${passage.name}': ${problem}`);
-    return { ...refusal, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
-  }
-
-  /** A tool that needs a project is not called without one. */
-  #placed(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
-    const { name, args, context } = passage;
-    const { project } = context;
-    const isMissing = project !== undefined && project.folder === undefined;
-    if (tool.project === undefined || !isMissing || needOf(tool.project, args) !== "needed") {
-      return this.#run(tool, passage);
-    }
-    const { project: use } = tool;
-    return import("./tool.ts").then(({ projectMissing }) =>
-      this.#refuse(passage, projectMissing(name, use, project)),
-    );
-  }
-
-  #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
-    if (passage.context.isTask === true) this.#record(passage, "begun");
+  async #run(tool: Tool, call: StartedCall): Promise<ToolResult> {
     const timeout = tool.limits?.timeout;
-    if (timeout !== undefined) return this.#runWithin(timeout, tool, passage);
-    let result: ToolResult | Promise<ToolResult>;
-    try {
-      result = tool.call(passage.args, passage.context);
-    } catch (error) {
-      return this.#failed(passage, error);
-    }
-    return result instanceof Promise ? this.settle(passage, result) : this.#done(passage, result);
+    if (timeout === undefined) return tool.call(call.args, call.context);
+    const { callWithin } = await import("./limited-context.ts");
+    return callWithin(timeout, tool, call, this.#deadlines);
   }
 
   /** Records how a call ends that runs already. */
-  settle(passage: Passage, result: Promise<ToolResult>): Promise<ToolResult> {
-    return result.then(
-      (value) => this.#done(passage, value),
-      (error: unknown) => this.#failed(passage, error),
-    );
-  }
-
-  #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
-    const work = import("./limited-context.ts").then(({ callWithin }) =>
-      callWithin(timeout, tool, passage, this.#deadlines),
-    );
-    return this.settle(passage, work);
-  }
-
-  #done(passage: Passage, result: ToolResult): ToolResult {
-    // Tools of plugins and other servers are not typed.
-    if (!Array.isArray((result as ToolResult | undefined)?.content)) {
-      return this.#failed(passage, new TypeError("The tool's result has no content"));
+  async #settle(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
+    try {
+      const result = await work;
+      // Tools of plugins and other servers are not typed.
+      if (!Array.isArray((result as ToolResult | undefined)?.content)) {
+        throw new TypeError("The tool's result has no content");
+      }
+      this.#record(call, result.isError === true ? "error" : "ok", undefined, result);
+      return result;
+    } catch (error) {
+      return this.#failed(call, error);
     }
-    this.#record(passage, result.isError === true ? "error" : "ok", undefined, result);
-    return result;
   }
 
-  #refuse(passage: Passage, reason: string): ToolResult {
-    this.#record(passage, "refused", reason);
+  #refuse(call: StartedCall, reason: string): ToolResult {
+    this.#record(call, "refused", reason);
     return errorResult(visible(reason));
   }
 
-  #failed(passage: Passage, failure: unknown): ToolResult {
+  #failed(call: StartedCall, failure: unknown): ToolResult {
     const error = originalError(failure);
-    const { name, context } = passage;
+    const { name, context } = call;
     if (error instanceof CannotAsk || error instanceof ToolFault) {
-      this.#record(passage, "error", error.message);
+      this.#record(call, "error", error.message);
       throw error;
     }
     if (context.signal.aborted) {
       const reason = `'${name}' was cancelled`;
-      this.#record(passage, "cancelled", reason);
+      this.#record(call, "cancelled", reason);
       return errorResult(reason);
     }
     const words = error instanceof TrunklineError ? error.message : diskWords(error);
     const reason = words ?? `'${name}' failed because of a fault in it`;
     if (words === undefined) this.#report("tool.fault", { tool: name, error });
-    this.#record(passage, "error", reason);
+    this.#record(call, "error", reason);
     return errorResult(reason);
   }
 
   #record(
-    passage: Passage,
+    call: StartedCall,
     outcome: AuditEntry["outcome"],
     reason?: string,
     result?: ToolResult,
   ): void {
     if (this.observer !== undefined && outcome !== "begun") {
-      const milliseconds = now() - passage.started;
-      this.observer.ended(passage, { outcome, reason, milliseconds, result });
+      const milliseconds = now() - call.started;
+      this.observer.ended(call, { outcome, reason, milliseconds, result });
     }
     if (this.audit === undefined) return;
     try {
-      this.audit.record(auditEntry(passage, passage.started, outcome, reason));
+      this.audit.record(auditEntry(call, call.started, outcome, reason));
     } catch (error) {
       // A failure to record a call must not fail the call.
-      this.#report("audit.failed", { tool: passage.name, error });
+      this.#report("audit.failed", { tool: call.name, error });
     }
   }
 }

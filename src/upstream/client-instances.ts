@@ -45,8 +45,8 @@ export class ClientInstances {
   /** Whose the main instance is, when each client has its own. */
   #owner: { readonly client: string; context: ToolContext } | undefined;
   #hasAsked = false;
-  /** Questions that were refused, because nobody could tell whom they were for. */
-  #refused = 0;
+  /** How many questions of the main instance were refused, because nobody could tell whom they were for. */
+  refusals = 0;
 
   constructor(options: ClientInstancesOptions) {
     this.#options = options;
@@ -66,11 +66,6 @@ export class ClientInstances {
   get running(): number {
     const all = [...this.#instances.values()];
     return all.filter(({ upstream }) => upstream.status().state === "up").length;
-  }
-
-  /** How many questions of the main instance were refused; none while it is shared. */
-  get refusals(): number {
-    return this.#refused;
   }
 
   /** The instance for a caller. */
@@ -99,7 +94,7 @@ export class ClientInstances {
 
   /** A question of the main instance may be for several clients, so that it is refused. */
   refused(): void {
-    this.#refused++;
+    this.refusals++;
     this.#hasAsked = true;
     if (this.#mode === "shared") this.#switch(undefined);
   }
@@ -114,21 +109,20 @@ export class ClientInstances {
    * call ran. Where a question was refused since there were `before`, a call that failed is repeated on
    * an instance of its own if that does no harm; otherwise the answer says why.
    */
-  guard(
+  async guard(
     work: Promise<ToolResult>,
     again: (() => Promise<ToolResult>) | undefined,
     before: number,
   ): Promise<ToolResult> {
-    return work.then(
-      (result) => {
-        const isFine = before === this.#refused || result.isError !== true;
-        return isFine ? result : (again?.() ?? this.#unasked(result.content));
-      },
-      (error: unknown) => {
-        if (before === this.#refused) throw error;
-        return again?.() ?? this.#unasked([]);
-      },
-    );
+    let said: ToolResult["content"] = [];
+    try {
+      const result = await work;
+      if (before === this.refusals || result.isError !== true) return result;
+      said = result.content;
+    } catch (error) {
+      if (before === this.refusals) throw error;
+    }
+    return again?.() ?? this.#unasked(said);
   }
 
   #unasked(said: ToolResult["content"]): ToolResult {

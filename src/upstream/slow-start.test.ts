@@ -142,7 +142,9 @@ describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => 
       message: "Unknown tool: nobodys. MCP server 'bad' could not be started. no such package",
     });
     // Whoever failed is not waited for a second time.
-    assert.throws(() => tools.call("nobodys", {}, new SampleContext()), { code: "not-found" });
+    await assert.rejects(() => tools.call("nobodys", {}, new SampleContext()), {
+      code: "not-found",
+    });
   });
 
   it("ends when its caller cancels", async () => {

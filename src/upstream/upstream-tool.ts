@@ -26,10 +26,10 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     upstream.callToolFor(
       context,
       name,
-      (client, around) =>
+      (client) =>
         task === "required"
-          ? client.callToolAsTask(original, args, context, around)
-          : client.callTool(original, args, context, around),
+          ? client.callToolAsTask(original, args, context)
+          : client.callTool(original, args, context),
       harmless,
     );
   const attributes = {

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
-import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
@@ -240,13 +239,12 @@ export class Upstream {
    * repeated once, only if it is harmless (`again`), since it may have been carried out.
    */
   async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
-    const around = new Attempts(this.name, this.#life, work, again);
     try {
-      const result = await work(await this.#life.ready());
-      around.answered();
+      const result = await work(this.#life.client ?? (await this.#life.ready()));
+      this.#life.backoff.succeeded();
       return result;
     } catch (error) {
-      return around.failed(error);
+      return await new Attempts(this.name, this.#life, work, again).failed(error);
     }
   }
 
@@ -256,10 +254,10 @@ export class Upstream {
   }
 
   /** Calls a tool on the instance for a caller. */
-  callToolFor(
+  async callToolFor(
     context: ToolContext,
     name: string,
-    call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
+    call: (client: McpClient) => Promise<ToolResult>,
     isHarmless: boolean,
   ): Promise<ToolResult> {
     const before = this.#instances.refusals;
@@ -283,23 +281,23 @@ export class Upstream {
   }
 
   /**
-   * The same for a tool call, the hot path. The catalogue may be from an earlier run: a tool that has
-   * changed since is not called before it is listed again.
+   * The same for a tool call. The catalogue may be from an earlier run: a tool that has changed since is
+   * not called before it is listed again.
    */
-  callTool(
+  async callTool(
     name: string,
-    call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
+    call: (client: McpClient) => Promise<ToolResult>,
     again: boolean,
   ): Promise<ToolResult> {
-    const { client } = this.#life;
-    const around = new Attempts(this.name, this.#life, call, again);
-    if (client !== undefined && this.#refresh.listing === undefined) return call(client, around);
-    return this.#life.ready().then(async (ready) => {
+    if (this.#life.client === undefined || this.#refresh.listing !== undefined) {
+      await this.#life.ready();
       await this.#refresh.listing;
-      if (this.#options.isOffered(name)) return call(ready, around);
-      const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
-      throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
-    });
+      if (!this.#options.isOffered(name)) {
+        const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
+        throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
+      }
+    }
+    return this.use(call, again);
   }
 
   watch(uri: string): void {
@@ -381,7 +379,7 @@ const MOST_ATTEMPTS = 3;
  * call is idempotent (`isHarmless`), or it never reached the server. One object for each call, since
  * thousands may be in flight.
  */
-export class Attempts<T> implements Around<T> {
+class Attempts<T> {
   readonly #name: string;
   readonly #life: Lifecycle;
   readonly #call: (client: McpClient) => Promise<T>;
@@ -398,10 +396,6 @@ export class Attempts<T> implements Around<T> {
     this.#life = life;
     this.#call = call;
     this.#isHarmless = isHarmless;
-  }
-
-  answered(): void {
-    this.#life.backoff.succeeded();
   }
 
   async failed(error: unknown): Promise<T> {

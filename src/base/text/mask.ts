@@ -61,24 +61,23 @@ function copy(value: unknown, walk: Walk): unknown {
   if (walk.path.includes(value)) return "(circular)";
   if (walk.path.length >= MAX_DEPTH) return "…";
   walk.path.push(value);
-  const copied = copyContainer(value, walk);
+  const copied =
+    "toJSON" in value && typeof value.toJSON === "function"
+      ? copy((value as { toJSON(): unknown }).toJSON(), walk)
+      : Array.isArray(value)
+        ? copyItems(value, walk)
+        : copyFields(value, walk);
   walk.path.pop();
   return copied;
 }
 
-function copyContainer(value: object, walk: Walk): unknown {
-  if (hasToJson(value)) return copy(value.toJSON(), walk);
-  if (!Array.isArray(value)) return copyFields(value, walk);
+function copyItems(list: readonly unknown[], walk: Walk): unknown {
   const items: unknown[] = [];
-  for (const item of value as unknown[]) {
-    if (walk.left <= 0) return [...items, `… (${value.length})`];
+  for (const item of list) {
+    if (walk.left <= 0) return [...items, `… (${list.length})`];
     items.push(copy(item, walk));
   }
   return items;
-}
-
-function hasToJson(value: object): value is { toJSON(): unknown } {
-  return "toJSON" in value && typeof value.toJSON === "function";
 }
 
 function copyFields(value: object, walk: Walk): unknown {
@@ -112,18 +111,15 @@ const MOST_NAMES = 1000;
 
 /** Whether the name of a field says that its value is a secret. */
 export function isSecretName(key: string, value?: unknown): boolean {
-  if (!soundsSecret(key)) return false;
+  let sounds = names.get(key);
+  if (sounds === undefined) {
+    const name = key.slice(0, LONGEST_WORD);
+    sounds = SECRET_FIELD.test(name) && !HARMLESS_NAME.test(name);
+    if (names.size < MOST_NAMES && key.length <= LONGEST_WORD) names.set(key, sounds);
+  }
+  if (!sounds) return false;
   const isText = typeof value === "string" || Array.isArray(value);
   return isText || !COUNT_NAME.test(key);
-}
-
-function soundsSecret(key: string): boolean {
-  const known = names.get(key);
-  if (known !== undefined) return known;
-  const name = key.slice(0, LONGEST_WORD);
-  const sounds = SECRET_FIELD.test(name) && !HARMLESS_NAME.test(name);
-  if (names.size < MOST_NAMES && key.length <= LONGEST_WORD) names.set(key, sounds);
-  return sounds;
 }
 
 /** Has the secrets among some settings masked from now on wherever text leaves. */

@@ -143,7 +143,7 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
   if (refusal !== undefined) return refusal;
   try {
     const value: unknown = JSON.parse(text);
-    return MAY_BE_HUGE.test(text) && hasInfinite(value)
+    return MAY_BE_HUGE.test(text) && carriesInfinite(value)
       ? RpcError.of(STANDARD.invalidRequest, HUGE)
       : value;
   } catch (error) {
@@ -154,6 +154,13 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
 /** What each text has in it that has a number which JavaScript cannot hold, and others may have, too. */
 const MAY_BE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{200}/;
 const HUGE = "a number is too large: the largest is 1.8e308";
+
+/** Whether what a message carries has such a number. One that is an id is held as it was written. */
+function carriesInfinite(message: unknown): boolean {
+  if (Array.isArray(message)) return message.some(carriesInfinite);
+  const { params, result, error } = (message ?? {}) as Readonly<Record<string, unknown>>;
+  return hasInfinite([params, result, error]);
+}
 
 /** Such a number is read as infinity, which JSON cannot say: it would be sent on as null. */
 function hasInfinite(value: unknown): boolean {

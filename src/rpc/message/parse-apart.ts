@@ -73,6 +73,7 @@ class ApartSink implements Sink<string> {
   }
 
   message(text: string): void | Room {
+    if (this.#waiting === undefined) return this.#read(text);
     return this.#inOrder(() => this.#read(text));
   }
 

@@ -52,7 +52,7 @@ describe("traces of tool calls", { timeout: 60_000 }, () => {
     };
     await tools.call("tell", args, context());
     await tools.call("fail", {}, context());
-    assert.throws(() => tools.call("nothing", {}, context()));
+    await assert.rejects(() => tools.call("nothing", {}, context()));
     await telemetry.flush?.();
     assert.deepEqual(telemetry.spans, { exported: 3, dropped: 0 });
   }

@@ -8,13 +8,7 @@ import type { Channel } from "../../../wire/channel.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
 import { hasTasksExtension } from "../meta.ts";
-import {
-  ClientCalls,
-  plainResult,
-  plainToolResult,
-  type Around,
-  ClientRequests,
-} from "./requests.ts";
+import { ClientCalls, plainResult, plainToolResult, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
@@ -189,25 +183,15 @@ export class McpClient {
     return this.#list("resources", "resources/templates/list", "resourceTemplates");
   }
 
-  callTool(
-    name: string,
-    args: JsonObject,
-    context: ToolContext,
-    around?: Around<ToolResult>,
-  ): Promise<ToolResult> {
+  callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
     const params = { name, arguments: args };
-    return this.#requests.call("tools/call", params, context, plainToolResult, around);
+    return this.#requests.call("tools/call", params, context, plainToolResult);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
-  callToolAsTask(
-    name: string,
-    args: JsonObject,
-    context: ToolContext,
-    around?: Around<ToolResult>,
-  ): Promise<ToolResult> {
+  callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
     const params = { name, arguments: args, ...this.codec.taskParams };
-    return this.#requests.call("tools/call", params, context, plainToolResult, around);
+    return this.#requests.call("tools/call", params, context, plainToolResult);
   }
 
   /** Waits for the end of a task that this server has, whoever has begun it. */

@@ -1,85 +1,22 @@
 import { CannotAsk, type Question, type ToolContext, type ToolResult } from "../../../tool/tool.ts";
 import { type TaskListener, followTask } from "./follow-task.ts";
 import { background } from "../../../base/background.ts";
-import type { Stop } from "../../../base/stop.ts";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
-import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
+import type { RequestOptions } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
-import { isObject } from "../../../base/check.ts";
+import { isObject, type Problem } from "../../../base/check.ts";
 import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
 import type { Codec, Implementation } from "../revision/codec.ts";
 import { PLAINEST } from "../revision/revisions.ts";
-import { type Method, method } from "../../../rpc/method.ts";
+import type { Method } from "../../../rpc/method.ts";
 
 /** Milliseconds for lists, completions and subscriptions. */
 const QUICK = 30_000;
-
-/** Observes how a call ends, before its caller does. */
-export interface Around<R> {
-  answered(): void;
-  /** The outcome of a failed call: returns a result, or throws. */
-  failed(error: unknown): R | Promise<R>;
-}
-
-/** A call in flight. One object for each, since there may be thousands. */
-class Work<R> implements Settler, RequestOptions {
-  readonly name: string;
-  readonly params: JsonObject;
-  readonly context: ToolContext;
-  readonly token: number;
-  readonly plain: (result: JsonObject) => R;
-  readonly #requests: ClientRequests;
-  readonly #around: Around<R> | undefined;
-
-  constructor(
-    requests: ClientRequests,
-    name: string,
-    params: JsonObject,
-    context: ToolContext,
-    token: number,
-    plain: (result: JsonObject) => R,
-    around: Around<R> | undefined,
-  ) {
-    this.#requests = requests;
-    this.name = name;
-    this.params = params;
-    this.context = context;
-    this.token = token;
-    this.plain = plain;
-    this.#around = around;
-  }
-
-  get settler(): Settler {
-    return this;
-  }
-
-  get stop(): Stop {
-    return this.context.stop;
-  }
-
-  result(result: unknown): R | Promise<R> {
-    const around = this.#around;
-    around?.answered();
-    const done = this.#requests.done(this, result as JsonObject);
-    // A call that runs as a task may still fail.
-    if (around === undefined || !(done instanceof Promise)) return done;
-    return done.catch((error: unknown) => around.failed(error));
-  }
-
-  async error(error: unknown): Promise<R> {
-    try {
-      return await this.#requests.failed(this, error);
-    } catch (final) {
-      if (this.#around === undefined) throw final;
-      return await this.#around.failed(final);
-    }
-  }
-}
 
 /** What we ask of a server, in the words of its revision. */
 export class ClientRequests {
@@ -113,29 +50,26 @@ export class ClientRequests {
   }
 
   /** A request for a caller, who may be asked meanwhile. */
-  call<R>(
+  async call<R>(
     name: string,
     params: JsonObject,
     context: ToolContext,
     plain: (result: JsonObject) => R,
-    around?: Around<R>,
   ): Promise<R> {
     const token = this.#calls.begin(context);
-    const work = new Work(this, name, params, context, token, plain, around);
-    if (this.codec.has.inputRequired) {
-      const asked = this.#ask(name, params, context, token);
-      return asked.then(
-        (result) => work.result(result),
-        (error: unknown) => work.error(error),
-      );
+    try {
+      let result: JsonObject;
+      try {
+        result = await this.#ask(name, params, context, token);
+      } catch (error) {
+        await this.#visitPages(error, context);
+        result = await this.#ask(name, params, context, token);
+      }
+      const isTask = this.codec.isTask(params, result);
+      return plain(isTask ? await this.#finish(name, result, context, token) : result);
+    } finally {
+      this.#calls.end(token);
     }
-    const _meta = { ...passedOn(context), progressToken: token };
-    // The settler maps the answer, which saves a promise for each call.
-    return this.#peer.request(
-      anObject(name),
-      { ...params, _meta },
-      work,
-    ) as Promise<unknown> as Promise<R>;
   }
 
   /** Goes on with a call of a tool that the server has answered with a task before. */
@@ -147,31 +81,13 @@ export class ClientRequests {
     return this.#finish("tools/call", isTheirs ? task : { task }, context, token);
   }
 
-  /** For the work. */
-  done<R>(work: Work<R>, result: JsonObject): R | Promise<R> {
-    const { name, params, context, token, plain } = work;
-    if (this.codec.isTask(params, result))
-      return this.#finish(name, result, context, token).then(plain);
-    this.#calls.end(token);
-    return plain(result);
-  }
-
-  /** For the work. */
-  async failed<R>(work: Work<R>, error: unknown): Promise<R> {
-    const { name, params, context, token, plain } = work;
-    try {
-      if (!(error instanceof RpcError)) throw error;
-      const isPage = error.code === URL_ELICITATION_REQUIRED;
-      if (isPage && (await visitPages(error, context))) {
-        const result = await this.#ask(name, params, context, token);
-        const isTask = this.codec.isTask(params, result);
-        return plain(isTask ? await this.#finish(name, result, context, token) : result);
-      }
-      if (isPage) this.#pages.required(error, context);
-      throw asCannotAsk(error) ?? error;
-    } finally {
-      this.#calls.end(token);
-    }
+  /** Has the caller visit the pages that a server wants to be visited first. Throws any other error. */
+  async #visitPages(error: unknown, context: ToolContext): Promise<void> {
+    if (!(error instanceof RpcError)) throw error;
+    const isPage = error.code === URL_ELICITATION_REQUIRED;
+    if (isPage && (await visitPages(error, context))) return;
+    if (isPage) this.#pages.required(error, context);
+    throw asCannotAsk(error) ?? error;
   }
 
   #ask(
@@ -247,19 +163,13 @@ export class ClientRequests {
   }
 }
 
-const methods = new Map<string, Method<JsonObject, JsonObject>>();
-
-/** The method of a name, whose result must be an object. Only names from our code get here. */
+/** A method whose result must be an object. */
 function anObject(name: string): Method<JsonObject, JsonObject> {
-  let known = methods.get(name);
-  if (known === undefined) {
-    known = method<JsonObject, JsonObject>(name, {
-      checkResult: (value) =>
-        isObject(value) ? undefined : { path: [], says: "must be an object" },
-    });
-    methods.set(name, known);
-  }
-  return known;
+  return { name, checkResult: objectProblem };
+}
+
+function objectProblem(value: unknown): Problem | undefined {
+  return isObject(value) ? undefined : { path: [], says: "must be an object" };
 }
 
 /** The same for a tool's result; its content is a list whatever the server sent. */
@@ -270,11 +180,8 @@ export function plainToolResult(result: JsonObject): ToolResult {
   return (isContent ? plain : { ...plain, content: [] }) as unknown as ToolResult;
 }
 
-const OF_A_REVISION = ["resultType", "ttlMs", "cacheScope", "_meta"] as const;
-
 /** A result without the envelope of its revision: one shape for all revisions. */
 export function plainResult(result: JsonObject): JsonObject {
-  if (!OF_A_REVISION.some((member) => result[member] !== undefined)) return result;
   const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...body } = result;
   if (typeof _meta !== "object" || _meta === null) return body;
   const { [META.serverInfo]: ____, [META.relatedTask]: _____, ...meta } = _meta as JsonObject;

@@ -18,9 +18,12 @@ let opened = 0;
 
 /** The state of one connection. In revisions with sessions, that is what `initialize` agreed on. */
 export class Connection implements Disposable {
-  /** Undefined until the handshake. */
-  #client: Client | undefined;
-  #hasSetLevel = false;
+  /** The client of a request that does not describe it. */
+  client: Client = UNKNOWN;
+  /** Whether it has said who it is. */
+  isInitialized = false;
+  /** Whether the client has said which messages it wants. */
+  hasSetLevel = false;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
   readonly watches = new Map<string, () => void>();
@@ -43,30 +46,17 @@ export class Connection implements Disposable {
     this.profile = profile;
   }
 
-  /** Whether its client has sent an `initialize` that was answered. */
-  get isInitialized(): boolean {
-    return this.#client !== undefined;
-  }
-
-  /** The client of a request that does not describe it. */
-  get client(): Client {
-    return this.#client ?? UNKNOWN;
-  }
-
   agree(requested: string, capabilities: JsonObject, info: unknown): Codec {
     const codec = agreeOn(requested);
-    this.#client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
+    this.client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
+    this.isInitialized = true;
     return codec;
   }
 
   set logLevel(logLevel: McpLogLevel) {
-    this.#client = { ...this.client, logLevel };
-    this.#hasSetLevel = true;
-  }
-
-  /** Whether the client has said which messages it wants. */
-  get hasSetLevel(): boolean {
-    return this.#hasSetLevel;
+    this.client = { ...this.client, logLevel };
+    this.isInitialized = true;
+    this.hasSetLevel = true;
   }
 
   /** Runs when the connection is over. */

@@ -1,11 +1,5 @@
 import { type Route, route, routes } from "../../../rpc/route.ts";
-import {
-  CannotAsk,
-  errorResult,
-  type Tool,
-  type ToolResult,
-  ToolFault,
-} from "../../../tool/tool.ts";
+import { CannotAsk, errorResult, type Tool, ToolFault } from "../../../tool/tool.ts";
 import {
   type Client,
   type Connection,
@@ -19,7 +13,7 @@ import { hasTasksExtension, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
-import { McpToolContext, seatOf } from "./tool-context.ts";
+import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Method } from "../../../rpc/method.ts";
@@ -99,9 +93,11 @@ export class McpDoor {
   /** The context of a tool, resource or prompt that works for a request. */
   contextOf(request: McpRequest<unknown>): McpToolContext {
     const { client, call, params } = request;
-    const profile = this.profileOf(client, call.state);
-    const seat = seatOf(client, call.state, { profile, rootsTimeout: this.#rootsTimeout });
-    return new McpToolContext(seat, call, metaOf(params));
+    const options = {
+      profile: this.profileOf(client, call.state),
+      rootsTimeout: this.#rootsTimeout,
+    };
+    return new McpToolContext(client, call, metaOf(params), options);
   }
 
   /** Serves a request that may take several round trips. */
@@ -178,8 +174,6 @@ export interface McpRequest<P> {
 }
 
 export interface ServeOptions {
-  /** The handler maps the errors of its promise itself: no wrapper is needed. */
-  readonly mapsErrors?: boolean;
   /** How long a client may keep the answer, where its revision can say so. */
   readonly caching?: Caching;
 }
@@ -220,10 +214,7 @@ export class McpRoutes {
         codec.shapeResult(body, this.#server, options.caching);
       try {
         const body = handle({ client, params, call });
-        if (!(body instanceof Promise)) return shape(body);
-        // A body without an envelope is the whole result already.
-        const isDone = options.mapsErrors === true && !codec.has.resultEnvelope;
-        return isDone ? body : body.then(shape, rethrow);
+        return body instanceof Promise ? body.then(shape, rethrow) : shape(body);
       } catch (error) {
         return rethrow(error);
       }
@@ -258,7 +249,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
       },
       { caching: UNCACHED },
     ),
-    routes.serve(METHODS.callTool, (request) => callTool(door, request), { mapsErrors: true }),
+    routes.serve(METHODS.callTool, (request) => callTool(door, request)),
   ];
 }
 
@@ -321,37 +312,18 @@ export function callInRounds(
 }
 
 /** Calls the tool, and shapes its answer for the client's revision. */
-export function run(
+export async function run(
   door: McpDoor,
-  { client, params }: CallRequest,
+  { client: { codec }, params }: CallRequest,
   context: McpToolContext,
-): JsonObject | Promise<JsonObject> {
-  const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
-  return result instanceof Promise
-    ? shapeLater(client, context, result)
-    : shape(client, context, result);
-}
-
-function shape(
-  { codec }: Client,
-  context: McpToolContext,
-  result: ToolResult,
-): JsonObject | Promise<JsonObject> {
-  const answer = codec.shapeToolResult(result);
-  // Some clients lose progress that arrives in one read with the answer.
-  return context.hasProgressed ? turn().then(() => answer) : answer;
-}
-
-export function shapeLater(
-  client: Client,
-  context: McpToolContext,
-  result: Promise<ToolResult>,
 ): Promise<JsonObject> {
-  const failed = client.codec.has.missingCapabilityError ? undefined : tellTheModel;
-  return result.then((value) => shape(client, context, value), failed);
-}
-
-function tellTheModel(error: unknown): JsonObject {
-  if (error instanceof CannotAsk) return { ...errorResult(error.message) };
-  return rethrow(error);
+  try {
+    const result = await door.offer.tools.call(params.name, params.arguments ?? {}, context);
+    // Some clients lose progress that arrives in one read with the answer.
+    if (context.hasProgressed) await turn();
+    return codec.shapeToolResult(result);
+  } catch (error) {
+    if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
+    return { ...errorResult(error.message) };
+  }
 }

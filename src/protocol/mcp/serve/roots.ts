@@ -43,11 +43,6 @@ export class SessionRoots {
   #silentUntil = 0;
   #changes = 0;
 
-  /** What the client has said, if it has. */
-  get known(): readonly string[] | undefined {
-    return this.#known;
-  }
-
   /** The client's roots have changed. */
   changed(): void {
     this.#known = undefined;

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { fixtureOffer } from "../../../../test/conformance/fixture/offer.ts";
 import { covers } from "../../../../test/support/requirement.ts";
+import { until } from "../../../../test/support/until.ts";
 import { type Json, RawClient } from "../../../../test/upstream/raw-client.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { textResult, type Tool } from "../../../tool/tool.ts";
@@ -79,7 +80,9 @@ describe("tools/call", () => {
   it("neither waits for nor answers a cancelled call, and ignores unknown ids", async () => {
     covers("mcp.cancellation.stop", "mcp.cancellation.unknown");
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), LEGACY);
-    const id = client.send("tools/call", { name: "test_wait", arguments: {} });
+    const _meta = { progressToken: "begun" };
+    const id = client.send("tools/call", { name: "test_wait", arguments: {}, _meta });
+    await until(() => client.told("notifications/progress").length > 0);
     client.notify("notifications/cancelled", { requestId: "never-sent" });
     client.notify("notifications/cancelled", {});
     client.notify("notifications/cancelled", { requestId: id });

@@ -23,108 +23,55 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 /** Sends a question by `input_required`, where the client takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
 
-/** Whom a tool works for: the same for all calls of a client that sees the same of the offer. */
-export interface Seat {
-  readonly client: Client;
+/** What a tool may do while it runs, towards one MCP client. */
+export class McpToolContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session: string | undefined;
   readonly folder: string | undefined;
   /** What the client sees of the offer. */
   readonly profile: Profile | undefined;
-  /** Milliseconds for the answer to `roots/list`. */
-  readonly rootsTimeout: number;
-}
-
-export function seatOf(
-  client: Client,
-  { id, principal, folder }: Connection,
-  options: Pick<Seat, "profile" | "rootsTimeout">,
-): Seat {
-  const { name = client.name } = principal;
-  // In a revision without sessions too, whoever has started us is the same client all the time.
-  const session = client.codec.has.session || folder !== undefined ? id : undefined;
-  const caller: Caller = {
-    door: "mcp",
-    name,
-    principal,
-    client: session ?? `mcp ${principal.id} ${client.name}`,
-  };
-  return { client, caller, session, folder, ...options };
-}
-
-/** What is known of work that is more than a question and an answer. */
-interface LongWork {
-  ask?: Ask;
-  /** Set for work that spans several requests: cancelling any of them stops it. */
-  stopper?: Stopper;
-  remote?: string;
-  remoteKnown?: PromiseWithResolvers<string>;
-  isTask: boolean;
-  hasProgressed: boolean;
-  isBehind: boolean;
-}
-
-/** That of most calls: a context is made for each call, so it has few members. */
-const NO_WORK: Readonly<LongWork> = { isTask: false, hasProgressed: false, isBehind: false };
-
-/** What a tool may do while it runs, towards one MCP client. */
-export class McpToolContext implements ToolContext, StopListener {
   project?: Project | undefined;
   span?: Span | undefined;
-  readonly #seat: Seat;
-  #meta: JsonObject;
-  #call: Call<Connection>;
-  #work = NO_WORK;
+  call: Call<Connection>;
+  meta: JsonObject;
+  isTask = false;
+  hasProgressed = false;
+  /** The id of the task as which the tool's server goes on with the call, once it does. */
+  remote: string | undefined;
+  readonly #client: Client;
+  readonly #rootsTimeout: number;
+  #ask: Ask | undefined;
+  /** Set for work that spans several requests: cancelling any of them stops it. */
+  #stopper: Stopper | undefined;
+  #remoteKnown: PromiseWithResolvers<string> | undefined;
+  #isBehind = false;
 
-  constructor(seat: Seat, call: Call<Connection>, meta: JsonObject) {
-    this.#seat = seat;
-    this.#call = call;
-    this.#meta = meta;
-  }
-
-  get caller(): Caller {
-    return this.#seat.caller;
-  }
-
-  get session(): string | undefined {
-    return this.#seat.session;
-  }
-
-  get folder(): string | undefined {
-    return this.#seat.folder;
-  }
-
-  get profile(): Profile | undefined {
-    return this.#seat.profile;
-  }
-
-  get call(): Call<Connection> {
-    return this.#call;
-  }
-
-  get #long(): LongWork {
-    if (this.#work === NO_WORK) this.#work = { ...NO_WORK };
-    return this.#work;
-  }
-
-  get #client(): Client {
-    return this.#seat.client;
-  }
-
-  get meta(): JsonObject {
-    return this.#meta;
-  }
-
-  get hasProgressed(): boolean {
-    return this.#work.hasProgressed;
-  }
-
-  get isTask(): boolean {
-    return this.#work.isTask;
+  /** `rootsTimeout` is how many milliseconds the client has to answer `roots/list`. */
+  constructor(
+    client: Client,
+    call: Call<Connection>,
+    meta: JsonObject,
+    options: { readonly profile: Profile | undefined; readonly rootsTimeout: number },
+  ) {
+    const { id, principal, folder } = call.state;
+    this.#client = client;
+    this.#rootsTimeout = options.rootsTimeout;
+    this.call = call;
+    this.meta = meta;
+    this.folder = folder;
+    this.profile = options.profile;
+    // In a revision without sessions too, whoever has started us is the same client all the time.
+    this.session = client.codec.has.session || folder !== undefined ? id : undefined;
+    this.caller = {
+      door: "mcp",
+      name: principal.name ?? client.name,
+      principal,
+      client: this.session ?? `mcp ${principal.id} ${client.name}`,
+    };
   }
 
   get stop(): Stop {
-    return this.#work.stopper ?? this.call;
+    return this.#stopper ?? this.call;
   }
 
   get signal(): AbortSignal {
@@ -133,49 +80,42 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
   askThrough(ask: Ask): void {
-    const work = this.#long;
-    work.ask = ask;
-    if (work.stopper !== undefined) return;
-    work.stopper = new Stopper();
+    this.#ask = ask;
+    if (this.#stopper !== undefined) return;
+    this.#stopper = new Stopper();
     this.call.add(this);
   }
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
-    this.#call = next.#call;
-    this.#meta = next.#meta;
-    if (this.#work.stopper !== undefined) next.call.add(this);
+    this.call = next.call;
+    this.meta = next.meta;
+    if (this.#stopper !== undefined) next.call.add(this);
   }
 
   /** The work goes on whatever becomes of the request that has begun it. */
   detach(): void {
-    this.#long.stopper ??= new Stopper();
-  }
-
-  /** The id of the task as which the tool's server goes on with the call, once it does. */
-  get remote(): string | undefined {
-    return this.#work.remote;
+    this.#stopper ??= new Stopper();
   }
 
   untilRemote(): Promise<string> {
-    const work = this.#long;
-    work.remoteKnown ??= Promise.withResolvers();
-    if (work.remote !== undefined) work.remoteKnown.resolve(work.remote);
-    return work.remoteKnown.promise;
+    this.#remoteKnown ??= Promise.withResolvers();
+    if (this.remote !== undefined) this.#remoteKnown.resolve(this.remote);
+    return this.#remoteKnown.promise;
   }
 
   remoteTask(taskId: string): void {
-    this.#long.remote = taskId;
-    this.#long.remoteKnown?.resolve(taskId);
+    this.remote = taskId;
+    this.#remoteKnown?.resolve(taskId);
   }
 
   /** Continues as a task: its request has been answered. */
   becomeTask(): void {
-    this.#long.isTask = true;
+    this.isTask = true;
   }
 
   stopped(reason: Error): void {
-    (this.#long.stopper ??= new Stopper()).stop(reason);
+    (this.#stopper ??= new Stopper()).stop(reason);
   }
 
   progress(progress: number, total?: number, message?: string): void {
@@ -184,7 +124,7 @@ export class McpToolContext implements ToolContext, StopListener {
     const { progressToken } = this.meta;
     if (progressToken === undefined) return;
     const told = this.#client.codec.shapeProgress(progress, total, message);
-    this.#long.hasProgressed = true;
+    this.hasProgressed = true;
     this.#tell(EVENTS.progress, { progressToken, ...told });
   }
 
@@ -203,13 +143,8 @@ export class McpToolContext implements ToolContext, StopListener {
     }
     const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
     return this.call.state.roots.get(() => {
-      return this.call.request(asked, {}, { timeout: this.#seat.rootsTimeout });
+      return this.call.request(asked, {}, { timeout: this.#rootsTimeout });
     });
-  }
-
-  knownRoots(): readonly string[] | undefined {
-    if (!this.canAsk(ROOTS_QUESTION)) return [];
-    return this.#client.codec.has.session ? this.call.state.roots.known : undefined;
   }
 
   canAsk(question: Question): boolean {
@@ -219,7 +154,7 @@ export class McpToolContext implements ToolContext, StopListener {
   async ask(question: Question): Promise<unknown> {
     if (!this.canAsk(question)) throw new CannotAsk(question);
     const params = shapeQuestion(this.#client, question);
-    if (this.#work.ask !== undefined) return this.#work.ask({ ...question, params });
+    if (this.#ask !== undefined) return this.#ask({ ...question, params });
     return this.call.request(method<JsonObject, unknown>(question.method), params, {
       stop: this.stop,
     });
@@ -232,16 +167,16 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** Sends what the client can do without: it is left out while the client reads too slowly. */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
-    if (this.#work.isBehind) return;
+    if (this.#isBehind) return;
     // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
     const isAnswered = this.isTask || this.call.isSettled;
     if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.call.notify(event, params);
     if (room === ROOM) return;
-    this.#long.isBehind = true;
+    this.#isBehind = true;
     background(
       room.then(() => {
-        this.#long.isBehind = false;
+        this.#isBehind = false;
       }),
       "Noting that there is room",
     );

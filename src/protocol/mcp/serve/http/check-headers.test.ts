@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 
 import { Toolbox } from "../../../../tool/toolbox.ts";
 import { textResult } from "../../../../tool/tool.ts";
-import { accepts, headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
+import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
+import { accepts } from "./reply.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 
 const MISMATCH = -32020;

@@ -74,16 +74,6 @@ function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(", ") : header;
 }
 
-/** Whether an `Accept` header lists a type (RFC 9110 § 12.5.1). Quality values are ignored. */
-export function accepts(accept: string | undefined, type: string): boolean {
-  if (accept === undefined) return false;
-  const group = `${type.slice(0, type.indexOf("/"))}/*`;
-  return accept.split(",").some((part) => {
-    const range = part.split(";", 1)[0]?.trim().toLowerCase();
-    return range === type || range === group || range === "*/*";
-  });
-}
-
 const PREFIX = "=?base64?";
 const SUFFIX = "?=";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

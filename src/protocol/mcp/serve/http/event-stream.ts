@@ -14,7 +14,8 @@ export class EventStream {
   /** The number of the last event that went to a connection. */
   #sent = 0;
   #connectedAt = 0;
-  #isFinished = false;
+  /** Nothing more will be sent. */
+  isFinished = false;
 
   constructor(id: number, log: EventLog<EventStream>) {
     this.id = id;
@@ -25,18 +26,13 @@ export class EventStream {
     return this.#response?.isOpen === true;
   }
 
-  /** Nothing more will be sent. */
-  get isFinished(): boolean {
-    return this.#isFinished;
-  }
-
   /** Puts the stream on a connection, after an event of a certain number or after the last sent. */
   connect(response: EventResponse, after = this.#sent): void {
     this.#response = response;
     this.#connectedAt = performance.now();
     for (const event of this.#log.after(this, after)) response.send(event);
     this.#sent = this.#log.last;
-    if (this.#isFinished) response.end();
+    if (this.isFinished) response.end();
   }
 
   /** The priming event (§ Sending Messages to the Server): an id to resume from, and when to retry. */
@@ -46,7 +42,7 @@ export class EventStream {
   }
 
   send(message: string): Promise<void> {
-    if (this.#isFinished) return ROOM;
+    if (this.isFinished) return ROOM;
     const event = this.#log.add(this, message);
     const response = this.#response;
     if (response === undefined || !response.isOpen) return ROOM;
@@ -56,8 +52,8 @@ export class EventStream {
 
   /** Sends a last message, and ends. */
   finish(message?: string): void {
-    if (this.#isFinished) return;
-    this.#isFinished = true;
+    if (this.isFinished) return;
+    this.isFinished = true;
     const last = message === undefined ? "" : this.#log.add(this, message);
     this.#response?.end(last);
   }

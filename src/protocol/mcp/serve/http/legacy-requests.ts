@@ -8,9 +8,8 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../../dialect.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
-import { accepts } from "./check-headers.ts";
+import { accepted, accepts, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, refuse, transportError } from "./reply.ts";
 import { type ResumeProblem, type Session, Sessions } from "./session.ts";
 
 const JSON_TYPE = "application/json";

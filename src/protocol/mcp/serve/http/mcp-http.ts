@@ -204,8 +204,7 @@ export class McpHttp {
 function keepTraceHeader(message: unknown, traceparent: unknown): void {
   if (!isObject(message) || !isObject(message.params)) return;
   const meta = isObject(message.params._meta) ? message.params._meta : undefined;
-  const params = message.params as Record<string, unknown>;
-  params._meta = { ...meta, [TRACE_HEADER]: traceparent };
+  message.params._meta = { ...meta, [TRACE_HEADER]: traceparent };
 }
 
 /** Too many bytes of unfinished requests are buffered. */

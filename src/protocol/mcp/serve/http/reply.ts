@@ -42,3 +42,13 @@ export function refuse(
 export function transportError(message: string, code = -32000): RpcError {
   return new RpcError(code, message);
 }
+
+/** Whether an `Accept` header lists a type (RFC 9110 § 12.5.1). Quality values are ignored. */
+export function accepts(accept: string | undefined, type: string): boolean {
+  if (accept === undefined) return false;
+  const group = `${type.slice(0, type.indexOf("/"))}/*`;
+  return accept.split(",").some((part) => {
+    const range = part.split(";", 1)[0]?.trim().toLowerCase();
+    return range === type || range === group || range === "*/*";
+  });
+}

@@ -8,9 +8,8 @@ import { EventResponse } from "../../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
 import { Connection } from "../connection.ts";
 import type { Principal } from "../../../../base/principal.ts";
-import { accepts } from "./check-headers.ts";
+import { accepts, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { refuse, transportError } from "./reply.ts";
 
 /** MCP 2024-11-05, basic/transports § HTTP with SSE: one GET for all answers, a POST a message. */
 export class SseSessions {
