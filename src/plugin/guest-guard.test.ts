@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { Connection } from "../wire/quic/connection.ts";
-import { boundedReport, GuestGuard } from "./guest-guard.ts";
+import { boundedReport, GuestGuard } from "./guests.ts";
 
 describe("boundedReport()", () => {
   it("reports a limited number of each kind, and how many were left out", () => {

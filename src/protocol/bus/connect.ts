@@ -4,7 +4,7 @@ import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
-import { answersOn, waited } from "./answer-stream.ts";
+import { answersOn, waited } from "./frame-stream.ts";
 import {
   bodyOf,
   decodeResponse,

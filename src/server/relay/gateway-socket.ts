@@ -13,7 +13,7 @@ import { Peer } from "../../rpc/peer.ts";
 import { SocketName } from "../../store/socket-name.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
-import { GreetedChannel } from "../../wire/channel/greeted.ts";
+import { GreetedChannel } from "../../wire/channel/principal-greeting.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
 import { mustBeOwn, OwnProcess } from "../../store/access/own-process.ts";
 import type { Config } from "../../config/config.ts";

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { SocketName } from "../../store/socket-name.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
-import { GreetedChannel } from "../../wire/channel/greeted.ts";
+import { GreetedChannel } from "../../wire/channel/principal-greeting.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
 import type { Greeting, ServersNow, StatusQuestion, Welcome } from "./greeting.ts";
 

@@ -1,9 +1,7 @@
 import type { Duplex } from "node:stream";
-
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
-import type { Channel, ChannelLimits } from "../channel.ts";
-import { GreetedChannel } from "./greeted.ts";
+import type { Channel, ChannelLimits, Room, Sink } from "../channel.ts";
 import { streamChannel } from "./stream.ts";
 
 /** The first message between two of our processes: the principal of the client. */
@@ -50,4 +48,54 @@ export function greet(socket: Duplex, principal: Principal, proof?: string): Cha
   const greeting: Greeting = { principal, proof };
   channel.send(JSON.stringify(greeting));
   return channel;
+}
+
+/** A channel whose first message is a greeting; all others go to its sink. */
+export class GreetedChannel implements Channel<string> {
+  readonly #channel: Channel<string>;
+  readonly #greeting = Promise.withResolvers<string>();
+  readonly #sink = Promise.withResolvers<void>();
+  #receiver: Sink<string> | undefined;
+  #isGreeted = false;
+
+  constructor(channel: Channel<string>) {
+    this.#channel = channel;
+    this.#greeting.promise.catch(() => {});
+    channel.receive({
+      message: (text) => {
+        if (this.#receiver !== undefined) return this.#receiver.message(text);
+        if (this.#isGreeted) return this.#sink.promise.then(() => this.#receiver?.message(text));
+        this.#isGreeted = true;
+        this.#greeting.resolve(text);
+        return this.#sink.promise;
+      },
+      fault: (fault) => this.#receiver?.fault(fault),
+      end: (error) => {
+        this.#greeting.reject(error ?? new Error("The other process has closed the connection"));
+        this.#receiver?.end(error);
+      },
+    });
+  }
+
+  /** Rejects when the connection ends without one. */
+  get greeting(): Promise<string> {
+    return this.#greeting.promise;
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#receiver = sink;
+    this.#sink.resolve();
+  }
+
+  send(text: string): Room {
+    return this.#channel.send(text);
+  }
+
+  abort(reason: Error): void {
+    this.#channel.abort(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#channel[Symbol.asyncDispose]();
+  }
 }
