@@ -79,16 +79,6 @@ export class Redial implements AsyncDisposable {
     return connection.then(() => this.open());
   }
 
-  /** The same where nothing has to be waited for; else undefined. */
-  openNow(): BidiStream | undefined {
-    const current = this.#current;
-    if (current === undefined || current.isClosed || current.openStreams >= MOST_AT_ONCE) {
-      return undefined;
-    }
-    this.#count(current);
-    return current.openStream();
-  }
-
   /** A connection for one exchange that is opened at once; a promise where there is none yet. */
   get(): Connection | Promise<Connection> {
     const current = this.#current;
