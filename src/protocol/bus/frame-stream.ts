@@ -93,12 +93,13 @@ export interface AnswerStreamOptions {
   readonly cancel?: (() => void) | undefined;
   /** Milliseconds to wait for each of them. */
   readonly patience?: number | undefined;
-  /** What is waited for then, in words. */
-  readonly waitedFor?: string;
+  /** Who was asked, and for what, in words. */
+  readonly whom?: string;
 }
 
-export function waited(milliseconds: number, what: string): TrunklineError {
-  return new TrunklineError("timeout", `Waited ${milliseconds} ms for ${what}`);
+/** `whom`: who was asked, and for what. */
+export function noAnswer(milliseconds: number, whom: string): TrunklineError {
+  return new TrunklineError("timeout", `No answer from ${whom} within ${milliseconds} ms`);
 }
 
 const CANCELLED = 1;
@@ -114,7 +115,7 @@ const ENDING = 2_000;
  */
 export async function* answersOn(
   stream: BidiStream,
-  { stop, cancel, patience, waitedFor = "an answer" }: AnswerStreamOptions,
+  { stop, cancel, patience, whom = "the other side" }: AnswerStreamOptions,
 ): AsyncGenerator<PluginResponse, void, void> {
   const answers = readResponses(stream);
   let isOver = false;
@@ -124,7 +125,7 @@ export async function* answersOn(
   const late =
     patience === undefined
       ? undefined
-      : setTimeout(() => giveUp(waited(patience, waitedFor)), patience);
+      : setTimeout(() => giveUp(noAnswer(patience, whom)), patience);
   try {
     for (;;) {
       // Not a race with one promise for all answers: that would remember each of them.
