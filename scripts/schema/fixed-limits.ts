@@ -360,7 +360,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       2_048,
       "a further one is refused",
-      "plugin: guest-guard.ts",
+      "plugin: guests.ts",
       "exchanges",
     ],
     [
@@ -376,7 +376,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the oldest are dropped",
-      "plugin: event-queue.ts",
+      "plugin: events.ts",
       "MOST_EVENTS",
     ],
     [

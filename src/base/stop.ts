@@ -20,9 +20,7 @@ export interface Stop {
 export class Stopper implements Stop {
   #reason: Error | undefined;
   #controller: AbortController | undefined;
-  /** There is mostly one. */
-  #listener: StopListener | undefined;
-  #others: Set<StopListener> | undefined;
+  readonly #listeners = new Set<StopListener>();
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -38,23 +36,21 @@ export class Stopper implements Stop {
   }
 
   add(listener: StopListener): void {
-    if (this.#reason !== undefined) listener.stopped(this.#reason);
-    else if (this.#listener === undefined) this.#listener = listener;
-    else (this.#others ??= new Set()).add(listener);
+    if (this.#reason === undefined) this.#listeners.add(listener);
+    else listener.stopped(this.#reason);
   }
 
   remove(listener: StopListener): void {
-    if (this.#listener === listener) this.#listener = undefined;
-    else this.#others?.delete(listener);
+    this.#listeners.delete(listener);
   }
 
   stop(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    const listeners = [this.#listener, ...(this.#others ?? [])];
-    this.#listener = this.#others = undefined;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
     this.#controller?.abort(reason);
-    for (const listener of listeners) listener?.stopped(reason);
+    for (const listener of listeners) listener.stopped(reason);
   }
 }
 

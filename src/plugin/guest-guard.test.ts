@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { until } from "../../test/support/until.ts";
 import type { Connection } from "../wire/quic/connection.ts";
-import { boundedReport, GuestGuard } from "./guest-guard.ts";
+import { boundedReport, GuestGuard } from "./guests.ts";
 
 describe("boundedReport()", () => {
   it("reports a limited number of each kind, and how many were left out", () => {

@@ -20,20 +20,20 @@ import type {
   Listener,
   ListenOptions,
 } from "../wire/quic/connection.ts";
-import { HeldBytes } from "../wire/quic/stream/held-bytes.ts";
-import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guest-guard.ts";
+import { HeldBytes } from "../wire/quic/stream/multiplexed-stream.ts";
+import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guests.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
 import { checkPluginId, expectPlugin, Guests } from "./guests.ts";
 import { PluginHost } from "./host/plugin-host.ts";
 import { FirstStarts } from "./plugin/first-starts.ts";
-import type { PluginOffer } from "./plugin/introduce.ts";
+import type { PluginOffer } from "./plugin/known-offer.ts";
 import { namespacedStorage } from "./storage/namespaced-storage.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
-import { PluginFolders } from "./plugin/plugin-folders.ts";
-import { PluginTools } from "./plugin/plugin-tools.ts";
+import { PluginFolders } from "./plugin/plugin-folder.ts";
+import { PluginTools } from "./plugin/plugin-tool.ts";
 import { type Bus, serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";

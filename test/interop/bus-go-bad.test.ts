@@ -97,7 +97,7 @@ describe("our client with bad servers in Go", { timeout: 120_000 }, () => {
     extra: /18 bytes follow it/,
     close:
       /was lost before it had answered: the request may or may not have been carried out.*had enough/,
-    hang: /Waited 1000 ms for The server to answer 'health'/,
+    hang: /No answer from the server to 'health' within 1000 ms/,
     flood: /gave no answer that can be read/,
   };
   for (const [kind, expected] of Object.entries(kinds)) {
@@ -125,8 +125,8 @@ describe("plugins in Go with problems", { timeout: 180_000 }, () => {
     exit: /^It ended \(1\) before it was READY, after saying: .*as told to$/,
     "reject-register": /^It refused to be registered: not in the mood$/,
     "boot-error": /^It could not boot: cannot boot, as told to$/,
-    "hang-boot": /^Waited 1000 ms for Plugin 'ill' to answer 'boot'$/,
-    "hang-list": /^Waited 1000 ms for Plugin 'ill' to answer 'listTools'$/,
+    "hang-boot": /^No answer from Plugin 'ill' to 'boot' within 1000 ms$/,
+    "hang-list": /^No answer from Plugin 'ill' to 'listTools' within 1000 ms$/,
   };
   for (const [trouble, expected] of Object.entries(causes)) {
     it(`are retried, and say why (${trouble}); the other one serves`, async () => {

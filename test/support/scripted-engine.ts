@@ -1,4 +1,4 @@
-import type { EngineProcess } from "../../src/wire/quic/engine-process.ts";
+import type { EngineProcess } from "../../src/wire/quic/quic-engine.ts";
 import type { TakeFrame } from "../../src/wire/quic/control-frame.ts";
 
 /** What the program asked of the engine. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { OWNER } from "../../base/principal.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { openRunFolder } from "../../plugin/plugin/plugin-folders.ts";
+import { openRunFolder } from "../../plugin/plugin/plugin-folder.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";

@@ -24,7 +24,7 @@ import {
   serveTools,
 } from "../sdk/serve/plugin-service.ts";
 import { MemoryConnection } from "../sdk/test/memory-connection.ts";
-import { MemoryStorage } from "../sdk/test/memory-storage.ts";
+import { MemoryStorage } from "../sdk/test/memory-orchestrator.ts";
 import { serveStorage } from "../storage/serve-storage.ts";
 import { checkSubject, type Outcome, RULES } from "./check-subject.ts";
 import type { Subject } from "./probe.ts";

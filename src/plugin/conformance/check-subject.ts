@@ -1,5 +1,5 @@
 import { Probe, type Subject } from "./probe.ts";
-import { type Rule, Skipped } from "./rule.ts";
+import { type Rule, Skipped } from "./probe.ts";
 import { LIFECYCLE_RULES, SHUTDOWN_RULE } from "./rules/lifecycle-rules.ts";
 import { REQUEST_RULES } from "./rules/request-rules.ts";
 import { STORAGE_RULES } from "./rules/storage-rules.ts";

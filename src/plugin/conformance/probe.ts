@@ -4,9 +4,8 @@ import type { Asked } from "../../protocol/bus/connect.ts";
 import { readResponses } from "../../protocol/bus/frame-stream.ts";
 import type { PluginManifest, PluginResponse } from "../../protocol/bus/plugin.gen.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
-import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
-import { demand, type Role } from "./rule.ts";
+import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 
 /** A call that may be made as often as the rules need. */
 export interface SafeCall {
@@ -144,4 +143,33 @@ export function said({ response }: Pick<PluginResponse, "response">): string {
   if (response.case !== "toolCall" || response.value.success) return `'${response.case}'`;
   const { errorCode, errorMessage } = response.value;
   return `the failure ${errorCode || "without a code"}: ${errorMessage || "no message"}`;
+}
+
+export type Role = "plugin" | "orchestrator";
+
+/** One thing that every program on the bus has to do. */
+export interface Rule {
+  readonly id: string;
+  /** The section of the protocol that it is from, as in `test/requirements/bus.ts`. */
+  readonly section: string;
+  /** What has to hold. */
+  readonly says: string;
+  /** Whom it is for; both where left out. */
+  readonly role?: Role;
+  /** Throws what does not hold, or that it could not be found out (`skip`). */
+  readonly check: (probe: Probe) => Promise<void>;
+}
+
+/** A rule that could not be checked, and why. */
+export class Skipped extends Error {
+  override readonly name = "Skipped";
+}
+
+export function skip(why: string): never {
+  throw new Skipped(why);
+}
+
+/** Throws what was found instead, if something does not hold. */
+export function demand(holds: boolean, found: string): asserts holds {
+  if (!holds) throw new Error(found);
 }

@@ -8,7 +8,7 @@ import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Arguments, ToolResult } from "../../tool/tool.ts";
-import { LOCK } from "../plugin/plugin-folders.ts";
+import { LOCK } from "../plugin/plugin-folder.ts";
 import { type RunningBus, runningBuses } from "../running-buses.ts";
 import { formatAddress, parseAddress } from "../../wire/quic/address.ts";
 import { busFolder, busPlan, busTransport } from "./bus.ts";

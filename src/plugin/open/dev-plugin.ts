@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { background } from "../../base/background.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 import { Log } from "../../base/log.ts";
-import { openRunFolder } from "../plugin/plugin-folders.ts";
+import { openRunFolder } from "../plugin/plugin-folder.ts";
 import type { PluginSettings } from "../plugin/settings.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../../config/config.ts";

@@ -7,7 +7,7 @@ import {
   parseCertificates,
   parseKey,
   Unusable,
-} from "../../protocol/bus/certificates/pem.ts";
+} from "../../protocol/bus/certificates/certificate-files.ts";
 
 /** A certificate of the bus that cannot be used. */
 export interface UnusableCertificate {

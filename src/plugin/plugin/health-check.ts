@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
-import { LONGEST_REASON, SHORT_ANSWER } from "./introduce.ts";
+import { LONGEST_REASON, SHORT_ANSWER } from "./known-offer.ts";
 import type { PluginLimits } from "./settings.ts";
 
 /** Asks a running plugin for its health at intervals, and gives it up when it is not well. */

@@ -6,7 +6,7 @@ import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { Stopper } from "../../base/stop.ts";
-import { askForOffer, introduce } from "./introduce.ts";
+import { askForOffer, introduce } from "./known-offer.ts";
 import type { PluginSettings } from "./settings.ts";
 
 const SETTINGS: PluginSettings = {

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { BusCertificates } from "../bus-certificates.ts";
-import { LOCK, openRunFolder, PluginFolders } from "./plugin-folders.ts";
+import { LOCK, openRunFolder, PluginFolders } from "./plugin-folder.ts";
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-folders-"));

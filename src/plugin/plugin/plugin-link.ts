@@ -159,7 +159,11 @@ export class PluginLink implements AsyncDisposable {
       throw new TrunklineError("limit", `${this.#name} ${why}`);
     }
     this.#nested++;
-    return { [Symbol.dispose]: () => void this.#nested-- };
+    return {
+      [Symbol.dispose]: () => {
+        this.#nested--;
+      },
+    };
   }
 
   #leave(slot: Disposable): void {

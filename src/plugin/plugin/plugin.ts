@@ -9,7 +9,7 @@ import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { HealthCheck } from "./health-check.ts";
-import { introduce, type PluginOffer } from "./introduce.ts";
+import { introduce, type PluginOffer } from "./known-offer.ts";
 import { KnownOffer } from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { EventQueue } from "./event-queue.ts";
+import { EventQueue } from "./events.ts";
 import type { BusEvent } from "./events.ts";
 
 function event(source: string, n: number, bytes = 10): BusEvent {

@@ -18,7 +18,7 @@ import type { Events } from "./events.ts";
 import type { FirstStarts } from "../plugin/first-starts.ts";
 import type { Guest, Guests } from "../guests.ts";
 import { approving } from "../plugin/permissions.ts";
-import type { PluginTools } from "../plugin/plugin-tools.ts";
+import type { PluginTools } from "../plugin/plugin-tool.ts";
 import { serveStreams } from "./stream-handlers.ts";
 
 export interface Bus {

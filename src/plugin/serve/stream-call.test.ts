@@ -6,7 +6,7 @@ import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { LinkedPlugin } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
-import { callInPieces } from "./stream-call.ts";
+import { callInPieces } from "./stream-handlers.ts";
 
 async function call(handlers: BusHandlers) {
   await using plugin = new LinkedPlugin(handlers);

@@ -14,8 +14,8 @@ import {
   type StoredDocument,
   tooMany,
 } from "./storage.ts";
-import { storageFolder, storagePath } from "./storage-path.ts";
-import { storagePattern } from "./storage-pattern.ts";
+import { storageFolder, storagePath } from "./storage.ts";
+import { storagePattern } from "./storage.ts";
 
 /** Of one who may read but not write there, by the system's and by SQLite's codes. */
 const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
 import type { Guest } from "../guests.ts";
 import { approving, SHARED } from "../plugin/permissions.ts";
-import { storageFolder, storagePath } from "./storage-path.ts";
+import { storageFolder, storagePath } from "./storage.ts";
 
 /** Where the documents of namespaces are, each in a folder of its name. */
 const NAMESPACES = ".plugins";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { storageFolder, storagePath } from "./storage-path.ts";
+import { storageFolder, storagePath } from "./storage.ts";
 
 describe("storagePath()", () => {
   it("gives every spelling of a path the same name", () => {

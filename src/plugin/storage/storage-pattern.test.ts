@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { storagePattern } from "./storage-pattern.ts";
+import { storagePattern } from "./storage.ts";
 
 describe("storagePattern()", () => {
   const cases: [pattern: string, like: string[], unlike: string[]][] = [

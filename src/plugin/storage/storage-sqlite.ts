@@ -11,8 +11,8 @@ import {
   type StoredDocument,
   tooMany,
 } from "./storage.ts";
-import { storageFolder, storagePath } from "./storage-path.ts";
-import { storagePattern } from "./storage-pattern.ts";
+import { storageFolder, storagePath } from "./storage.ts";
+import { storagePattern } from "./storage.ts";
 
 /**
  * Documents in a file of SQLite's. It keeps every version; one that is written anew after it was

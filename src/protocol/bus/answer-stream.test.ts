@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { Stopper } from "../../base/stop.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
-import { answersOn } from "./answer-stream.ts";
+import { answersOn } from "./frame-stream.ts";
 import { encodeResponse, type ResponseInit } from "./codec.ts";
 
 /** A stream on which a test says what comes. */

@@ -16,7 +16,7 @@ import {
   PluginResponseSchema,
 } from "./plugin.gen.ts";
 import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
-import { shapeOf } from "./wire-shape.ts";
+import { shapeOf } from "./wire-check.ts";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 
 export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;

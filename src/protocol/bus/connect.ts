@@ -4,7 +4,7 @@ import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
-import { answersOn, waited } from "./answer-stream.ts";
+import { answersOn, noAnswer } from "./frame-stream.ts";
 import {
   bodyOf,
   decodeResponse,
@@ -93,7 +93,7 @@ export class BusClient implements AsyncDisposable {
       stop,
       cancel,
       patience: this.#patience,
-      waitedFor: this.#answerTo(request),
+      whom: this.#asked(request),
     });
   }
 
@@ -113,7 +113,7 @@ export class BusClient implements AsyncDisposable {
     const opening = this.#redial.open();
     const stream = opening instanceof Promise ? await opening : opening;
     const { stop, timeout = this.#patience, most = MOST_BYTES } = options;
-    using limit = new Limit(stream, stop, timeout, () => this.#answerTo(request));
+    using limit = new Limit(stream, stop, timeout, () => this.#asked(request));
     let bytes: Uint8Array;
     try {
       // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
@@ -153,8 +153,9 @@ export class BusClient implements AsyncDisposable {
     }
   }
 
-  #answerTo(request: Asked): string {
-    return `${this.#name} to answer '${request.case}'`;
+  #asked(request: Asked): string {
+    // The name begins a sentence elsewhere.
+    return `${this.#name.replace(/^The /, "the ")} to '${request.case}'`;
   }
 
   #nextId(): string {
@@ -204,12 +205,12 @@ class Limit implements StopListener, Disposable {
     stream: BidiStream,
     stop: Stop | undefined,
     timeout: number | undefined,
-    what: () => string,
+    whom: () => string,
   ) {
     this.#stream = stream;
     this.#stop = stop;
     if (timeout !== undefined) {
-      this.#deadline = deadlines.start(timeout, () => this.stopped(waited(timeout, what())));
+      this.#deadline = deadlines.start(timeout, () => this.stopped(noAnswer(timeout, whom())));
     }
     stop?.add(this);
   }

@@ -1,4 +1,6 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
 import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
@@ -83,4 +85,85 @@ export async function* readResponses(
     decoder.end();
   }
   yield* taken();
+}
+
+export interface AnswerStreamOptions {
+  readonly stop?: Stop | undefined;
+  /** Tells the other side that no more is wanted; it ends the stream then. */
+  readonly cancel?: (() => void) | undefined;
+  /** Milliseconds to wait for each of them. */
+  readonly patience?: number | undefined;
+  /** Who was asked, and for what, in words. */
+  readonly whom?: string;
+}
+
+/** `whom`: who was asked, and for what. */
+export function noAnswer(milliseconds: number, whom: string): TrunklineError {
+  return new TrunklineError("timeout", `No answer from ${whom} within ${milliseconds} ms`);
+}
+
+const CANCELLED = 1;
+/** The kinds of answers that more may follow. */
+const GOES_ON: ReadonlySet<string> = new Set(["streamChunk", "eventDelivery"]);
+/** Milliseconds in which a stream that was called off may end by itself. */
+const ENDING = 2_000;
+
+/**
+ * The answers on one stream, until it ends, whoever reads has enough, or the work is called off,
+ * which is thrown at once. What the other side still sends then is read and dropped where it can be
+ * told to stop: a stream that is broken off under way costs the connection what was on it.
+ */
+export async function* answersOn(
+  stream: BidiStream,
+  { stop, cancel, patience, whom = "the other side" }: AnswerStreamOptions,
+): AsyncGenerator<PluginResponse, void, void> {
+  const answers = readResponses(stream);
+  let isOver = false;
+  let isLast = false;
+  let giveUp = (_reason: Error): void => {};
+  const listener = { stopped: (reason: Error) => giveUp(reason) };
+  const late =
+    patience === undefined
+      ? undefined
+      : setTimeout(() => giveUp(noAnswer(patience, whom)), patience);
+  try {
+    for (;;) {
+      // Not a race with one promise for all answers: that would remember each of them.
+      const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<PluginResponse>>();
+      giveUp = reject;
+      late?.refresh();
+      stop?.remove(listener);
+      stop?.add(listener);
+      answers.next().then(resolve, (error: unknown) => {
+        isOver = true;
+        reject(error);
+      });
+      const next = await promise;
+      isOver = next.done === true;
+      if (next.done === true) return;
+      isLast = !GOES_ON.has(next.value.response.case ?? "");
+      yield next.value;
+    }
+  } finally {
+    clearTimeout(late);
+    stop?.remove(listener);
+    if (!isOver && !isLast) cancel?.();
+    if (!isOver && (isLast || cancel !== undefined))
+      background(runOut(stream, answers), "Reading the rest of an answer");
+    else stream.reset(CANCELLED);
+  }
+}
+
+async function runOut(
+  stream: BidiStream,
+  answers: AsyncGenerator<PluginResponse, void, void>,
+): Promise<void> {
+  const late = setTimeout(() => stream.reset(CANCELLED), ENDING).unref();
+  try {
+    for await (const _ of answers);
+  } catch {
+    // Nobody wants to know how it ended.
+  }
+  clearTimeout(late);
+  stream.reset(CANCELLED);
 }

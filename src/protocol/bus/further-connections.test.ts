@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { FurtherConnections, MOST_AT_ONCE } from "./further-connections.ts";
+import { FurtherConnections, MOST_AT_ONCE } from "./redial.ts";
 
 /** A connection that carries as many exchanges as it is told. */
 class Carrying implements Connection {

@@ -4,7 +4,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 
 import { PluginRequestSchema, ToolRequestSchema } from "./plugin.gen.ts";
 import { checkWire, WireProblem } from "./wire-check.ts";
-import { shapeOf } from "./wire-shape.ts";
+import { shapeOf } from "./wire-check.ts";
 
 const MAX_PARTS = 100_000;
 const SHAPE = shapeOf(ToolRequestSchema);

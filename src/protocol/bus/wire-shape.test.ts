@@ -5,7 +5,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 
 import { covers } from "../../../test/support/requirement.ts";
 import { file_orchestra_plugin_v1_plugin as FILE } from "./plugin.gen.ts";
-import { shapeOf } from "./wire-shape.ts";
+import { shapeOf } from "./wire-check.ts";
 
 /**
  * Orchestra's messages: the number, the name and, unless it is a text, the type of each field. Ours

@@ -7,11 +7,11 @@ import type { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
+import { ProcessSocket } from "../../session/open/process-socket.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig } from "../../config/follow-config.ts";
 import type { House } from "../../config/house.ts";
 import { gatewaySocketPath } from "./gateway-sockets.ts";
-import { ProcessSocket } from "../../session/open/process-socket.ts";
 import {
   CLOSING,
   type GatewayWelcome,

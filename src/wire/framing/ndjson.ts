@@ -23,10 +23,8 @@ export interface TextFraming {
 }
 
 const LF = 0x0a;
-const CR = 0x0d;
-const SPACE = 0x20;
 /** RFC 8259 § 2: what JSON calls whitespace. */
-const BLANK = /^[ \t\r]+$/;
+const BLANK = /^[ \t\r]*$/;
 
 /**
  * One JSON text a line. MCP 2025-11-25, Transports § stdio: messages are delimited by newlines and must
@@ -84,21 +82,7 @@ class NdjsonDecoder implements TextDecoder {
       this.#linesOneByOne(region);
       return;
     }
-    const text = region.toString();
-    const out = this.#out;
-    let from = 0;
-    let to = text.indexOf("\n");
-    while (to >= 0) {
-      // Written out for the usual line: this loop runs for each message.
-      if (text.charCodeAt(from) > SPACE && text.charCodeAt(to - 1) !== CR) {
-        out.text(text.slice(from, to));
-      } else {
-        this.#emit(text, from, to);
-      }
-      from = to + 1;
-      to = text.indexOf("\n", from);
-    }
-    this.#emit(text, from, text.length);
+    for (const line of region.toString().split("\n")) this.#emit(line);
   }
 
   /** The slow road, for a region that holds at least one line that cannot be delivered as it is. */
@@ -121,20 +105,16 @@ class NdjsonDecoder implements TextDecoder {
     if (bytes === undefined) {
       this.#out.fault(faultOf("oversize", line, this.#limit));
     } else if (isUtf8(bytes)) {
-      const text = bytes.toString();
-      this.#emit(text, 0, text.length);
+      this.#emit(bytes.toString());
     } else {
       this.#out.fault(faultOf("encoding", line, this.#limit));
     }
     line.clear();
   }
 
-  #emit(text: string, from: number, to: number): void {
-    const end = to > from && text.charCodeAt(to - 1) === CR ? to - 1 : to;
-    if (end <= from) return;
-    const line = text.slice(from, end);
+  #emit(text: string): void {
+    const line = text.endsWith("\r") ? text.slice(0, -1) : text;
     // A blank line separates messages and is none.
-    if (text.charCodeAt(from) <= SPACE && BLANK.test(line)) return;
-    this.#out.text(line);
+    if (!BLANK.test(line)) this.#out.text(line);
   }
 }

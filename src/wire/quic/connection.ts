@@ -2,7 +2,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
-import type { HeldBytes } from "./stream/held-bytes.ts";
+import type { HeldBytes } from "./stream/multiplexed-stream.ts";
 
 /** A certificate and its key, and the CA that vouches for the other side: PEM texts. */
 export interface Credentials {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { COMMAND, EVENT } from "./control-frame.ts";
-import { EngineProcess } from "./engine-process.ts";
+import { EngineProcess } from "./quic-engine.ts";
 
 /** A running engine, and what it tells. */
 async function start() {

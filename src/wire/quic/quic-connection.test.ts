@@ -6,7 +6,7 @@ import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 import { X509Certificate } from "node:crypto";
 import { DEFAULT_CONNECTION_LIMITS } from "./connection.ts";
 import { COMMAND, EVENT, LAST } from "./control-frame.ts";
-import { EngineSession } from "./engine-session.ts";
+import { EngineSession } from "./quic-engine.ts";
 import type { DialSettings } from "./settings.ts";
 
 function dial() {

@@ -1,10 +1,21 @@
+import { join } from "node:path";
 import { background } from "../../base/background.ts";
-import type { ConnectionLimits } from "./connection.ts";
-import { EngineProcess } from "./engine-process.ts";
-import { EngineSession, type ListenerEvents } from "./engine-session.ts";
-import type { HeldBytes } from "./stream/held-bytes.ts";
-import type { QuicConnection } from "./quic-connection.ts";
-import type { DialSettings, ListenSettings } from "./settings.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
+import {
+  COMMAND,
+  EVENT,
+  FIRST,
+  LAST,
+  WRITE_WINDOW,
+  readFrames,
+  type TakeFrame,
+} from "./control-frame.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { readPeerCertificate } from "./peer-certificate.ts";
+import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
+import { HeldBytes, MultiplexedStream, type StreamOwner } from "./stream/multiplexed-stream.ts";
 
 /**
  * The program's QUIC engine: started with the first connection or listener, ended after the last,
@@ -63,3 +74,446 @@ export class QuicEngine {
 
 /** The one that serves the whole program. */
 export const sharedEngine = new QuicEngine();
+
+/** Put in by the bundler: the engine's code. */
+declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
+
+/**
+ * Runs the code that comes first on standard input, after its length. The built program has it in
+ * memory: a file of its package may have been removed or replaced when an engine is started. It is a
+ * script, since Node's loader of modules would take as long to start as the engine itself.
+ */
+const BOOT = `const { readSync } = require("node:fs");
+const take = (length) => {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0, read = 1; at < length; at += read) {
+    read = readSync(0, bytes, at, length - at);
+    if (read === 0) process.exit(0);
+  }
+  return bytes;
+};
+const code = take(take(4).readUInt32LE());
+new Function("require", code.toString())(require);`;
+
+const MOST_COMPLAINTS = 20;
+
+/** The process that runs the native code, so that a crash there does not end the program. */
+export class EngineProcess {
+  readonly #child: OwnedChild;
+  readonly #complaints: readonly string[];
+  readonly #writer: FrameWriter;
+  #rest: Buffer | undefined;
+
+  private constructor(child: OwnedChild, complaints: readonly string[]) {
+    this.#child = child;
+    this.#complaints = complaints;
+    this.#writer = new FrameWriter(child.stdin);
+  }
+
+  static async start(): Promise<EngineProcess> {
+    const complaints: string[] = [];
+    const code =
+      typeof __TRUNKLINE_QUIC_ENGINE__ === "string" ? __TRUNKLINE_QUIC_ENGINE__ : undefined;
+    const program =
+      code === undefined
+        ? [join(import.meta.dirname, "engine-main.ts")]
+        : ["--input-type=commonjs", "--eval", BOOT];
+    const child = await OwnedChild.start({
+      command: process.execPath,
+      args: ["--experimental-ffi", "--expose-gc", "--no-warnings", ...program],
+      env: {},
+      stderr: (line) => {
+        if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
+      },
+    });
+    if (code !== undefined) {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(Buffer.byteLength(code));
+      child.stdin.write(length);
+      child.stdin.write(code);
+    }
+    return new EngineProcess(child, complaints);
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Delivers what the engine tells; then, once, how it ended. */
+  receive(take: TakeFrame, gone: (how: string) => void): void {
+    this.#child.stdout.on("data", (chunk: Buffer) => {
+      const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+      const done = readFrames(bytes, take);
+      this.#rest = done < bytes.length ? bytes.subarray(done) : undefined;
+    });
+    this.#child.stdout.on("error", () => {});
+    background(
+      this.#child.exit.then((exit) => {
+        const how = typeof exit === "number" ? `exit code ${exit}` : exit;
+        const why = this.#complaints.find((line) => line.includes("Error")) ?? this.#complaints[0];
+        gone(why === undefined ? how : `${how}: ${why}`);
+      }),
+      "Noting the end of the QUIC engine",
+    );
+  }
+
+  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
+    this.#writer.send(kind, flags, id, payload, lead);
+  }
+
+  /** Lets the engine close its connections and end. */
+  end(): Promise<void> {
+    this.#writer.flush();
+    return this.#child.end();
+  }
+}
+
+/** What a listener is told by the engine. */
+export interface ListenerEvents {
+  readonly address: string;
+  readonly limits: ConnectionLimits;
+  listening(port: number): void;
+  renewed(problem: Ending | undefined): void;
+  connected(connection: QuicConnection): void;
+  stream(stream: MultiplexedStream, connection: QuicConnection): void;
+  refused(ending: Ending): void;
+  closed(ending: Ending): void;
+}
+
+/** As much of the engine's process as its session needs. */
+type EngineLink = Pick<EngineProcess, "pid" | "receive" | "send" | "end">;
+
+/** Everything that lives in one run of the engine, and ends with it. */
+export class EngineSession {
+  readonly streams = new Map<number, MultiplexedStream>();
+  readonly #process: EngineLink;
+  readonly #connections = new Map<number, QuicConnection>();
+  readonly #takenBy = new Map<number, ListenerEvents>();
+  readonly #listeners = new Map<number, ListenerEvents>();
+  readonly #unused: (session: EngineSession) => void;
+  #lastId = 0;
+  #isOver = false;
+
+  /** `unused` is called when the last connection or listener has gone, or the engine itself. */
+  constructor(engine: EngineLink, unused: (session: EngineSession) => void) {
+    this.#process = engine;
+    this.#unused = unused;
+    engine.receive(this.#event, (how) => this.#gone(how));
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  dial(
+    settings: DialSettings,
+    address: string,
+    limits: ConnectionLimits,
+    held: HeldBytes | undefined,
+  ): QuicConnection {
+    const connection = new QuicConnection(this, this.nextId(), address, limits, held);
+    this.#connections.set(connection.id, connection);
+    this.#sendJson(COMMAND.dial, connection.id, settings);
+    return connection;
+  }
+
+  listen(settings: ListenSettings, listener: ListenerEvents): number {
+    const id = this.nextId();
+    this.#listeners.set(id, listener);
+    this.#sendJson(COMMAND.listen, id, settings);
+    return id;
+  }
+
+  renew(listener: number, settings: TlsSettings): void {
+    this.#sendJson(COMMAND.renew, listener, settings);
+  }
+
+  /** Ends the engine; what still lives in it ends as if it had failed. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#process.end();
+  }
+
+  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
+    this.#process.send(kind, flags, id, payload, lead);
+  }
+
+  sendNumber(kind: number, id: number, value: number): void {
+    this.#process.send(kind, 0, id, undefined, value);
+  }
+
+  sendClose(id: number, code: number, reason: string): void {
+    this.#process.send(COMMAND.close, 0, id, Buffer.from(reason), code);
+  }
+
+  /** Even, so that it is none of the engine's, which are odd. */
+  nextId(): number {
+    do this.#lastId = (this.#lastId + 2) >>> 0;
+    while (this.#lastId === 0 || this.streams.has(this.#lastId) || this.#isTaken(this.#lastId));
+    return this.#lastId;
+  }
+
+  #isTaken(id: number): boolean {
+    return this.#connections.has(id) || this.#listeners.has(id);
+  }
+
+  #sendJson(kind: number, id: number, value: object): void {
+    this.#process.send(kind, 0, id, Buffer.from(JSON.stringify(value)));
+  }
+
+  readonly #event = (kind: number, flags: number, id: number, payload: Buffer): void => {
+    switch (kind) {
+      case EVENT.data:
+        return this.#data(flags, id, payload);
+      case EVENT.room:
+        return this.streams.get(id)?.giveRoom(payload.readUInt32LE());
+      case EVENT.reset:
+        return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
+      case EVENT.quiet:
+        return this.#connections.get(id)?.heard(payload.readUInt32LE() === 0);
+      case EVENT.connected:
+        return this.#connected(id, JSON.parse(payload.toString()) as Connected);
+      case EVENT.closed:
+        return this.#closed(id, JSON.parse(payload.toString()) as Ending);
+      case EVENT.refused:
+        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as Ending);
+      case EVENT.listening: {
+        const { port } = JSON.parse(payload.toString()) as { port: number };
+        return this.#listeners.get(id)?.listening(port);
+      }
+      case EVENT.renewed: {
+        const { problem } = JSON.parse(payload.toString()) as { problem?: Ending };
+        return this.#listeners.get(id)?.renewed(problem);
+      }
+    }
+  };
+
+  #data(flags: number, id: number, payload: Buffer): void {
+    const isLast = (flags & LAST) !== 0;
+    if ((flags & FIRST) === 0) {
+      this.streams.get(id)?.receive(payload, isLast);
+      return;
+    }
+    const connection = this.#connections.get(payload.readUInt32LE());
+    const listener = connection === undefined ? undefined : this.#takenBy.get(connection.id);
+    if (connection === undefined || listener === undefined || connection.isClosed) return;
+    const stream = connection.acceptStream(id);
+    stream.receive(payload.subarray(4), isLast);
+    listener.stream(stream, connection);
+  }
+
+  #connected(id: number, connected: Connected): void {
+    const known = this.#connections.get(id);
+    if (known !== undefined) return known.connected(connected);
+    const listener = this.#listeners.get(connected.listener ?? 0);
+    if (listener === undefined) return;
+    const connection = new QuicConnection(this, id, listener.address, listener.limits);
+    this.#connections.set(id, connection);
+    this.#takenBy.set(id, listener);
+    connection.connected(connected);
+    listener.connected(connection);
+  }
+
+  #closed(id: number, ending: Ending): void {
+    const connection = this.#connections.get(id);
+    const listener = this.#listeners.get(id);
+    this.#connections.delete(id);
+    this.#takenBy.delete(id);
+    this.#listeners.delete(id);
+    connection?.end(ending);
+    listener?.closed(ending);
+    if (this.#connections.size === 0 && this.#listeners.size === 0) this.#unused(this);
+  }
+
+  #gone(how: string): void {
+    this.#isOver = true;
+    const ending: Ending = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
+    const connections = [...this.#connections.values()];
+    const listeners = [...this.#listeners.values()];
+    this.#connections.clear();
+    this.#listeners.clear();
+    this.#unused(this);
+    for (const connection of connections) connection.end(ending);
+    for (const listener of listeners) listener.closed(ending);
+  }
+}
+
+/**
+ * A stream that breaks while the peer sends permanently uses up part of the connection's flow control
+ * window: OpenSSL does not give the bytes back that it drops (RFC 9000 § 4.5 says how it could).
+ */
+const BROKEN_WEAR = 250;
+
+/** A connection whose native half is in the engine. */
+export class QuicConnection implements Connection, StreamOwner {
+  readonly id: number;
+  readonly writeWindow = WRITE_WINDOW;
+  readonly address: string;
+  readonly held: HeldBytes;
+  /** Resolves when the handshake is done, fails when it is refused. */
+  readonly opened: Promise<this>;
+  readonly #opened = Promise.withResolvers<this>();
+  readonly #closed = Promise.withResolvers<ConnectionError>();
+  readonly #session: EngineSession;
+  readonly #streams = new Map<number, MultiplexedStream>();
+  #certificate: Buffer | undefined;
+  #peer: PeerCertificate | undefined;
+  #isDraining = false;
+  #isQuiet = false;
+  #whenQuiet: () => void = () => {};
+  #wear = 0;
+  #state: "opening" | "open" | "closing" | "over" = "opening";
+  #ending: Ending = { trouble: "closed", detail: "" };
+
+  constructor(
+    session: EngineSession,
+    id: number,
+    address: string,
+    limits: ConnectionLimits,
+    held: HeldBytes = new HeldBytes(limits.maxHeld),
+  ) {
+    this.id = id;
+    this.address = address;
+    this.held = held;
+    this.#session = session;
+    this.opened = this.#opened.promise;
+    this.opened.catch(() => {});
+  }
+
+  get peer(): PeerCertificate | undefined {
+    if (this.#certificate !== undefined) this.#peer ??= readPeerCertificate(this.#certificate);
+    return this.#peer;
+  }
+
+  get lead(): number {
+    return this.id;
+  }
+
+  get openStreams(): number {
+    return this.#streams.size;
+  }
+
+  get wear(): number {
+    return this.#wear;
+  }
+
+  get isClosed(): boolean {
+    return this.#isDraining || this.#state === "closing" || this.#state === "over";
+  }
+
+  get closed(): Promise<ConnectionError> {
+    return this.#closed.promise;
+  }
+
+  get isQuiet(): boolean {
+    return this.#isQuiet;
+  }
+
+  watchQuiet(quiet: () => void): void {
+    this.#whenQuiet = quiet;
+  }
+
+  giveUp(): void {
+    this.#session.sendClose(this.id, 0, "");
+    this.end({ trouble: "silent", detail: "it is out of reach, and was found another way" });
+  }
+
+  openStream(): MultiplexedStream {
+    this.#wear += 1;
+    const stream = this.#add(this.#session.nextId(), false);
+    if (this.isClosed) stream.fail(this.#trouble("open a stream", this.#ending));
+    return stream;
+  }
+
+  /** The peer opened a stream. */
+  acceptStream(id: number): MultiplexedStream {
+    return this.#add(id, true);
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    if (this.#streams.size === 0) await this.close();
+    await this.#closed.promise;
+  }
+
+  async close(code = 0, reason = ""): Promise<void> {
+    if (this.#state === "opening" || this.#state === "open") {
+      this.#state = "closing";
+      this.#session.sendClose(this.id, code, reason);
+      this.#failStreams(this.#trouble("continue", this.#ending));
+    }
+    await this.#closed.promise;
+  }
+
+  /** Gives up a connection that is not there yet. */
+  cancel(): void {
+    this.#session.sendClose(this.id, 0, "");
+    this.end({ trouble: "cancelled", detail: "it was cancelled on this side" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  connected({ certificate }: Connected): void {
+    if (this.#state !== "opening") return;
+    this.#state = "open";
+    if (certificate !== undefined) this.#certificate = Buffer.from(certificate, "base64");
+    this.#opened.resolve(this);
+  }
+
+  /** The engine's word: whether the peer acknowledges what it is sent. */
+  heard(isHeard: boolean): void {
+    this.#isQuiet = !isHeard;
+    if (this.#isQuiet) this.#whenQuiet();
+  }
+
+  /** The engine's word, or that the engine is gone. */
+  end(ending: Ending): void {
+    if (this.#state === "over") return;
+    const what = this.#state === "opening" ? `connect` : `continue`;
+    const error = this.#trouble(what, ending);
+    this.#state = "over";
+    this.#ending = ending;
+    this.#opened.reject(error);
+    this.#failStreams(error);
+    this.#closed.resolve(error);
+  }
+
+  forget(stream: MultiplexedStream, isBroken: boolean): void {
+    if (isBroken) this.#wear += BROKEN_WEAR;
+    this.#streams.delete(stream.id);
+    this.#session.streams.delete(stream.id);
+    if (this.#isDraining && this.#streams.size === 0)
+      background(this.close(), "Closing a connection");
+  }
+
+  /** Gives up requests that the peer left unfinished. Called at intervals. */
+  dropStale(): void {
+    for (const stream of this.#streams.values()) {
+      if (!stream.isStale()) continue;
+      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
+      stream.breakOff(new ConnectionError("timeout", message));
+    }
+  }
+
+  #add(id: number, isOpened: boolean): MultiplexedStream {
+    const stream = new MultiplexedStream(this.#session, this, id, isOpened);
+    this.#streams.set(stream.id, stream);
+    this.#session.streams.set(stream.id, stream);
+    return stream;
+  }
+
+  #failStreams(error: ConnectionError): void {
+    for (const stream of this.#streams.values()) stream.fail(error);
+  }
+
+  #trouble(what: string, ending: Ending): ConnectionError {
+    const how = what === "connect" ? `connect to ${this.address}` : `${what} with ${this.address}`;
+    return ConnectionError.of(`Cannot ${how}`, ending);
+  }
+}

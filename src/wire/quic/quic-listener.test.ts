@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ask } from "../../../test/support/quic-pair.ts";
 import { BODY, load, TwoEngines } from "../../../test/support/two-engines.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { EngineSession, type ListenerEvents } from "./engine-session.ts";
+import { EngineSession, type ListenerEvents } from "./quic-engine.ts";
 import { QuicEngine } from "./quic-engine.ts";
 import { QuicListener } from "./quic-listener.ts";
 import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";

@@ -10,9 +10,9 @@ import {
   resolveConnectionLimits,
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import type { EngineSession, ListenerEvents } from "./engine-session.ts";
+import type { EngineSession, ListenerEvents } from "./quic-engine.ts";
 import { PeerCount } from "./peer-certificate.ts";
-import type { QuicConnection } from "./quic-connection.ts";
+import type { QuicConnection } from "./quic-engine.ts";
 import type { QuicEngine } from "./quic-engine.ts";
 import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
 import type { Ending, ListenSettings } from "./settings.ts";

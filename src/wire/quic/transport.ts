@@ -1,18 +1,18 @@
-import { type Address, formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
+import type { Socket } from "node:net";
+import { formatAddress, isLoopback, parseAddress, resolveHost, type Address } from "./address.ts";
+import { ConnectionError } from "./connection-error.ts";
 import {
   BUS_ALPN,
-  type Connection,
-  type ConnectOptions,
-  type Listener,
-  type ListenOptions,
   resolveConnectionLimits,
+  type ConnectOptions,
+  type Connection,
+  type Credentials,
+  type ListenOptions,
+  type Listener,
 } from "./connection.ts";
-import { ConnectionError } from "./connection-error.ts";
-import type { QuicConnection } from "./quic-connection.ts";
-import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
-import { LocalListener } from "./local-listener.ts";
-import { connectTls } from "./tls/connect-tls.ts";
+import { sharedEngine, type QuicConnection, type QuicEngine } from "./quic-engine.ts";
 import { QuicListener } from "./quic-listener.ts";
+import { connectTls } from "./tls/connect-tls.ts";
 import { TlsListener } from "./tls/tls-listener.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -132,5 +132,65 @@ async function connectHost(
     return await connection.opened;
   } finally {
     signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+/** Free ports that are tried until one is free for TCP and UDP. */
+const MOST_PORTS = 20;
+
+/**
+ * Takes connections of this machine at one port: over TLS, which is the faster one here, and over
+ * QUIC, which is all that programs of other makers speak.
+ */
+export class LocalListener implements Listener {
+  readonly #host: string;
+  readonly #both: readonly [TlsListener, QuicListener];
+
+  private constructor(host: string, both: readonly [TlsListener, QuicListener]) {
+    this.#host = host;
+    this.#both = both;
+  }
+
+  static async open(
+    host: string,
+    port: number,
+    options: ListenOptions,
+    engine: QuicEngine,
+  ): Promise<LocalListener> {
+    for (let attempt = 1; ; attempt += 1) {
+      const tls = await TlsListener.open(host, port, options);
+      try {
+        const quic = await QuicListener.open(host, tls.port, options, engine);
+        return new LocalListener(host, [tls, quic]);
+      } catch (error) {
+        await tls.close();
+        const isTaken = error instanceof ConnectionError && /in use/i.test(error.message);
+        if (port !== 0 || !isTaken || attempt >= MOST_PORTS) throw error;
+      }
+    }
+  }
+
+  get port(): number {
+    return this.#both[0].port;
+  }
+
+  get address(): string {
+    return formatAddress({ scheme: "any", host: this.#host, port: this.port });
+  }
+
+  async renew(credentials: Credentials): Promise<void> {
+    await Promise.all(this.#both.map((listener) => listener.renew(credentials)));
+  }
+
+  take(socket: Socket): void {
+    this.#both[0].take(socket);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#both.map((listener) => listener.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 }

@@ -1,5 +1,5 @@
 import { answered, Probe, type StartedSubject } from "../probe.ts";
-import { demand, type Rule, skip } from "../rule.ts";
+import { demand, type Rule, skip } from "../probe.ts";
 import { toolsOf } from "./tool-rules.ts";
 
 const SHUTDOWN_SECONDS = 5;

@@ -3,7 +3,7 @@ import { encodeFrame } from "../../../wire/framing/length-prefixed.ts";
 import type { PluginResponse, ToolResponse } from "../../../protocol/bus/plugin.gen.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
 import { answered, type Probe, said } from "../probe.ts";
-import { demand, type Rule } from "../rule.ts";
+import { demand, type Rule } from "../probe.ts";
 
 /** Protobuf: the tag of a field that holds bytes. */
 const bytesTag = (field: number): number[] => {

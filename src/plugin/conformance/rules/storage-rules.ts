@@ -1,5 +1,5 @@
 import { answered, type Probe } from "../probe.ts";
-import { demand, type Rule, skip } from "../rule.ts";
+import { demand, type Rule, skip } from "../probe.ts";
 
 const TEXT = "conformance";
 

@@ -5,7 +5,7 @@ import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { toStruct } from "../../../protocol/bus/shape/json-struct.ts";
 import type { PluginResponse, ToolDefinition } from "../../../protocol/bus/plugin.gen.ts";
 import { answered, type Probe, type SafeCall, said } from "../probe.ts";
-import { demand, type Rule, skip } from "../rule.ts";
+import { demand, type Rule, skip } from "../probe.ts";
 import { failureIn } from "./request-rules.ts";
 
 const AT_ONCE = 32;

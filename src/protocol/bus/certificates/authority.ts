@@ -3,9 +3,9 @@ import type { KeyObject, X509Certificate } from "node:crypto";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { CertificateFiles, FilePair } from "./certificate-files.ts";
 import type { Signer } from "./issue.ts";
-import { checkPair, parseCertificates, parseKey, Unusable } from "./pem.ts";
+import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-files.ts";
 import { dayOf, RENEW_AUTHORITY, type Renewal } from "./renewal.ts";
-import { SETTLE, settled } from "./settled.ts";
+import { SETTLE, settled } from "./certificate-files.ts";
 
 /** Who signs certificates, and who else is trusted: all that is in `ca.crt`. */
 export class Authority {

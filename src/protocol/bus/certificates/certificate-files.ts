@@ -1,7 +1,8 @@
+import { X509Certificate, createPrivateKey, type KeyObject } from "node:crypto";
 import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-
-import { fileWords, TrunklineError } from "../../../base/errors.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { TrunklineError, fileWords } from "../../../base/errors.ts";
 import { makeFolder } from "../../../base/file/path.ts";
 
 /** Where hard links do not exist. */
@@ -144,4 +145,79 @@ async function writtenAt(path: string): Promise<number> {
 function cannot(verb: string, path: string, cause: unknown): TrunklineError {
   const says = `Cannot ${verb} '${path}': ${fileWords(cause, path)}`;
   return new TrunklineError("config", says, { cause });
+}
+
+/** A file that cannot be used as it is. It may still be being written. */
+export class Unusable extends Error {}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** All certificates of a file; the first is the one that counts where only one can. */
+export function parseCertificates(
+  path: string,
+  text: string,
+): [X509Certificate, ...X509Certificate[]] {
+  const [first, ...others] = (text.match(CERTIFICATE) ?? []).map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch (error) {
+      throw new Unusable(`'${path}' is not a certificate`, { cause: error });
+    }
+  });
+  if (first === undefined) throw new Unusable(`there is no certificate in '${path}'`);
+  return [first, ...others];
+}
+
+export function parseKey(path: string, text: string): KeyObject {
+  if (text.includes("ENCRYPTED")) {
+    throw new Unusable(`'${path}' is protected by a passphrase, which cannot be asked for here`);
+  }
+  try {
+    return createPrivateKey(text);
+  } catch (error) {
+    throw new Unusable(`'${path}' is not a private key`, { cause: error });
+  }
+}
+
+export function checkPair(pair: FilePair, certificate: X509Certificate, key: KeyObject): void {
+  if (certificate.checkPrivateKey(key)) return;
+  throw new Unusable(`'${pair.key}' is not the key of '${pair.certificate}'`);
+}
+
+/** Other programs write their files in place: what looks wrong may be half written. */
+export const SETTLE = 2_000;
+const LOOK_AGAIN = 25;
+/** A key, a certificate, a newer one: more often nothing has to be changed. */
+const MAX_CHANGES = 10;
+
+/**
+ * Looks at a pair of files until an attempt has a result; one that has none has changed the files.
+ * What cannot be used is looked at again while it is so new that somebody may be writing it.
+ */
+export async function settled<T>(
+  files: CertificateFiles,
+  pair: FilePair,
+  attempt: (texts: PairTexts) => Promise<T | undefined>,
+): Promise<T> {
+  for (let changes = 0; changes <= MAX_CHANGES;) {
+    const texts = await files.read(pair);
+    try {
+      const result = await attempt(texts);
+      if (result !== undefined) return result;
+      changes++;
+    } catch (error) {
+      if (!(error instanceof Unusable)) throw error;
+      if (Math.abs(texts.age) >= SETTLE) throw unusable(pair, error);
+      await delay(LOOK_AGAIN);
+    }
+  }
+  const why =
+    "the files do not exist after they were written. Check whether one of them is a dangling link.";
+  throw new TrunklineError("config", `Cannot make '${pair.certificate}' and its key: ${why}`);
+}
+
+function unusable({ certificate, key }: FilePair, cause: Unusable): TrunklineError {
+  const next = `Put the right files there, or delete '${certificate}' and '${key}' to have them made`;
+  const message = `Cannot use these certificates: ${cause.message}. ${next}`;
+  return new TrunklineError("config", message, { cause });
 }

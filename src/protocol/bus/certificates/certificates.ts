@@ -2,9 +2,9 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { Authority } from "./authority.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import type { KeyType } from "./issue.ts";
-import { checkPair, parseCertificates, parseKey, Unusable } from "./pem.ts";
+import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-files.ts";
 import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
-import { settled } from "./settled.ts";
+import { settled } from "./certificate-files.ts";
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 

@@ -11,7 +11,7 @@ import {
   sequence,
   tagged,
   time,
-} from "./der.ts";
+} from "./issue.ts";
 
 describe("DER", () => {
   it("has the length of a value in as few bytes as it takes", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Liveness, SOON } from "./liveness.ts";
+import { Liveness, SOON } from "./native-connection.ts";
 
 /** A client that waits for an answer, and looks ten times in a second whether the peer is there. */
 class Waiting {

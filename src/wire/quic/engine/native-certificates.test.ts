@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { testCredentials } from "../../../../test/support/quic-pair.ts";
 import { native } from "./native.ts";
-import { readCertificates, readKey } from "./native-certificates.ts";
+import { readCertificates, readKey } from "./tls-context.ts";
 import { TlsContext } from "./tls-context.ts";
 
 describe("readCertificates()", () => {

@@ -1,11 +1,11 @@
+import { NULL, addressOf, pinnedBuffer, type Pointer } from "../../../base/process/ffi.ts";
 import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-frame.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./engine.ts";
 import type { NativeConnection } from "./native-connection.ts";
-import { addressOf, NULL, type Pointer, pinnedBuffer } from "../../../base/process/ffi.ts";
 import { native } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
 import type { Sender } from "./send-window.ts";
-import { bytesUnderWay } from "./spent-streams.ts";
+import { bytesUnderWay } from "./send-window.ts";
 
 const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;
@@ -275,5 +275,43 @@ export class NativeStream implements Waiting, Sender {
     // STOP_SENDING after we have sent everything changes nothing for the exchange.
     if (!this.#isWritten) events |= WAIT.writeFailed;
     this.#connection.pollSet.await(this, events);
+  }
+}
+
+const bin = pinnedBuffer(64 * 1024);
+const binAddress = addressOf(bin);
+const binSize = BigInt(bin.length);
+const length = pinnedBuffer(8);
+const lengthAddress = addressOf(length);
+
+/**
+ * A stream that was broken off here while the peer still sends. It is read to its end and thrown
+ * away: if it were freed at once, OpenSSL would count what still arrives against the flow control
+ * window of the connection (RFC 9000 § 4.1) and never give it back.
+ */
+export class DiscardedStream implements Waiting {
+  readonly ssl: Pointer;
+  slot = -1;
+  readonly #connection: NativeConnection;
+
+  /** Takes over a native stream. */
+  constructor(connection: NativeConnection, ssl: Pointer) {
+    this.#connection = connection;
+    this.ssl = ssl;
+    connection.pollSet.add(this, WAIT.readable | WAIT.readFailed);
+  }
+
+  ready(): void {
+    while (native.SSL_read_ex(this.ssl, binAddress, binSize, lengthAddress) === 1) {
+      this.#connection.took(length.readUInt32LE());
+    }
+    if (native.SSL_get_error(this.ssl, 0) === ERROR_WANT_READ) return;
+    native.ERR_clear_error();
+    this.#connection.forgetDiscarded(this);
+  }
+
+  free(): void {
+    this.#connection.pollSet.remove(this);
+    native.SSL_free(this.ssl);
   }
 }

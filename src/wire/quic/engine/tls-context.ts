@@ -1,8 +1,15 @@
 import { getUint8, setUint64, setUint8 } from "node:ffi";
+import {
+  NULL,
+  addressOf,
+  fixedBuffer,
+  fixedText,
+  lend,
+  pinnedBuffer,
+  type Pointer,
+} from "../../../base/process/ffi.ts";
 import type { TlsSettings } from "../settings.ts";
-import { addressOf, fixedText, NULL, type Pointer } from "../../../base/process/ffi.ts";
 import { EngineError, library, native, takeErrors } from "./native.ts";
-import { readCertificates, readKey } from "./native-certificates.ts";
 
 const VERIFY_PEER = 1;
 const FAIL_IF_NO_PEER_CERT = 2;
@@ -127,4 +134,62 @@ function offers(list: Pointer, length: number, name: Buffer): boolean {
     if (name.every((byte, index) => getUint8(list, at + 1 + index) === byte)) return true;
   }
   return false;
+}
+
+/** The certificates of a PEM text, which the caller frees. */
+export function readCertificates(pem: string, what: string): Pointer[] {
+  const found = withBio(pem, (bio) => {
+    const certificates: Pointer[] = [];
+    for (;;) {
+      const each = native.PEM_read_bio_X509(bio, NULL, NULL, NULL);
+      if (each === NULL) return certificates;
+      certificates.push(each);
+    }
+  });
+  // The end of the text is an error to OpenSSL.
+  const complaint = takeErrors();
+  if (found.length === 0) throw new EngineError("unusable", `the ${what} is no PEM: ${complaint}`);
+  return found;
+}
+
+/** The private key of a PEM text, which the caller frees. */
+export function readKey(pem: string): Pointer {
+  const key = withBio(pem, (bio) => native.PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL));
+  if (key === NULL) throw new EngineError("unusable", `the private key is no PEM: ${takeErrors()}`);
+  return key;
+}
+
+function withBio<T>(pem: string, use: (bio: Pointer) => T): T {
+  native.ERR_clear_error();
+  const bytes = fixedText(pem);
+  return lend(bytes, (address) => {
+    const bio = native.BIO_new_mem_buf(address, bytes.length - 1);
+    try {
+      return use(bio);
+    } finally {
+      native.BIO_free(bio);
+      // A key is nobody's business any more.
+      bytes.fill(0);
+    }
+  });
+}
+
+const out = pinnedBuffer(8);
+const outAddress = addressOf(out);
+
+/** The certificate that the peer of a connection showed, in DER. */
+export function peerCertificate(ssl: Pointer): Buffer | undefined {
+  const certificate = native.SSL_get1_peer_certificate(ssl);
+  if (certificate === NULL) return undefined;
+  try {
+    const der = fixedBuffer(native.i2d_X509(certificate, NULL));
+    lend(der, (address) => {
+      // It moves the address it is given on to the end.
+      out.writeBigUInt64LE(address);
+      native.i2d_X509(certificate, outAddress);
+    });
+    return der;
+  } finally {
+    native.X509_free(certificate);
+  }
 }

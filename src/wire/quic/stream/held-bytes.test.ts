@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HeldBytes, type Holder } from "./held-bytes.ts";
+import { HeldBytes, type Holder } from "./multiplexed-stream.ts";
 
 /** Leaves when it is given up. */
 function holder(pool: HeldBytes, name: string, lost: string[]): Holder & { bytes: number } {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ScriptedEngine } from "../../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
-import { EngineSession } from "../engine-session.ts";
+import { EngineSession } from "../quic-engine.ts";
 import type { DialSettings } from "../settings.ts";
 
 function open() {

@@ -1,10 +1,7 @@
-import { type Stop, Stopper } from "../../../base/stop.ts";
-import type { BidiStream, Refuse } from "../connection.ts";
+import { Stopper, type Stop } from "../../../base/stop.ts";
 import { ConnectionError } from "../connection-error.ts";
-import { COMMAND, FIRST, LAST } from "../control-frame.ts";
-import { type ReceiverOwner, StreamReceiver } from "./stream-receiver.ts";
-import { type SenderOwner, StreamSender } from "./stream-sender.ts";
-import type { HeldBytes } from "./held-bytes.ts";
+import type { BidiStream, Refuse } from "../connection.ts";
+import { COMMAND, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
 
 /** What carries the frames of streams: the engine's pipe, or a socket. */
 export interface FrameCarrier {
@@ -141,5 +138,299 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
     if (this.#isOver || !this.#receiver.isEnded || !this.#sender.isDone) return;
     this.#isOver = true;
     this.#connection.forget(this, false);
+  }
+}
+
+/** So many intervals without a byte make a stream silent. */
+const SILENT = 2;
+/** Room is given back in steps: a message for each small piece would cost more than the piece. */
+const STEP = 128 * 1024;
+
+interface Whole {
+  readonly limit: number;
+  /** Not looked at yet. */
+  refuse: Refuse | undefined;
+  readonly promise: PromiseWithResolvers<Buffer>;
+}
+
+/** What the receiving half of a stream asks of its owner. */
+export interface ReceiverOwner {
+  readonly held: HeldBytes;
+  /** So many bytes were taken, and as many may follow. */
+  grant(bytes: number): void;
+  breakOff(error: ConnectionError): void;
+}
+
+/** The receiving half of a stream (RFC 9000 § 3.2): keeps what arrives until it is read. */
+export class StreamReceiver implements Holder {
+  readonly #owner: ReceiverOwner;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  #owed = 0;
+  #isEnded = false;
+  #error: Error | undefined;
+  #whole: Whole | undefined;
+  #next: PromiseWithResolvers<void> | undefined;
+  /** Something came since this was last set to false. */
+  wasHeard = true;
+  #silent = 0;
+
+  constructor(owner: ReceiverOwner) {
+    this.#owner = owner;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /**
+   * Whether it has not ended and nothing came for two intervals. Called once in each: one alone says
+   * nothing where the whole program stood still meanwhile.
+   */
+  isSilent(): boolean {
+    this.#silent = this.wasHeard ? 0 : this.#silent + 1;
+    this.wasHeard = false;
+    return !this.#isEnded && this.#silent >= SILENT;
+  }
+
+  /** The bytes are lent. */
+  push(bytes: Buffer, isLast: boolean): void {
+    this.wasHeard = true;
+    this.#isEnded ||= isLast;
+    if (bytes.length > 0) {
+      // A copy: what is lent is a small part of a large buffer, and would keep all of it.
+      this.#chunks.push(Buffer.from(bytes));
+      this.#size += bytes.length;
+      this.#owner.held.add(this, bytes.length);
+      // Its reader may have been given up for it.
+      if (this.#error !== undefined) return;
+    }
+    if (this.#whole !== undefined) this.#fill(this.#whole, bytes.length);
+    this.#next?.resolve();
+  }
+
+  fail(error: Error): void {
+    if (this.#error !== undefined) return;
+    const isWhole = this.#isEnded && this.#whole === undefined;
+    // What came to its end before can still be read.
+    if (isWhole) return;
+    this.#error = error;
+    this.#whole?.promise.reject(error);
+    this.#letGo();
+    this.#next?.resolve();
+  }
+
+  giveUp(held: number, limit: number): void {
+    const message = `Cannot hold ${held} unread bytes: the limit of a connection is ${limit}.`;
+    this.#owner.breakOff(new ConnectionError("limit", message));
+  }
+
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+    if (this.#error !== undefined) return Promise.reject(this.#error);
+    const promise = Promise.withResolvers<Buffer>();
+    this.#whole = { limit, refuse, promise };
+    this.#fill(this.#whole, this.#size);
+    return promise.promise;
+  }
+
+  async *chunks(): AsyncGenerator<Buffer, void, void> {
+    for (;;) {
+      const chunk = this.#chunks.shift();
+      if (chunk !== undefined) {
+        this.#size -= chunk.length;
+        this.#owner.held.remove(chunk.length);
+        this.#took(chunk.length);
+        yield chunk;
+      } else if (this.#error !== undefined) {
+        throw this.#error;
+      } else if (this.#isEnded) {
+        this.#letGo();
+        return;
+      } else {
+        this.#next = Promise.withResolvers();
+        await this.#next.promise;
+        this.#next = undefined;
+      }
+    }
+  }
+
+  /** More bytes have arrived for a reader that wants the whole stream. */
+  #fill(whole: Whole, bytes: number): void {
+    const { limit, promise } = whole;
+    const problem = this.#problemOf(whole);
+    if (problem !== undefined) {
+      this.#owner.breakOff(new ConnectionError("limit", problem));
+    } else if (this.#size > limit) {
+      const message = `Cannot read the whole stream: it is longer than the limit of ${limit} bytes.`;
+      this.#owner.breakOff(new ConnectionError("limit", message));
+    } else if (this.#isEnded) {
+      promise.resolve(this.#joined());
+      this.#letGo();
+    } else {
+      this.#took(bytes);
+    }
+  }
+
+  #joined(): Buffer {
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    return this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
+  }
+
+  #problemOf(whole: Whole): string | undefined {
+    const { refuse } = whole;
+    if (refuse === undefined || this.#size < refuse.length) return undefined;
+    whole.refuse = undefined;
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    const isEnough = first.length >= refuse.length;
+    return refuse.problem(isEnough ? first : Buffer.concat(this.#chunks, refuse.length));
+  }
+
+  #took(bytes: number): void {
+    if (this.#isEnded) return;
+    this.#owed += bytes;
+    if (this.#owed < STEP) return;
+    this.#owner.grant(this.#owed);
+    this.#owed = 0;
+  }
+
+  #letGo(): void {
+    this.#owner.held.leave(this, this.#size);
+    this.#whole = undefined;
+    this.#chunks = [];
+    this.#size = 0;
+  }
+}
+
+/** Leaves room in a payload for what precedes the bytes that open a stream. */
+const PIECE = LONGEST_PAYLOAD - 4;
+
+interface Waiting {
+  bytes: Uint8Array;
+  readonly isLast: boolean;
+  readonly promise: PromiseWithResolvers<void>;
+}
+
+const SENT = Promise.resolve();
+
+/** What the sending half of a stream asks of its owner. */
+export interface SenderOwner {
+  /** Sends a piece, for which there is room. */
+  pass(piece: Uint8Array, isLast: boolean): void;
+}
+
+/** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
+export class StreamSender {
+  readonly #owner: SenderOwner;
+  readonly #waiting: Waiting[] = [];
+  #room: number;
+  #isEnded = false;
+  #error: Error | undefined;
+
+  constructor(owner: SenderOwner, room: number) {
+    this.#owner = owner;
+    this.#room = room;
+  }
+
+  /** Everything was passed on. */
+  get isDone(): boolean {
+    return this.#isEnded && this.#waiting.length === 0;
+  }
+
+  /** Resolves when all of it was passed on. */
+  add(bytes: Uint8Array, isLast: boolean): Promise<void> {
+    if (this.#error !== undefined) return handled(Promise.reject(this.#error));
+    if (this.#isEnded) throw new Error("Cannot send more: the end of the stream was sent.");
+    this.#isEnded = isLast;
+    if (this.#waiting.length === 0 && bytes.length <= this.#room) {
+      this.#pass(bytes, isLast);
+      return SENT;
+    }
+    const promise = Promise.withResolvers<void>();
+    this.#waiting.push({ bytes, isLast, promise });
+    this.#passWaiting();
+    return handled(promise.promise);
+  }
+
+  giveRoom(bytes: number): void {
+    this.#room += bytes;
+    this.#passWaiting();
+  }
+
+  fail(error: Error): void {
+    this.#error ??= error;
+    for (const { promise } of this.#waiting.splice(0)) promise.reject(this.#error);
+  }
+
+  #passWaiting(): void {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      const part = first.bytes.subarray(0, this.#room);
+      const isWhole = part.length === first.bytes.length;
+      if (part.length === 0 && !isWhole) return;
+      this.#pass(part, isWhole && first.isLast);
+      if (!isWhole) {
+        first.bytes = first.bytes.subarray(part.length);
+        return;
+      }
+      this.#waiting.shift();
+      first.promise.resolve();
+    }
+  }
+
+  #pass(bytes: Uint8Array, isLast: boolean): void {
+    this.#room -= bytes.length;
+    let at = 0;
+    do {
+      const piece = bytes.subarray(at, at + PIECE);
+      at += piece.length;
+      this.#owner.pass(piece, isLast && at === bytes.length);
+    } while (at < bytes.length);
+  }
+}
+
+/** Whoever does not wait for it learns of the failure elsewhere. */
+function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => {});
+  return promise;
+}
+
+/** A stream whose bytes are kept until they are read. */
+export interface Holder {
+  /** Too much is held for all of them together. */
+  giveUp(held: number, limit: number): void;
+}
+
+/**
+ * Counts the bytes of a connection that have arrived and were not read yet. RFC 9000 § 4.1: unread
+ * bytes use up the flow control window of the whole connection. So a stream whose bytes exceed the
+ * bound does not make the others wait: the stream that began last is broken off.
+ */
+export class HeldBytes {
+  readonly #limit: number;
+  readonly #holders = new Set<Holder>();
+  #held = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  add(holder: Holder, bytes: number): void {
+    this.#holders.add(holder);
+    this.#held += bytes;
+    if (this.#held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.#held, this.#limit);
+  }
+
+  /** Bytes were read. */
+  remove(bytes: number): void {
+    this.#held -= bytes;
+  }
+
+  /** A holder is done, and so many bytes of its are left. */
+  leave(holder: Holder, bytes: number): void {
+    this.#held -= bytes;
+    this.#holders.delete(holder);
   }
 }

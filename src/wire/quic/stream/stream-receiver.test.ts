@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { ConnectionError } from "../connection-error.ts";
-import { HeldBytes } from "./held-bytes.ts";
-import { StreamReceiver } from "./stream-receiver.ts";
+import { HeldBytes } from "./multiplexed-stream.ts";
+import { StreamReceiver } from "./multiplexed-stream.ts";
 
 const STEP = 128 * 1024;
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { LONGEST_PAYLOAD, WRITE_WINDOW } from "../control-frame.ts";
-import { StreamSender } from "./stream-sender.ts";
+import { StreamSender } from "./multiplexed-stream.ts";
 
 function open() {
   const pieces: [length: number, isLast: boolean][] = [];

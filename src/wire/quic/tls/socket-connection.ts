@@ -5,7 +5,7 @@ import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../control-frame.ts";
 import { FrameWriter } from "../frame-writer.ts";
 import type { Ending } from "../settings.ts";
-import { HeldBytes } from "../stream/held-bytes.ts";
+import { HeldBytes } from "../stream/multiplexed-stream.ts";
 import {
   type FrameCarrier,
   MultiplexedStream,
