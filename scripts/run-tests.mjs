@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NODE, ROOT } from "./dependencies.mjs";
 import { run } from "./run.mjs";
@@ -10,8 +11,8 @@ import { run } from "./run.mjs";
  * it started. Resolves to the exit code.
  */
 export async function runTests(args, env, patience) {
-  mkdirSync(join(ROOT, ".cache"), { recursive: true });
-  const notes = mkdtempSync(join(ROOT, ".cache/test-notes-"));
+  // Each test writes one, so they are where the other temporary files are.
+  const notes = mkdtempSync(join(env.TMPDIR ?? tmpdir(), "test-notes-"));
   const watch = spawn(NODE, ["scripts/end-hanging-tests.ts", notes, String(patience)], {
     cwd: ROOT,
     stdio: ["pipe", "inherit", "inherit"],

@@ -173,7 +173,8 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       for (const fault of ["lost", "silent"] as const) {
         await using rig = await Rig.start(kind);
         rig.api.fault = fault;
-        const { state, number } = await propose(rig.forge("t0k3n", 300), WANTED);
+        // Of the answers that do come, none may be late on a busy machine.
+        const { state, number } = await propose(rig.forge("t0k3n", 3_000), WANTED);
         assert.deepEqual([state, number], ["created", 1]);
         rig.api.fault = "none";
         assert.equal((await propose(rig.forge(), worked("A", "B"))).state, "updated");

@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { OtlpReceiver } from "../support/otlp-receiver.ts";
 import { ServedGateway } from "../support/served-gateway.ts";
+import { until } from "../support/until.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
@@ -128,6 +129,8 @@ describe("a gateway that is observed", { timeout: 600_000 }, () => {
       });
     }
 
+    const listed = async (): Promise<string> => JSON.stringify(await gateway.mcp(5, "tools/list"));
+    await until(async () => (await listed()).includes("low_tide"));
     // A plugin continues the trace, however it answers, when it calls a tool of the house.
     for (const [at, name] of ["high_tide", "low_tide"].entries()) {
       const _meta = { traceparent: `00-${PLUGIN_TRACE}-${SPAN.slice(0, -1)}${at}-01` };

@@ -58,6 +58,11 @@ function isHere(program: string): boolean {
   return spawnSync("sh", ["-c", `command -v ${program} && ${program} --version`]).status === 0;
 }
 
+const programs = new Set(WORK.map(([program]) => program));
+const missing = new Set(
+  [...programs.difference(new Set(["sh", "bash"]))].filter((it) => !isHere(it)),
+);
+
 for (const [where, open] of [
   ["a local session", localSession],
   ["a remote run", remoteRun],
@@ -72,11 +77,10 @@ for (const [where, open] of [
     after(() => inside[Symbol.asyncDispose]());
 
     for (const [program, line, expected] of WORK) {
-      const isMissing = !["sh", "bash"].includes(program) && !isHere(program);
       const title = `goes on with ${program}: ${line.slice(0, 30)}`;
-      it(title, { skip: isMissing && `Install ${program}.` }, async (test) => {
+      it(title, { skip: missing.has(program) && `Install ${program}.` }, async (test) => {
         // A server's home folder is not shown, with the programs in it.
-        if ((await inside.sh(`command -v ${program}`)) === "" && where === "a remote run") {
+        if (where === "a remote run" && (await inside.sh(`command -v ${program}`)) === "") {
           return test.skip(`Install ${program} for all users.`);
         }
         assert.match(await inside.sh(line), expected);

@@ -39,7 +39,7 @@ export class Leftovers {
     chmodSync(this.#folder, 0o755);
     process.env["TMPDIR"] = this.#folder;
     this.#unmarkChildren = markChildren(this.#folder);
-    process.on("exit", this.#remove);
+    process.on("exit", this.#end);
     this.note();
   }
 
@@ -70,8 +70,8 @@ export class Leftovers {
     ];
     this.#unmarkChildren();
     this.#handles.stop();
-    process.off("exit", this.#remove);
-    this.#remove();
+    process.off("exit", this.#end);
+    this.#remove(processes);
     if (left.length === 0) return;
     throw new Error(`The tests of ${this.#file} have left behind:\n${left.join("\n")}`);
   }
@@ -81,11 +81,13 @@ export class Leftovers {
     return processesOf(this.#folder, this.#before).filter(({ pid }) => !forLife.has(pid));
   }
 
-  /** Also if this process ends before its tests do. */
-  readonly #remove = (): void => {
-    for (const { pid } of this.#processes()) endProcess(pid);
+  /** If this process ends before its tests do. */
+  readonly #end = (): void => this.#remove(this.#processes());
+
+  #remove(processes: readonly Running[]): void {
+    for (const { pid } of processes) endProcess(pid);
     rmSync(this.#folder, { recursive: true, maxRetries: 3 });
-  };
+  }
 }
 
 /** What is left might keep this process alive for ever. */

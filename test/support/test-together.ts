@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import { createRequire, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { after, beforeEach, describe, mock, type TestContext } from "node:test";
 
@@ -49,6 +49,8 @@ export async function testTogether(
       if (awaiting) await import(join(ROOT, file));
       else load(file);
     });
+    // For the other groups. Node would write it when this process ends.
+    flushCompileCache();
   }
   current = undefined;
   clearInterval(alive);
