@@ -47,7 +47,10 @@ export function agentOptions(
 }
 
 /** The history so far, which can be iterated more than once. */
-function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
+function pastOf(
+  store: SessionStore,
+  { id, last }: Session,
+): AsyncIterable<readonly HistoryEntry[]> {
   return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
 }
 

@@ -12,10 +12,10 @@ export function summaryMessage(summary: string): ModelMessage {
 
 /** Rebuilds the messages for the model from the history of a session. */
 export async function historyMessages(
-  history: AsyncIterable<HistoryEntry>,
+  history: AsyncIterable<readonly HistoryEntry[]>,
 ): Promise<ModelMessage[]> {
   const reader = new HistoryReader();
-  for await (const entry of history) reader.add(entry);
+  for await (const entries of history) for (const entry of entries) reader.add(entry);
   return reader.finish();
 }
 

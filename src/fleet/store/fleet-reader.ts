@@ -1,11 +1,10 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
-import { eventOf, type LoggedEvent } from "../../store/session/session-pages.ts";
+import { eventsIn, type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,
   type Mark,
-  READ,
   type ReadSession,
   RECENT,
   type SessionReading,
@@ -212,7 +211,7 @@ export class FleetReader implements SessionReading {
     const events: LoggedEvent[] = [];
     let read = 0;
     for await (const page of this.#pages(id, index, index?.after(from))) {
-      for (const event of eventsOf(page)) {
+      for (const event of eventsIn(page)) {
         if (event.seq >= from && events.length < limit) events.push(event);
       }
       read += page.length;
@@ -225,7 +224,7 @@ export class FleetReader implements SessionReading {
     const index = await this.#indexOf(id);
     const events: LoggedEvent[] = [];
     for await (const page of this.#pages(id, index, index?.before(before, limit, READ))) {
-      for (const event of eventsOf(page)) if (event.seq < before) events.push(event);
+      for (const event of eventsIn(page)) if (event.seq < before) events.push(event);
     }
     return events.slice(-limit);
   }
@@ -327,11 +326,4 @@ export class FleetReader implements SessionReading {
     const last = this.#lasts.get(id) ?? 0;
     return { id, cwd, agent, title, created, updated, parent, notes, last, holder };
   }
-}
-
-function eventsOf(lines: string): LoggedEvent[] {
-  return lines
-    .split("\n")
-    .filter((line) => line !== "")
-    .map(eventOf);
 }

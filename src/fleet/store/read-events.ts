@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
-import { eventOf } from "../../store/session/session-pages.ts";
+import { eventsIn } from "../../store/session/session-pages.ts";
 import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
 import { retryUnanswered } from "../ownership/session-entry.ts";
@@ -17,7 +17,7 @@ export async function* readEvents(
   id: string,
   after: number,
   upTo = Infinity,
-): AsyncGenerator<StoredEvent> {
+): AsyncGenerator<readonly StoredEvent[]> {
   const entry = await streams.find(id);
   if (entry === undefined) {
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
@@ -30,11 +30,7 @@ export async function* readEvents(
   for await (const page of eventPages(streams.journal.read(id, from, last.sequence), born)) {
     if (page.last <= after) continue;
     if (page.first > upTo) return;
-    for (const line of page.lines.split("\n")) {
-      if (line === "") continue;
-      const event = eventOf(line);
-      if (event.seq > after && event.seq <= upTo) yield event;
-    }
+    yield eventsIn(page.lines).filter(({ seq }) => seq > after && seq <= upTo);
   }
 }
 
@@ -67,11 +63,11 @@ async function messageBefore(
 /** The events up to a number. */
 export async function* eventsUpTo(
   last: number,
-  events: AsyncIterable<StoredEvent>,
-): AsyncGenerator<StoredEvent> {
-  for await (const event of events) {
-    if (event.seq > last) return;
-    yield event;
+  batches: AsyncIterable<readonly StoredEvent[]>,
+): AsyncGenerator<readonly StoredEvent[]> {
+  for await (const batch of batches) {
+    yield batch.filter(({ seq }) => seq <= last);
+    if ((batch.at(-1)?.seq ?? 0) > last) return;
   }
 }
 

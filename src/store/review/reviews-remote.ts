@@ -46,9 +46,11 @@ export class RemoteThreads {
     this.#now = now;
   }
 
-  /** Adds a thread, or what is new of it. */
-  keep(remote: RemoteToKeep): Promise<KeptRemote> {
-    return this.#database.change((database) => keepRemote(database, remote, this.#now()));
+  /** Adds threads, or what is new of them. */
+  keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
+    return this.#database.change((database) =>
+      remotes.map((remote) => keepRemote(database, remote, this.#now())),
+    );
   }
 
   /** What forges do not know of the threads of a repository. */

@@ -155,9 +155,10 @@ export function eventOf(row: Row): ThreadEvent {
 
 /** The thread with an id, or with a unique beginning of one. */
 export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
-  const rows = database
-    .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
-    .all(id.toLowerCase());
+  const rows = prepared(
+    database,
+    `SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`,
+  ).all(id.toLowerCase());
   const [first] = rows;
   if (first !== undefined && id !== "" && (rows.length === 1 || first.id === id.toLowerCase())) {
     return threadOf(first, moment);
@@ -174,9 +175,9 @@ export function repositoryId(
   database: DatabaseSync,
   { gitDir, root, remotes = [] }: Repository,
 ): number {
-  const row = database
-    .prepare("SELECT id, root, remotes FROM repository WHERE git_dir = ?")
-    .get(gitDir);
+  const row = prepared(database, "SELECT id, root, remotes FROM repository WHERE git_dir = ?").get(
+    gitDir,
+  );
   const addresses = JSON.stringify(remotes);
   if (row === undefined) {
     const { lastInsertRowid } = database
@@ -197,7 +198,7 @@ const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** A new thread id, short enough to type. */
 export function freeId(database: DatabaseSync): string {
-  const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?");
+  const isTaken = prepared(database, "SELECT 1 FROM thread WHERE id = ?");
   for (;;) {
     // The id is no secret; loading cryptography would take longer than storing the comment.
     const letters = Array.from({ length: 5 }, () => {

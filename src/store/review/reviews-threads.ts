@@ -150,21 +150,23 @@ export function insertThread(
   const { anchor, comment, by, content, at = now } = thread;
   const repository = repositoryId(database, thread.repository);
   const fingerprint = thread.fingerprint ?? null;
-  const there = database
-    .prepare("SELECT id FROM thread WHERE id = ? OR (repository = ? AND fingerprint = ?)")
-    .get(thread.id ?? null, repository, fingerprint);
+  const there = prepared(
+    database,
+    "SELECT id FROM thread WHERE id = ? OR (repository = ? AND fingerprint = ?)",
+  ).get(thread.id ?? null, repository, fingerprint);
   if (there !== undefined) return { id: String(there.id), isNew: false };
   const id = thread.id ?? freeId(database);
-  if (content !== undefined && anchor.blob !== undefined) {
-    database
-      .prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)")
-      .run(anchor.blob, toKept(content));
-  }
+  if (content !== undefined && anchor.blob !== undefined) keepText(database, anchor.blob, content);
   const event = { thread: id, kind: "opened", at, by, role: "person", text: comment } as const;
   const seq = append(database, { ...event, messageIn: repository });
   insertRow(database, { ...thread, id, at }, repository, seq);
   if (thread.past !== undefined) insertPast(database, id, repository, thread.past);
   return { id, isNew: true };
+}
+
+function keepText(database: DatabaseSync, blob: string, content: Uint8Array): void {
+  if (prepared(database, "SELECT 1 FROM text WHERE blob = ?").get(blob) !== undefined) return;
+  prepared(database, "INSERT INTO text (blob, content) VALUES (?, ?)").run(blob, toKept(content));
 }
 
 /** What is in the row of a new thread. */
