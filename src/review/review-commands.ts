@@ -44,15 +44,10 @@ export class ReviewCommands implements Disposable {
 
   /** Finds the threads of a repository that was moved here. Looks once at each. */
   async recognise(repository: FoundRepository | undefined): Promise<void> {
-    if (repository === undefined || this.isRecognised(repository)) return;
+    if (repository === undefined || this.#recognised.has(repository.gitDir)) return;
     await recognised(this.reviews, repository);
     await noteFirstCommit(this.reviews, repository);
     this.#recognised.add(repository.gitDir);
-  }
-
-  /** Whether it was looked at before, so that there is nothing to wait for. */
-  isRecognised(repository: FoundRepository | undefined): boolean {
-    return repository === undefined || this.#recognised.has(repository.gitDir);
   }
 
   /** Throws if the folder is not in a repository. */

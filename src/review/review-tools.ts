@@ -3,8 +3,7 @@ import { type Arguments, textResult, type ToolContext, type ToolResult } from ".
 import { commitId } from "./anchor/anchor.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
-import { KnownRepositories } from "./known-repositories.ts";
-import type { FoundRepository } from "./repository.ts";
+import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
@@ -18,7 +17,7 @@ export interface ReviewSettings {
   readonly lease: number;
 }
 
-type Find = KnownRepositories["find"];
+type Find = typeof findRepository;
 
 /** What a program acknowledges an answer with, as `after` of its next call. */
 const DELIVERY_META = "trunkline/delivery";
@@ -32,7 +31,6 @@ export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
   readonly #deliveries: Deliveries;
-  readonly #repositories = new KnownRepositories();
   /** The clients that have claimed something. */
   readonly #claimants = new Set<string>();
 
@@ -47,14 +45,10 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
-    // Looking for a repository takes longer than a query: it is done once for each call.
-    const found = new Map<string, FoundRepository | undefined>();
-    for (const folder of context.project?.folders ?? []) {
-      const repository = this.#repositories.find(folder);
-      found.set(folder, repository);
-      if (!this.#commands.isRecognised(repository)) await this.#commands.recognise(repository);
-    }
-    const find = (folder: string): FoundRepository | undefined => found.get(folder);
+    const folders = context.project?.folders ?? [];
+    const found = new Map(folders.map((folder) => [folder, findRepository(folder)]));
+    for (const repository of found.values()) await this.#commands.recognise(repository);
+    const find: Find = (folder) => found.get(folder);
     switch (name) {
       case "check_lazygit_messages":
         return this.#messages(args, context);

@@ -8,7 +8,7 @@ import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread } from "../../store/review/reviews-threads.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { isTime } from "../message-text.ts";
+import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 

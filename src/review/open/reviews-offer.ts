@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import type { DropPlaces } from "../inbox/drop-places.ts";
+import type { DropFiles } from "../inbox/drop-files.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { ReviewTools } from "../review-tools.ts";
 import {
@@ -41,7 +41,7 @@ export class ReviewsOffer implements AsyncDisposable {
   readonly #ends: (() => void)[] = [];
   #commands: Promise<ReviewCommands> | undefined;
   #tools: Promise<ReviewTools> | undefined;
-  #dropFiles: DropPlaces | undefined;
+  #dropFiles: DropFiles | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
   #isOver = false;
@@ -176,12 +176,12 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #watchDropFiles(): Promise<void> {
-    const { DropPlaces } = await import("../inbox/drop-places.ts");
+    const { DropFiles } = await import("../inbox/drop-files.ts");
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
     const { data } = this.#house.config;
     const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
-    this.#dropFiles = new DropPlaces({
+    this.#dropFiles = new DropFiles({
       files: [
         join(config, "jesseduffield/lazygit/mcp-messages.json"),
         join(data, "mcp-messages.json"),

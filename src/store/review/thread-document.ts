@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import { insertRow, type PastEvent } from "./reviews-threads.ts";
-import { repositoryFor } from "./repository-for.ts";
+import { repositoryFor } from "./reviews-repositories.ts";
 import {
   append,
   ELSEWHERE,
@@ -11,12 +12,14 @@ import {
   threadOf,
   THREAD_COLUMNS,
 } from "./reviews-rows.ts";
-import type {
-  Anchor,
-  KnownRepository,
-  Severity,
-  Suggestion,
-  ThreadState,
+import {
+  type Anchor,
+  type KnownRepository,
+  SEVERITIES,
+  type Severity,
+  STATES,
+  type Suggestion,
+  type ThreadState,
 } from "./review-thread.ts";
 
 /** A thread with all that happened to it, without what belongs to one machine. */
@@ -168,4 +171,98 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
 /** What tells an event from others of its thread, on all machines. */
 export function eventKey({ kind, at, by, role, text, proposal }: DocumentEvent): string {
   return JSON.stringify([kind, at, by, role, text, proposal]);
+}
+
+type Check = (value: unknown) => boolean;
+
+/** Whether a value is a time that a Date can have. */
+export function isTime(at: unknown): at is number {
+  return Number.isSafeInteger(at) && !Number.isNaN(new Date(at as number).getTime());
+}
+
+export const isText = (value: unknown): value is string => typeof value === "string";
+const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
+const isLine: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1;
+const isPath: Check = (value) => isText(value) && isRepositoryPath(value);
+const isObjectId: Check = (value) => isText(value) && /^[0-9a-f]{1,64}$/.test(value);
+const isOneOf =
+  (...texts: readonly string[]): Check =>
+  (value) =>
+    texts.includes(value as string);
+const maybe =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const hasFields =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    typeof value === "object" && value !== null && wrongField(value, checks) === undefined;
+
+/** The first field that is not what it has to be. */
+export function wrongField(
+  value: object,
+  checks: Readonly<Record<string, Check>>,
+): string | undefined {
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.keys(checks).find((name) => checks[name]?.(fields[name]) !== true);
+}
+
+const isProposal = hasFields({ text: maybe(isText), commit: maybe(isText), diff: maybe(isText) });
+
+const isEvent = hasFields({
+  kind: isOneOf("opened", "claimed", "returned", "replied", "proposed", "resolved", "reopened"),
+  at: isTime,
+  by: isText,
+  role: isOneOf("person", "agent"),
+  text: maybe(isText),
+  proposal: maybe(isProposal),
+  comments: maybe(isTexts),
+});
+
+/** What a thread of another machine has to be, wherever it comes from. */
+export const THREAD_FIELDS: Readonly<Record<string, Check>> = {
+  id: isText,
+  anchor: hasFields({
+    path: isPath,
+    side: isOneOf("old", "new"),
+    line: maybe(isLine),
+    end: maybe(isLine),
+    blob: maybe(isObjectId),
+    commit: maybe(isObjectId),
+    quote: maybe(isTexts),
+    before: maybe(isTexts),
+    after: maybe(isTexts),
+  }),
+  severity: isOneOf(...SEVERITIES),
+  comment: isText,
+  suggestion: maybe(hasFields({ lines: isTexts })),
+  by: isText,
+  source: isText,
+  at: isTime,
+  events: (value) => Array.isArray(value) && value.every(isEvent),
+  state: isOneOf(...STATES),
+};
+
+const isDocument = hasFields({
+  ...THREAD_FIELDS,
+  repository: hasFields({
+    gitDir: isText,
+    root: isText,
+    remotes: isTexts,
+    firstCommit: maybe(isText),
+  }),
+  fingerprint: maybe(isText),
+  events: (value) => Array.isArray(value) && value.length > 0 && value.every(isEvent),
+  claim: maybe(hasFields({ agent: isText, until: isTime, before: isOneOf(...STATES) })),
+  isResolvedThere: maybe((value) => typeof value === "boolean"),
+});
+
+/** A thread of another machine; undefined where this version does not understand it. */
+export function parseDocument(text: string): ThreadDocument | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isDocument(value) ? (value as ThreadDocument) : undefined;
+  } catch {
+    return undefined;
+  }
 }
