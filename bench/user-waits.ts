@@ -4,6 +4,7 @@ import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { SUMMARY } from "../src/session/turn/replay.ts";
 import { SessionLog } from "../src/store/session/session-log.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { readLines } from "./harness/line-reader.ts";
@@ -79,6 +80,9 @@ export const userWaits: Bench = {
   },
 };
 
+/** Turns after which the agent summarises the conversation, as it does where a window is full. */
+const SUMMARISED = 200;
+
 /** A session whose turns are all text, in small pieces. */
 async function fillLong(data: string): Promise<string> {
   mkdirSync(data, { recursive: true });
@@ -86,6 +90,7 @@ async function fillLong(data: string): Promise<string> {
   const id = crypto.randomUUID();
   const { key } = await log.create({ id, cwd: tmpdir(), agent: "trunkline", notes: {} });
   const chunks = EVENTS / TURNS - 2;
+  let summaryAfter = 0;
   for (let turn = 0; turn < TURNS; turn++) {
     const [turnId, messageId] = [crypto.randomUUID(), crypto.randomUUID()];
     const prompt = [{ type: "text", text: `Question ${turn}` }];
@@ -96,8 +101,16 @@ async function fillLong(data: string): Promise<string> {
       log.append(key, "agent", JSON.stringify({ kind: "update", update }));
       if (n % 7 === 0) await log.flush();
     }
+    if (turn % SUMMARISED === SUMMARISED / 2) {
+      const content = { type: "text", text: "The conversation was compacted." };
+      const _meta = { [SUMMARY]: "What was said so far.", "trunkline/aside": true };
+      const update = { sessionUpdate: "agent_message_chunk", content, _meta };
+      log.append(key, "agent", JSON.stringify({ kind: "update", update }));
+      summaryAfter = turn * (EVENTS / TURNS);
+    }
     log.append(key, "agent", JSON.stringify({ kind: "end", turnId, stopReason: "end_turn" }));
   }
+  await log.describe(key, { notes: { summaryAfter } });
   await log.release(key);
   return id;
 }

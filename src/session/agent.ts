@@ -60,7 +60,10 @@ export interface AgentOpenOptions {
   readonly revoked: Stop;
   /** As the published ACP schema has them: stdio servers have no `type`, others `http` or `sse`. */
   readonly mcpServers: readonly McpServer[];
-  /** The history of the session, oldest first; undefined in a new session. */
+  /**
+   * The history of the session, oldest first; undefined in a new session. What a summary has replaced
+   * (`summaryOf`) may be missing.
+   */
   readonly history: AsyncIterable<readonly HistoryEntry[]> | undefined;
   /** Where the session is one that the agent has begun itself: `open` throws if it cannot be loaded. */
   readonly imports?: Import | undefined;

@@ -3,7 +3,8 @@ import type { Turn } from "../../session/agent.ts";
 import type { ModelEntry } from "../models/models.ts";
 import { compact } from "./compact.ts";
 import type { Conversation } from "./conversation.ts";
-import { type Speaker, SUMMARY } from "./speaker.ts";
+import { SUMMARY } from "../../session/turn/replay.ts";
+import type { Speaker } from "./speaker.ts";
 
 export interface CompactionOptions {
   readonly turn: Turn;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
-import { historyOf, replay } from "./replay.ts";
+import { historyOf, replay, SUMMARY } from "./replay.ts";
 
 describe("an agent that continues a session", { timeout: 30_000 }, () => {
   it("gets the earlier events when it asks late, and not the current prompt", async () => {
@@ -25,6 +25,37 @@ describe("an agent that continues a session", { timeout: 30_000 }, () => {
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await later.prompt(sessionId, "two");
     assert.deepEqual(known, ["one"]);
+  });
+});
+
+describe("an agent that has summarised the conversation", { timeout: 30_000 }, () => {
+  it("gets the events from the turn of the last summary on", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn, session) => {
+        for (const entry of (await Array.fromAsync(session.options.history ?? [])).flat()) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+        const [said] = turn.prompt;
+        const _meta = {
+          ...(said?.text === "two" ? { [SUMMARY]: "Short" } : {}),
+          ...(said?.text === "three"
+            ? { [SUMMARY]: "Of a subagent", trunkline: { parentToolCallId: "t" } }
+            : {}),
+        };
+        await turn.update({ ...chunk("Done"), _meta });
+      },
+    });
+    const { client, sessionId } = await house.client();
+    for (const text of ["one", "two", "three"]) await client.prompt(sessionId, text);
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(later.text, "DoneDoneDone");
+    await later.prompt(sessionId, "four");
+    assert.deepEqual(known, ["two", "three"]);
   });
 });
 

@@ -98,6 +98,22 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
+/** Where `_meta` has the summary that replaces the conversation before an update. */
+export const SUMMARY = "trunkline/summary";
+
+/** The summary that replaces the conversation before an update. That of a subagent replaces only its own. */
+export function summaryOf(update: SessionUpdate): string | undefined {
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const { parentToolCallId } = (meta.trunkline ?? {}) as Readonly<Record<string, unknown>>;
+  if (parentToolCallId !== undefined) return undefined;
+  const said = meta[SUMMARY];
+  if (typeof said === "string") return said;
+  const { sessionUpdate, status, summary } = update;
+  if (sessionUpdate !== "compaction_update" || status !== "completed") return undefined;
+  if (!Array.isArray(summary)) return undefined;
+  return summary.map(({ text }: { text?: unknown }) => String(text ?? "")).join("\n");
+}
+
 /**
  * The history up to an event, for an agent that reopens the session. The agent may read it late; the
  * events since then come to it live.
