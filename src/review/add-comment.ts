@@ -2,7 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Severity, Side } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
 import type { Repository } from "../store/review/review-thread.ts";
-import type { NewThread } from "../store/review/reviews-threads.ts";
+import type { NewThread } from "../store/review/reviews-rows.ts";
 import { AnchorMaker } from "./anchor/anchor.ts";
 import { recognised } from "./moved.ts";
 import { type FoundRepository, openRepository, placeOf } from "./repository.ts";

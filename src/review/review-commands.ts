@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 
 import type { Message, Repository, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../store/review/reviews.ts";
-import type { ThreadFilter } from "../store/review/reviews-threads.ts";
+import type { ThreadFilter } from "../store/review/reviews-rows.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
 import { Locator } from "./anchor/locator.ts";

@@ -6,7 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../../store/review/review-thread.ts";
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import type { NewThread } from "../../store/review/reviews-threads.ts";
+import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
 import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";

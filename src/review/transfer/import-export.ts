@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
-import type { NewThread } from "../../store/review/reviews-threads.ts";
+import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { ThreadMaker } from "../add-comment.ts";
 import { recognised } from "../moved.ts";
 import {

@@ -7,7 +7,7 @@ import type {
   ThreadState,
 } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-threads.ts";
+import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-rows.ts";
 import { blobId } from "../anchor/file-text.ts";
 import { isText, THREAD_FIELDS, wrongField } from "../../store/review/thread-document.ts";
 

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../database.ts";
-import { append, eventOf } from "./reviews-rows.ts";
-import { insertThread, type NewThread } from "./reviews-threads.ts";
+import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 
 /** A thread of a forge, to be kept here. Its fingerprint is what identifies it there. */

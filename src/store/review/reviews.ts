@@ -5,12 +5,20 @@ import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import {
   append,
+  claimable,
+  type ClaimRequest,
   eventOf,
   findThread,
+  freeThreads,
   fromKept,
+  insertThread,
+  listThreads,
   type Moment,
+  type NewThread,
+  refusal,
   shown,
   type StoredThread,
+  type ThreadFilter,
 } from "./reviews-rows.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import { Repositories } from "./reviews-repositories.ts";
@@ -26,16 +34,6 @@ import {
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
-import {
-  type ClaimRequest,
-  claimable,
-  freeThreads,
-  insertThread,
-  listThreads,
-  type NewThread,
-  refusal,
-  type ThreadFilter,
-} from "./reviews-threads.ts";
 import { SentJournal } from "./sent-journal.ts";
 
 export interface Saying {

@@ -1,17 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
-import { insertRow, type PastEvent } from "./reviews-threads.ts";
-import { repositoryFor } from "./reviews-repositories.ts";
 import {
   append,
   ELSEWHERE,
   eventOf,
-  prepared,
+  insertRow,
   type Moment,
-  threadOf,
+  type PastEvent,
+  prepared,
   THREAD_COLUMNS,
+  threadOf,
 } from "./reviews-rows.ts";
+import { repositoryFor } from "./reviews-repositories.ts";
 import {
   type Anchor,
   type KnownRepository,
