@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
+import { Git } from "../../git/git.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 import { LONGEST_COMMENT, suggestionIn } from "../add-comment.ts";
@@ -91,7 +92,6 @@ async function commitsIn(
   );
   const asked = [...named].filter((commit) => OBJECT_ID.test(commit));
   if (asked.length === 0) return new Set();
-  const { Git } = await import("../../git/git.ts");
   const { stdout } = await new Git(root).run(["cat-file", "--batch-check"], {
     input: asked.map((commit) => `${commit}\n`).join(""),
   });

@@ -144,13 +144,18 @@ function visibleOnly(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
 }
 
-function notePosted(database: DatabaseSync, thread: string, comment: string, event: number): void {
+export function notePosted(
+  database: DatabaseSync,
+  thread: string,
+  comment: string,
+  event: number,
+): void {
   database
     .prepare("INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)")
     .run(thread, comment, event);
 }
 
-function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
+export function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
   database
     .prepare(
       `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)

@@ -51,6 +51,11 @@ export interface NewEvent {
   readonly messageIn?: number | undefined;
 }
 
+/** Whether a person says something to agents. */
+export function isMessage({ role, kind, text }: Pick<NewEvent, "role" | "kind" | "text">): boolean {
+  return role === "person" && kind !== "resolved" && text !== undefined;
+}
+
 /** Appends an event, and returns its sequence number. */
 export function append(database: DatabaseSync, event: NewEvent): number {
   const { thread, kind, at, by, role, text, proposal, messageIn } = event;
@@ -427,9 +432,7 @@ function insertPast(
 ): void {
   let updated = 0;
   for (const event of events) {
-    const isMessage = event.role === "person" && event.text !== undefined;
-    const messageIn = isMessage && event.kind !== "resolved" ? repository : undefined;
-    append(database, { ...event, thread, messageIn });
+    append(database, { ...event, thread, messageIn: isMessage(event) ? repository : undefined });
     updated = event.at;
   }
   // A claim of an agent on another machine has no meaning here.

@@ -12,6 +12,7 @@ import {
   freeThreads,
   fromKept,
   insertThread,
+  isMessage,
   listThreads,
   type Moment,
   type NewThread,
@@ -353,8 +354,7 @@ export class Reviews implements Disposable {
       const { kind, by, role, text, proposal, state } = step;
       // What was said on another machine, whose clock is ahead, was said before.
       const at = Math.max(now, thread.updated);
-      const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
-      const messageIn = isMessage ? thread.repositoryId : undefined;
+      const messageIn = isMessage(step) ? thread.repositoryId : undefined;
       append(database, { thread: thread.id, kind, at, by, role, text, proposal, messageIn });
       database
         .prepare("UPDATE thread SET state = ?, updated = ? WHERE id = ?")

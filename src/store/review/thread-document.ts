@@ -6,12 +6,14 @@ import {
   ELSEWHERE,
   eventOf,
   insertRow,
+  isMessage,
   type Moment,
   type PastEvent,
   prepared,
   THREAD_COLUMNS,
   threadOf,
 } from "./reviews-rows.ts";
+import { notePosted, noteResolved } from "./reviews-remote.ts";
 import { repositoryFor } from "./reviews-repositories.ts";
 import {
   type Anchor,
@@ -131,25 +133,13 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
   for (const [seq, event] of eventsOf(database, id)) known.set(eventKey(event), seq);
   let opened: number | undefined;
   for (const { comments = [], ...event } of events) {
-    const isMessage = event.role === "person" && event.text !== undefined;
-    const messageIn = isMessage && event.kind !== "resolved" ? Number(repository) : undefined;
+    const messageIn = isMessage(event) ? Number(repository) : undefined;
     const seq = known.get(eventKey(event)) ?? append(database, { ...event, thread: id, messageIn });
     opened ??= seq;
     if (row === undefined && seq === opened) insertRow(database, document, Number(repository), seq);
-    for (const comment of comments) {
-      prepared(
-        database,
-        "INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)",
-      ).run(id, comment, seq);
-    }
+    for (const comment of comments) notePosted(database, id, comment, seq);
   }
-  if (isResolvedThere !== undefined) {
-    prepared(
-      database,
-      `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
-         ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`,
-    ).run(id, isResolvedThere ? 1 : 0);
-  }
+  if (isResolvedThere !== undefined) noteResolved(database, id, isResolvedThere);
   const updated = events.at(-1)?.at ?? document.at;
   prepared(database, "UPDATE thread SET updated = max(updated, ?) WHERE id = ?").run(updated, id);
   // A claim of this machine keeps its process and its lease.
