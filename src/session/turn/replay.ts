@@ -111,7 +111,9 @@ export function summaryOf(update: SessionUpdate): string | undefined {
   const { sessionUpdate, status, summary } = update;
   if (sessionUpdate !== "compaction_update" || status !== "completed") return undefined;
   if (!Array.isArray(summary)) return undefined;
-  return summary.map(({ text }: { text?: unknown }) => String(text ?? "")).join("\n");
+  return summary
+    .map(({ text }: { text?: unknown }) => (typeof text === "string" ? text : ""))
+    .join("\n");
 }
 
 /**
