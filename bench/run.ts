@@ -29,11 +29,12 @@ import { runMessages } from "./remote-run/messages.ts";
 import { runPush } from "./remote-run/push.ts";
 import { runSetup, runSetupLarge, runStarts } from "./remote-run/setup.ts";
 import { reviewNotice } from "./review-notice.ts";
-import { reviewAdd, reviewList } from "./reviews.ts";
+import { reviewAdd } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
 import { agentDeltas, agentFlood } from "./agent-streams.ts";
 import { stdioEcho } from "./stdio-echo.ts";
+import { userWaits } from "./user-waits.ts";
 import { websocketEcho } from "./websocket-echo.ts";
 import { websocketIdle } from "./websocket-idle.ts";
 
@@ -48,7 +49,7 @@ const BENCHES = [
   coldFirst,
   coldRelay,
   reviewAdd,
-  reviewList,
+  userWaits,
   reviewNotice,
   anchors,
   sessionLogBench,

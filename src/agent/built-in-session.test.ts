@@ -14,8 +14,8 @@ import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
 import { REJECT, type SampleTurn } from "../../test/agent/sample-turn.ts";
 
-async function* entries(list: readonly HistoryEntry[]): AsyncGenerator<HistoryEntry> {
-  yield* list;
+async function* entries(list: readonly HistoryEntry[]): AsyncGenerator<readonly HistoryEntry[]> {
+  yield list;
 }
 
 /** A turn as it was stored. */

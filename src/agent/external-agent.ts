@@ -556,7 +556,7 @@ function asImported(update: SessionUpdate): SessionUpdate {
 }
 
 async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
-  for await (const _ of history ?? []) return true;
+  for await (const entries of history ?? []) if (entries.length > 0) return true;
   return false;
 }
 

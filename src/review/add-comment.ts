@@ -1,7 +1,9 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Severity, Side } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
-import { makeAnchor } from "./anchor/anchor.ts";
+import type { Repository } from "../store/review/review-thread.ts";
+import type { NewThread } from "../store/review/reviews-rows.ts";
+import { AnchorMaker } from "./anchor/anchor.ts";
 import { recognised } from "./moved.ts";
 import { type FoundRepository, openRepository, placeOf } from "./repository.ts";
 
@@ -39,47 +41,69 @@ export async function addCommentIn(
   return await addComment(reviews, repository, folder, comment);
 }
 
-/**
- * Adds a comment and returns its thread. Loads as little code as possible: the command starts anew
- * for each comment, and a person waits for it.
- */
+/** Adds a comment and returns its thread. */
 export async function addComment(
   reviews: Reviews,
   here: FoundRepository,
   folder: string,
   comment: NewComment,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  const { file, line, end, side, severity = "should" } = comment;
-  if (comment.comment.trim() === "") {
-    throw new TrunklineError("usage", "Cannot add an empty comment.");
+  return reviews.add(await new ThreadMaker(reviews, here, folder).make(comment));
+}
+
+/** Makes threads of comments. Repositories and files are looked at once for all of them. */
+export class ThreadMaker {
+  readonly #reviews: Reviews;
+  readonly #here: FoundRepository;
+  readonly #folder: string;
+  readonly #anchors = new AnchorMaker();
+  readonly #places = new Map<string, ReturnType<typeof placeOf>>();
+  readonly #recognised = new Map<string, Promise<Repository>>();
+
+  constructor(reviews: Reviews, here: FoundRepository, folder: string) {
+    this.#reviews = reviews;
+    this.#here = here;
+    this.#folder = folder;
   }
-  if (comment.comment.length > LONGEST_COMMENT) {
-    const what = `Cannot add a comment of ${comment.comment.length} characters`;
-    throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
+
+  /** Throws why there can be no such comment. */
+  async make(comment: NewComment): Promise<NewThread> {
+    const { file, line, end, side, base: _base, commit: _commit, ...said } = comment;
+    if (said.comment.trim() === "") {
+      throw new TrunklineError("usage", "Cannot add an empty comment.");
+    }
+    if (said.comment.length > LONGEST_COMMENT) {
+      const what = `Cannot add a comment of ${said.comment.length} characters`;
+      throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
+    }
+    const place = this.#places.get(file) ?? placeOf(this.#here, this.#folder, file);
+    this.#places.set(file, place);
+    const { repository, path } = place;
+    const version = versionOf(repository, comment);
+    const made = await this.#anchors.make({ ...version, path, line, end, side });
+    const hasLines = made.anchor.line !== undefined;
+    const suggestion = said.suggestion ?? (hasLines ? fencedIn(said.comment) : undefined);
+    if (suggestion !== undefined && !hasLines) {
+      throw new TrunklineError(
+        "usage",
+        "Cannot suggest lines without --line: give the lines to replace.",
+      );
+    }
+    return {
+      ...said,
+      ...made,
+      repository: await this.#recognise(repository),
+      severity: said.severity ?? "should",
+      suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },
+    };
   }
-  const { repository, path } = placeOf(here, folder, file);
-  const made = await makeAnchor({ ...versionOf(repository, comment), path, line, end, side });
-  const hasLines = made.anchor.line !== undefined;
-  const suggestion = comment.suggestion ?? (hasLines ? fencedIn(comment.comment) : undefined);
-  if (suggestion !== undefined && !hasLines) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot suggest lines without --line: give the lines to replace.",
-    );
+
+  #recognise(repository: FoundRepository): Promise<Repository> {
+    const { gitDir } = repository;
+    const known = this.#recognised.get(gitDir) ?? recognised(this.#reviews, repository);
+    this.#recognised.set(gitDir, known);
+    return known;
   }
-  const { by, source, at, id, fingerprint } = comment;
-  return reviews.add({
-    repository: await recognised(reviews, repository),
-    ...made,
-    comment: comment.comment,
-    severity,
-    suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },
-    by,
-    source,
-    at,
-    id,
-    fingerprint,
-  });
 }
 
 /** The version of the file that a comment is on. */

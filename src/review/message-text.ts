@@ -49,11 +49,6 @@ function notes({ message, isGone, isRepositoryGone }: LocatedMessage): string[] 
   return isGone === true ? [`(That line is gone; it was: ${quote.join("\n")})`] : [];
 }
 
-/** Whether a value is a time that `timeText` can format. */
-export function isTime(at: unknown): at is number {
-  return Number.isSafeInteger(at) && !Number.isNaN(new Date(at as number).getTime());
-}
-
 /** ISO 8601 to the second, as in lazygit-mcp-bridge. */
 export function timeText(at: number): string {
   return `${new Date(at).toISOString().slice(0, -".000Z".length)}Z`;

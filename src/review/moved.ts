@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { readRegularFile } from "../base/file/read-regular-file.ts";
+import { Git } from "../git/git.ts";
 import type { KnownRepository, Repository } from "../store/review/review-thread.ts";
 import type { Reviews } from "../store/review/reviews.ts";
 import type { FoundRepository } from "./repository.ts";
@@ -56,7 +57,6 @@ async function isSameHistory(
   if (first !== undefined && first !== "") return first === (await firstCommit(here));
   const commits = await reviews.repositories.commentedCommits(gitDir, MOST_COMMITS);
   if (commits.length === 0) return false;
-  const { Git } = await import("../git/git.ts");
   const { stdout } = await new Git(here.root).run(["cat-file", "--batch-check"], {
     input: commits.map((commit) => `${commit}\n`).join(""),
   });
@@ -65,7 +65,6 @@ async function isSameHistory(
 
 /** The oldest commit without parents; undefined if there is none, or git takes too long. */
 async function firstCommit({ root }: FoundRepository): Promise<string | undefined> {
-  const { Git } = await import("../git/git.ts");
   try {
     const args = ["rev-list", "--max-parents=0", "HEAD"];
     const { code, stdout } = await new Git(root).run(args, {

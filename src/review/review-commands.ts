@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 
 import type { Message, Repository, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../store/review/reviews.ts";
-import type { ThreadFilter } from "../store/review/reviews-threads.ts";
+import type { ThreadFilter } from "../store/review/reviews-rows.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
 import { Locator } from "./anchor/locator.ts";
@@ -44,15 +44,10 @@ export class ReviewCommands implements Disposable {
 
   /** Finds the threads of a repository that was moved here. Looks once at each. */
   async recognise(repository: FoundRepository | undefined): Promise<void> {
-    if (repository === undefined || this.isRecognised(repository)) return;
+    if (repository === undefined || this.#recognised.has(repository.gitDir)) return;
     await recognised(this.reviews, repository);
     await noteFirstCommit(this.reviews, repository);
     this.#recognised.add(repository.gitDir);
-  }
-
-  /** Whether it was looked at before, so that there is nothing to wait for. */
-  isRecognised(repository: FoundRepository | undefined): boolean {
-    return repository === undefined || this.#recognised.has(repository.gitDir);
   }
 
   /** Throws if the folder is not in a repository. */

@@ -9,8 +9,7 @@ import {
 import { commitId } from "./anchor/anchor.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
-import { KnownRepositories } from "./known-repositories.ts";
-import type { FoundRepository } from "./repository.ts";
+import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
 import { repositoryText, threadsText } from "./threads-text.ts";
@@ -22,8 +21,6 @@ export interface ReviewSettings {
   /** Seconds. */
   readonly lease: number;
 }
-
-type Find = KnownRepositories["find"];
 
 /** What a program acknowledges an answer with, as `after` of its next call. */
 const DELIVERY_META = "trunkline/delivery";
@@ -37,7 +34,6 @@ export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
   readonly #deliveries: Deliveries;
-  readonly #repositories = new KnownRepositories();
   /** The clients that have claimed something. */
   readonly #claimants = new Set<string>();
 
@@ -52,23 +48,18 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
-    // Looking for a repository takes longer than a query: it is done once for each call.
-    const found = new Map<string, FoundRepository | undefined>();
     for (const folder of context.project?.folders ?? []) {
-      const repository = this.#repositories.find(folder);
-      found.set(folder, repository);
-      if (!this.#commands.isRecognised(repository)) await this.#commands.recognise(repository);
+      await this.#commands.recognise(findRepository(folder));
     }
-    const find = (folder: string): FoundRepository | undefined => found.get(folder);
     switch (name) {
       case "check_lazygit_messages":
         return this.#messages(args, context);
       case "review_list":
-        return this.#list(args, context, find);
+        return this.#list(args, context);
       case "review_claim":
-        return this.#claim(args, context, find);
+        return this.#claim(args, context);
       case "review_wait":
-        return this.#wait(args, context, find);
+        return this.#wait(args, context);
       case "review_reply":
         return this.#reply(args, context);
       case "review_propose":
@@ -115,35 +106,31 @@ export class ReviewTools implements AsyncDisposable {
     if (this.#claimants.delete(client)) await this.#commands.reviews.release({ client });
   }
 
-  async #list(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
+  async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
     if (typeof args.id === "string") return resultOf([await this.#commands.show(args.id)]);
-    const { gitDirs = [undefined], here } = scopeOf(context.project, find);
+    const { gitDirs = [undefined], here } = scopeOf(context.project);
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
     const { reviews } = this.#commands;
-    const [gitDir] = gitDirs;
-    const all =
-      gitDirs.length === 1
-        ? await reviews.list({ gitDir, states })
-        : (await Promise.all(gitDirs.map((each) => reviews.list({ gitDir: each, states })))).flat();
-    const some = all.slice(0, limit);
-    const threads = some.length === 0 ? [] : await this.#commands.views(some, here);
+    const lists = gitDirs.map((gitDir) => reviews.list({ gitDir, states }));
+    const all = (await Promise.all(lists)).flat();
+    const threads = await this.#commands.views(all.slice(0, limit), here);
     return resultOf(threads, "No threads found.", all.length - threads.length);
   }
 
-  async #claim(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
+  async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
     if (typeof args.id === "string") {
       const threads = await this.#claimed(args, context, undefined, 1);
       return resultOf(await this.#shown(threads, {}));
     }
-    const { gitDir, ...scope } = narrowScopeOf(context.project, find);
+    const { gitDir, ...scope } = narrowScopeOf(context.project);
     const threads = await this.#claimed(args, context, gitDir, 1);
     const none = "No unclaimed thread.";
     return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
-  async #wait(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
-    const { gitDir, ...scope } = narrowScopeOf(context.project, find);
+  async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    const { gitDir, ...scope } = narrowScopeOf(context.project);
     const agent = agentOf(args, context);
     const { client } = context.caller;
     const threads = await waitForThreads({

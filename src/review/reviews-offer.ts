@@ -6,7 +6,6 @@ import type { OfferOptions } from "../base/capability.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { homeOf } from "../base/process/environment.ts";
-import type { DropPlaces } from "./inbox/drop-places.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import type { ReviewSettings, ReviewTools } from "./review-tools.ts";
 import { MESSAGES, NO_MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "./tool-definitions.ts";
@@ -15,6 +14,7 @@ import { REVIEWS_FILE } from "../store/store-files.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Report } from "../tool/offer/resources.ts";
 import type { ResourceProvider, Arguments } from "../tool/tool.ts";
+import type { DropFiles } from "./inbox/drop-files.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 200;
@@ -41,7 +41,7 @@ export class ReviewsOffer implements AsyncDisposable {
   readonly #ends: (() => void)[] = [];
   #commands: Promise<ReviewCommands> | undefined;
   #tools: Promise<ReviewTools> | undefined;
-  #dropFiles: DropPlaces | undefined;
+  #dropFiles: DropFiles | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
   #isOver = false;
@@ -176,12 +176,12 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #watchDropFiles(): Promise<void> {
-    const { DropPlaces } = await import("./inbox/drop-places.ts");
+    const { DropFiles } = await import("./inbox/drop-files.ts");
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
     const { data } = this.#app.config;
     const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
-    this.#dropFiles = new DropPlaces({
+    this.#dropFiles = new DropFiles({
       files: [
         join(config, "jesseduffield/lazygit/mcp-messages.json"),
         join(data, "mcp-messages.json"),

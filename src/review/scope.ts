@@ -14,12 +14,12 @@ export interface Scope {
  * The scope of a project. A caller that was only started in a folder without a repository means all
  * projects; one that names such a folder as a root means that folder.
  */
-export function scopeOf(project: Project | undefined, find = findRepository): Scope {
+export function scopeOf(project: Project | undefined): Scope {
   const { folders = [], source } = project ?? {};
   const gitDirs = new Set<string>();
   const found: FoundRepository[] = [];
   for (const folder of folders) {
-    const repository = find(folder);
+    const repository = findRepository(folder);
     if (repository !== undefined) {
       found.push(repository);
       gitDirs.add(repository.gitDir);
@@ -33,12 +33,9 @@ export function scopeOf(project: Project | undefined, find = findRepository): Sc
 }
 
 /** The same for claiming threads, which never covers all projects. */
-export function narrowScopeOf(
-  project: Project | undefined,
-  find = findRepository,
-): Scope & { readonly gitDir: string } {
+export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
   const { folder = "" } = project ?? {};
-  const scope = scopeOf(project, find);
+  const scope = scopeOf(project);
   const [gitDir] = scope.gitDirs ?? [];
   if (gitDir === undefined) throw notIn(folder);
   return { ...scope, gitDir };

@@ -3,13 +3,12 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { realPath } from "../base/file/path.ts";
-import { lineName } from "../base/text/patch-names.ts";
 import { isGitOwned } from "../git/git-folder.ts";
+import { unifiedDiff } from "../base/text/unified-diff.ts";
 import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
 import { written } from "./anchor/anchor.ts";
 import type { LocatedLines } from "./anchor/locator.ts";
 
-const CONTEXT = 3;
 const NEWLINE = 0x0a;
 
 /** The result of applying a suggestion to the current file. */
@@ -60,9 +59,10 @@ export function applySuggestion(
     const isUnended = isLast && index === suggestion.lines.length - 1;
     return Buffer.concat([Buffer.from(text), isUnended ? Buffer.alloc(0) : usual]);
   });
-  const after = [...lines.slice(0, line - 1), ...added, ...lines.slice(end)];
-  const patch = patchOf(position.path, lines, line - 1, end, added);
-  return { path: position.path, content: Buffer.concat(after), patch };
+  const { path } = position;
+  const after = Buffer.concat([...lines.slice(0, line - 1), ...added, ...lines.slice(end)]);
+  const patch = unifiedDiff(path, content.toString("utf8"), after.toString("utf8"));
+  return { path, content: after, patch };
 }
 
 /** Replaces the file in one step. */
@@ -101,31 +101,4 @@ function bare(raw: Buffer): Buffer {
 function usualEnd(lines: readonly Buffer[]): Buffer {
   const [first] = lines.filter((line) => line.at(-1) === NEWLINE);
   return first === undefined ? Buffer.from("\n") : first.subarray(bare(first).length);
-}
-
-function patchOf(
-  path: string,
-  lines: readonly Buffer[],
-  from: number,
-  to: number,
-  added: readonly Buffer[],
-): string {
-  const start = Math.max(0, from - CONTEXT);
-  const stop = Math.min(lines.length, to + CONTEXT);
-  const show = (sign: string, raw: Buffer): string => {
-    const text = raw.toString("utf8");
-    const end = text.endsWith("\n") ? "" : "\n\\ No newline at end of file\n";
-    return `${sign}${text}${end}`;
-  };
-  const body = [
-    ...lines.slice(start, from).map((raw) => show(" ", raw)),
-    ...lines.slice(from, to).map((raw) => show("-", raw)),
-    ...added.map((raw) => show("+", raw)),
-    ...lines.slice(to, stop).map((raw) => show(" ", raw)),
-  ];
-  const oldCount = stop - start;
-  const newCount = oldCount - (to - from) + added.length;
-  const at = (count: number): string => `${count === 0 ? start : start + 1},${count}`;
-  const head = `--- ${lineName(`a/${path}`)}\n+++ ${lineName(`b/${path}`)}\n`;
-  return `${head}@@ -${at(oldCount)} +${at(newCount)} @@\n${body.join("")}`;
 }

@@ -31,7 +31,7 @@ export function agentOptions(
     revoked: session.revoked,
     additionalDirectories,
     mcpServers,
-    history: isOld ? pastOf(store, session) : undefined,
+    history: isOld ? pastOf(store, session, notes) : undefined,
     imports: isOld ? undefined : importOf(session, setup),
     chosen: notes.chosen ?? {},
     memory: notes.memory,
@@ -46,9 +46,13 @@ export function agentOptions(
   };
 }
 
-/** The history so far, which can be iterated more than once. */
-function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
-  return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
+/** The history so far, from the last summary on. It can be iterated more than once. */
+function pastOf(
+  store: SessionStore,
+  { id, last }: Session,
+  { summaryAfter }: Notes,
+): AsyncIterable<readonly HistoryEntry[]> {
+  return { [Symbol.asyncIterator]: () => historyOf(store.read(id, summaryAfter), last) };
 }
 
 /** What the agent loads when a session that it began itself is opened for the first time. */

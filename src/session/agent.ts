@@ -60,8 +60,11 @@ export interface AgentOpenOptions {
   readonly revoked: Stop;
   /** As the published ACP schema has them: stdio servers have no `type`, others `http` or `sse`. */
   readonly mcpServers: readonly McpServer[];
-  /** The history of the session, oldest first; undefined in a new session. */
-  readonly history: AsyncIterable<HistoryEntry> | undefined;
+  /**
+   * The history of the session, oldest first; undefined in a new session. What a summary has replaced
+   * (`summaryOf`) may be missing.
+   */
+  readonly history: AsyncIterable<readonly HistoryEntry[]> | undefined;
   /** Where the session is one that the agent has begun itself: `open` throws if it cannot be loaded. */
   readonly imports?: Import | undefined;
   /** The mode, model and options that were last chosen; empty in a new session. */
@@ -88,7 +91,7 @@ export interface ChosenSettings {
 /** One stored entry of a session's history. */
 export type HistoryEntry =
   | { readonly kind: "prompt"; readonly turnId: string; readonly prompt: readonly ContentBlock[] }
-  | { readonly kind: "update"; readonly turnId?: string; readonly update: SessionUpdate }
+  | { readonly kind: "update"; readonly update: SessionUpdate }
   /** `interrupted`: the process died, or the agent failed, before the turn had an end. */
   | {
       readonly kind: "end";

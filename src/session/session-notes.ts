@@ -53,6 +53,8 @@ export interface Notes {
   readonly turn?: string | undefined;
   /** Number of an event before that turn. Absent in notes of earlier versions. */
   readonly turnAfter?: number | undefined;
+  /** Number of an event before the turn in which the agent last summarised the conversation. */
+  readonly summaryAfter?: number | undefined;
   /** What a person was asked and has not answered (`OpenQuestion`). */
   readonly question?: unknown;
   /** The permission request of an interrupted turn that nobody has answered (`UnansweredRequest`). */

@@ -35,6 +35,7 @@ import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
+import { summaryOf } from "./turn/replay.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, type TurnObserver, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
@@ -316,7 +317,9 @@ export class Session implements TurnHost {
   say(said: SessionUpdate): Promise<void> {
     const update = visibleUpdate(said);
     this.#note(update);
-    return this.#transcript.say(update);
+    const stored = this.#transcript.say(update);
+    if (summaryOf(update) !== undefined) this.#noteSummary(stored);
+    return stored;
   }
 
   services(turn: RunningTurn): TurnClient {
@@ -369,6 +372,16 @@ export class Session implements TurnHost {
     this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
+  }
+
+  /** Notes that the agent needs no events from before this turn, once the log has the summary of them. */
+  #noteSummary(stored: Promise<void>): void {
+    const { turnAfter: summaryAfter } = this.notes;
+    stored
+      .then(() => this.#notes.keep({ summaryAfter }))
+      .catch((error: unknown) => {
+        this.#options.log.error("session.not-stored", { session: this.id, error });
+      });
   }
 
   async #close(isLost: boolean): Promise<void> {

@@ -50,7 +50,8 @@ export interface SessionStore {
   }): Promise<SessionRecord[]>;
   /** Ids of a principal's sessions that some process has open. */
   openOf(owner: string): Promise<string[]>;
-  read(id: string, after?: number): AsyncIterable<StoredEvent>;
+  /** Events after one, oldest first, in batches: a session may have hundreds of thousands. */
+  read(id: string, after?: number): AsyncIterable<readonly StoredEvent[]>;
   delete(id: string): Promise<void>;
 }
 

@@ -39,7 +39,7 @@ const STORES: Readonly<Record<string, Store>> = {
       await using log = await SessionLog.open(data);
       const session = await log.find(SESSION);
       assert.deepEqual([session?.title, session?.notes.owner], ["Mend it", "token ann"]);
-      const [event] = await Array.fromAsync(log.read(SESSION));
+      const [event] = (await Array.fromAsync(log.read(SESSION))).flat();
       assert.match(JSON.stringify(event?.message), /"by":"zed"/);
       const rules = new SessionRules(log.database);
       // Rules of the first versions are joined texts, which are not in force any more.

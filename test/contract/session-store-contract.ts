@@ -35,13 +35,13 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       const appended = append(store, key, 300);
       assert.equal(appended.at(-1)?.last, 300);
       await Promise.all(appended.map(({ stored }) => stored));
-      const events = await Array.fromAsync(store.read("s1"));
+      const events = (await Array.fromAsync(store.read("s1"))).flat();
       assert.deepEqual(numbers(events), range(1, 300));
       const [first] = events;
       assert.deepEqual([first?.direction, first?.message], ["client", { at: 1 }]);
       assert.ok(Math.abs(Date.now() - (first?.at ?? 0)) < 60_000);
-      assert.deepEqual(numbers(await Array.fromAsync(store.read("s1", 298))), [299, 300]);
-      assert.deepEqual(await Array.fromAsync(store.read("s1", 300)), []);
+      assert.deepEqual(numbers((await Array.fromAsync(store.read("s1", 298))).flat()), [299, 300]);
+      assert.deepEqual((await Array.fromAsync(store.read("s1", 300))).flat(), []);
     });
 
     it("keeps records and events when all processes begin again", async () => {
@@ -55,7 +55,7 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       assert.deepEqual(held.record.notes, { turn: "t1" });
       assert.equal(store.append(held.key, "agent", "{}").last, 6);
       await settled([store.append(held.key, "agent", "{}")]);
-      assert.deepEqual(numbers(await Array.fromAsync(store.read("s1"))), range(1, 7));
+      assert.deepEqual(numbers((await Array.fromAsync(store.read("s1"))).flat()), range(1, 7));
     });
 
     it("stores large events and text of any language", async () => {
@@ -64,7 +64,7 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       const large = { text: "é漢\u2028😀".repeat(200_000) };
       const events = [{ text: "a" }, large, { text: "\n" }];
       await settled(events.map((it) => rig.store.append(key, "agent", JSON.stringify(it))));
-      const read = await Array.fromAsync(rig.store.read("s1"));
+      const read = (await Array.fromAsync(rig.store.read("s1"))).flat();
       assert.deepEqual(
         read.map(({ message }) => message),
         events,
@@ -138,9 +138,11 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       const next = store.append(forked.key, "client", '{"at":"fork"}');
       assert.equal(next.last, 8);
       await next.stored;
-      const messages = (await Array.fromAsync(store.read("s2"))).map(({ message }) => message);
+      const messages = (await Array.fromAsync(store.read("s2")))
+        .flat()
+        .map(({ message }) => message);
       assert.deepEqual(messages, [...range(1, 7).map((at) => ({ at })), { at: "fork" }]);
-      assert.equal((await Array.fromAsync(store.read("s1"))).length, 10);
+      assert.equal((await Array.fromAsync(store.read("s1"))).flat().length, 10);
       await assert.rejects(store.fork("none", { ...NEW, id: "s5" }), { code: "not-found" });
       assert.equal(await store.find("s5"), undefined);
     });
@@ -193,13 +195,13 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       await store.delete("s1");
       const record = await store.find("s1");
       assert.deepEqual([record?.isDeleted, record?.title, record?.notes], [true, undefined, {}]);
-      assert.deepEqual(await Array.fromAsync(store.read("s1")), []);
+      assert.deepEqual((await Array.fromAsync(store.read("s1"))).flat(), []);
       await assert.rejects(store.hold("s1"), { code: "closed" });
       await assert.rejects(store.delete("none"), { code: "not-found" });
       const again = await store.create({ ...NEW, cwd: "/b", notes: {} });
       assert.deepEqual([again.last, again.record.cwd, again.record.isDeleted], [0, "/b", false]);
       await settled(append(store, again.key, 2));
-      assert.deepEqual(numbers(await Array.fromAsync(store.read("s1"))), [1, 2]);
+      assert.deepEqual(numbers((await Array.fromAsync(store.read("s1"))).flat()), [1, 2]);
     });
 
     it("deletes a session that it holds, which then takes no events", async () => {
@@ -209,7 +211,7 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
       await settled(append(store, key, 3));
       await store.delete("s1");
       assert.match((await failed(store.append(key, "agent", "{}"))).message, /not open/);
-      assert.deepEqual(await Array.fromAsync(store.read("s1")), []);
+      assert.deepEqual((await Array.fromAsync(store.read("s1"))).flat(), []);
     });
 
     it("leaves no gap in the numbers after events that could not be stored", async () => {
@@ -229,7 +231,9 @@ export function sessionStoreContract({ name, skip, open }: SessionStoreKind): vo
         next = store.append(key, "agent", '{"at":"next"}');
       }
       assert.equal(next.last, 4);
-      const messages = (await Array.fromAsync(store.read("s1"))).map(({ message }) => message);
+      const messages = (await Array.fromAsync(store.read("s1")))
+        .flat()
+        .map(({ message }) => message);
       assert.deepEqual(messages, [{ at: 1 }, { at: 2 }, { at: 3 }, { at: "next" }]);
       const reopened = await rig.reopen();
       assert.equal((await reopened.hold("s1")).last, 4);

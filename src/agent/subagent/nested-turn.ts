@@ -1,7 +1,8 @@
 import type { Stop } from "../../base/stop.ts";
 import type { SessionUpdate, Turn, TurnClient } from "../../session/agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../../session/permission/permission.ts";
-import { ASIDE, SUMMARY } from "../turn/speaker.ts";
+import { SUMMARY } from "../../session/turn/replay.ts";
+import { ASIDE } from "../turn/speaker.ts";
 
 export interface NestedTurnOptions {
   readonly turn: Turn;

@@ -29,8 +29,8 @@ function nested(turn: SampleTurn) {
   return turn.ofKind("tool_call").filter(({ _meta }) => _meta !== undefined);
 }
 
-async function* entries(list: readonly HistoryEntry[]): AsyncGenerator<HistoryEntry> {
-  yield* list;
+async function* entries(list: readonly HistoryEntry[]): AsyncGenerator<readonly HistoryEntry[]> {
+  yield list;
 }
 
 describe("a subagent", () => {

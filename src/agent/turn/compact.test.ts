@@ -69,7 +69,7 @@ describe("a conversation that is too long", () => {
     ]);
     const loaded = await rig.open({
       history: (async function* () {
-        yield* history;
+        yield history;
       })(),
     });
     await rig.turnOf(loaded, "four");

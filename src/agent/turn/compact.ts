@@ -10,7 +10,8 @@ import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import type { TokenUsage } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
-import { type Speaker, SUMMARY } from "./speaker.ts";
+import type { Speaker } from "./speaker.ts";
+import { SUMMARY } from "../../session/turn/replay.ts";
 
 /** A rough estimate that rather counts too many tokens. */
 const CHARACTERS_PER_TOKEN = 3.5;

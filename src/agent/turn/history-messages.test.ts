@@ -3,10 +3,11 @@ import { describe, it } from "node:test";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { historyMessages } from "./history-messages.ts";
-import { ASIDE, SUMMARY } from "./speaker.ts";
+import { SUMMARY } from "../../session/turn/replay.ts";
+import { ASIDE } from "./speaker.ts";
 
-async function* entries(...list: HistoryEntry[]): AsyncGenerator<HistoryEntry> {
-  yield* list;
+async function* entries(...list: HistoryEntry[]): AsyncGenerator<readonly HistoryEntry[]> {
+  yield list;
 }
 
 const prompt = (text: string): HistoryEntry => ({

@@ -1,9 +1,10 @@
 import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
+import { summaryOf } from "../../session/turn/replay.ts";
 import { isNested } from "../subagent/nested-turn.ts";
 import { promptMessage } from "./instructions.ts";
-import { ASIDE, SUMMARY } from "./speaker.ts";
+import { ASIDE } from "./speaker.ts";
 
 /** The message that replaces a compacted conversation. */
 export function summaryMessage(summary: string): ModelMessage {
@@ -12,10 +13,10 @@ export function summaryMessage(summary: string): ModelMessage {
 
 /** Rebuilds the messages for the model from the history of a session. */
 export async function historyMessages(
-  history: AsyncIterable<HistoryEntry>,
+  history: AsyncIterable<readonly HistoryEntry[]>,
 ): Promise<ModelMessage[]> {
   const reader = new HistoryReader();
-  for await (const entry of history) reader.add(entry);
+  for await (const entries of history) for (const entry of entries) reader.add(entry);
   return reader.finish();
 }
 
@@ -54,8 +55,8 @@ class HistoryReader {
     const meta = (_meta ?? {}) as Record<string, unknown>;
     // The model got only what a subagent answered.
     if (isNested(meta)) return;
-    const summary = meta[SUMMARY] ?? summaryOf(update);
-    if (typeof summary === "string") {
+    const summary = summaryOf(update);
+    if (summary !== undefined) {
       this.#flush();
       this.#messages = [summaryMessage(summary)];
     } else if (sessionUpdate === "agent_message_chunk" && meta[ASIDE] !== true) {
@@ -116,9 +117,4 @@ function shownText(content: unknown): string {
   if (shown.type === "content") return textOf(shown.content);
   if (shown.type === "diff") return `(Changed ${String(shown.path)}.)`;
   return "(It ran in a terminal.)";
-}
-
-function summaryOf({ sessionUpdate, status, summary }: SessionUpdate): string | undefined {
-  if (sessionUpdate !== "compaction_update" || status !== "completed") return undefined;
-  return Array.isArray(summary) ? summary.map(textOf).join("\n") : undefined;
 }

@@ -5,8 +5,6 @@ type Severity = "info" | "warning" | "error";
 
 /** Marks text for people that is not part of the conversation with the model. */
 export const ASIDE = "trunkline/aside";
-/** Contains the summary of the conversation so far. */
-export const SUMMARY = "trunkline/summary";
 
 /** Characters of one chunk, far below the limit of a `session/update`. */
 const LONGEST = 16_000;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
@@ -7,6 +8,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { readComment } from "./comment-text.ts";
 import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 
 interface AddValues extends RepoValues {
@@ -40,7 +42,8 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const end = lineOf("--end", values.end);
   const side = isRemoved ? "old" : values.side;
   const where = line === undefined ? file : `${file}:${line}${end === undefined ? "" : `-${end}`}`;
-  const said = await commentOf(invocation, where);
+  const isGiven = comment !== undefined && comment !== "-";
+  const said = isGiven ? comment : await readComment(invocation, comment, where);
   const suggestion = suggest === undefined ? undefined : await readSuggestion(invocation, suggest);
   const { config } = await quietHouse(invocation);
   const { id } = await addCommentIn(config.data, folderOf(invocation), {
@@ -69,19 +72,8 @@ function lineOf(name: string, text: string | undefined): number | undefined {
   throw new TrunklineError("usage", `Cannot use '${name} ${text}': give a line number from 1 on.`);
 }
 
-async function commentOf(invocation: Invocation<AddValues>, where: string): Promise<string> {
-  const { comment } = invocation.values;
-  // Loaded only when needed: lazygit runs this command with --comment, and it has to be quick.
-  if (comment !== undefined && comment !== "-") return comment;
-  const { readComment } = await import("./comment-text.ts");
-  return readComment(invocation, comment, where);
-}
-
 async function readSuggestion({ cwd }: Invocation<AddValues>, from: string): Promise<string> {
-  if (from === "-") {
-    const { text } = await import("node:stream/consumers");
-    return text(process.stdin);
-  }
+  if (from === "-") return readAll(process.stdin);
   try {
     return readFileSync(resolve(cwd, from), "utf8");
   } catch (error) {

@@ -1,7 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visible } from "../../base/text/visible.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
+import { exportRemote } from "../../review/transfer/export-remote.ts";
 import type { Imported } from "../../review/transfer/import-export.ts";
+import { importRemote } from "../../review/transfer/import-remote.ts";
 import {
   parseReference,
   type RemoteReference,
@@ -41,7 +43,6 @@ export async function importPull(
   reference: RemoteReference,
 ): Promise<Imported> {
   const review = await open(invocation, reference, true);
-  const { importRemote } = await import("../../review/transfer/import-remote.ts");
   return importRemote(commands, await review.threads(), review.name);
 }
 
@@ -54,7 +55,6 @@ export async function exportPull(
   const { values, out, err } = invocation;
   const isTrial = values["dry-run"] === true;
   const review = await open(invocation, reference, isTrial);
-  const { exportRemote } = await import("../../review/transfer/export-remote.ts");
   const { inertText } = await import("../../review/open/review-on-forge.ts");
   const exported = await exportRemote(commands, review, { isTrial, inert: inertText });
   for (const why of exported.refused) err(`${visible(why)}\n`);

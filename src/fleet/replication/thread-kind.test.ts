@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
 import { until } from "../../../test/support/until.ts";
-import type { NewThread } from "../../store/review/reviews-threads.ts";
+import type { NewThread } from "../../store/review/reviews-rows.ts";
 
 const ADA = { by: "ada", role: "person" } as const;
 /** Of "text\n". */

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { Database } from "../../store/database.ts";
-import { parseDocument } from "../../store/review/parse-document.ts";
-import { repositoryFor } from "../../store/review/repository-for.ts";
+import { repositoryFor } from "../../store/review/reviews-repositories.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import { type Moment, prepared } from "../../store/review/reviews-rows.ts";
 import {
   type DocumentEvent,
   eventKey,
+  parseDocument,
   readDocument,
   type ThreadDocument,
   writeDocument,

@@ -1,11 +1,10 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
-import type { LoggedEvent } from "../../store/session/session-pages.ts";
+import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,
   type Mark,
-  READ,
   type ReadSession,
   RECENT,
   type SessionReading,

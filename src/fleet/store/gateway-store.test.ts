@@ -58,7 +58,7 @@ describe("GatewayStore", { skip: noNats }, () => {
         const [newest] = await gateway.list({ owner: "token ann", limit: 1 });
         assert.deepEqual([newest?.id, newest?.isHeld], [id, true]);
         assert.equal((await gateway.openOf("token ann")).length, round);
-        const events = await Array.fromAsync(gateway.read(id));
+        const events = (await Array.fromAsync(gateway.read(id))).flat();
         assert.deepEqual(
           events.map(({ seq, message }) => [seq, message]),
           [[1, round]],

@@ -90,7 +90,7 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
     throw workersOnly("change sessions");
   }
 
-  read(id: string, after = 0): AsyncIterable<StoredEvent> {
+  read(id: string, after = 0): AsyncIterable<readonly StoredEvent[]> {
     return readEvents(this.streams, id, after);
   }
 

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
-import { eventOf, type LoggedEvent } from "../../store/session/session-pages.ts";
+import { type LoggedEvent, eventsIn } from "../../store/session/session-pages.ts";
 import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
 import { retryUnanswered, type SessionEntry } from "../ownership/session-entry.ts";
@@ -24,12 +24,12 @@ export async function* readEvents(
   id: string,
   after: number,
   upTo = Infinity,
-): AsyncGenerator<StoredEvent> {
+): AsyncGenerator<readonly StoredEvent[]> {
   const entry = await streams.find(id);
   if (entry === undefined) {
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
-  for await (const { events } of readPages(streams, entry, after, upTo)) yield* events;
+  for await (const { events } of readPages(streams, entry, after, upTo)) yield events;
 }
 
 /** The same, as many at a time as were stored together. */
@@ -45,8 +45,7 @@ export async function* readPages(
   for await (const page of eventPages(streams.journal.read(id, from, last.sequence), born)) {
     if (page.last <= after) continue;
     if (page.first > upTo) return;
-    const lines = page.lines.split("\n").filter((line) => line !== "");
-    const events = lines.map(eventOf).filter(({ seq }) => seq > after && seq <= upTo);
+    const events = eventsIn(page.lines).filter(({ seq }) => seq > after && seq <= upTo);
     if (events.length > 0) yield { events, size: page.lines.length };
   }
 }
@@ -80,11 +79,11 @@ async function messageBefore(
 /** The events up to a number. */
 export async function* eventsUpTo(
   last: number,
-  events: AsyncIterable<StoredEvent>,
-): AsyncGenerator<StoredEvent> {
-  for await (const event of events) {
-    if (event.seq > last) return;
-    yield event;
+  batches: AsyncIterable<readonly StoredEvent[]>,
+): AsyncGenerator<readonly StoredEvent[]> {
+  for await (const batch of batches) {
+    yield batch.filter(({ seq }) => seq <= last);
+    if ((batch.at(-1)?.seq ?? 0) > last) return;
   }
 }
 

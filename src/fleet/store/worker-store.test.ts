@@ -40,7 +40,7 @@ describe("WorkerStore", { skip: noNats }, () => {
     await Promise.all(speaking);
     const gateway = await fleet.gateway();
     for (const [at, { key }] of sessions.entries()) {
-      const events = await Array.fromAsync(gateway.read(["a", "b", "c"][at] ?? ""));
+      const events = (await Array.fromAsync(gateway.read(["a", "b", "c"][at] ?? ""))).flat();
       const count = acknowledged.get(key) ?? 0;
       const range = Array.from({ length: count }, (_, index) => index + 1);
       assert.deepEqual(
@@ -72,7 +72,11 @@ describe("WorkerStore", { skip: noNats }, () => {
       // Some 8 MB.
       assert.ok(appended.length < 25, "It takes events without end");
     }
-    assert.deepEqual(await Array.fromAsync(store.read("s1")), [], "What NATS has not is not shown");
+    assert.deepEqual(
+      (await Array.fromAsync(store.read("s1"))).flat(),
+      [],
+      "What NATS has not is not shown",
+    );
     await server.restart();
     await Promise.all(appended);
     const next = store.append(key, "agent", "1");
@@ -96,7 +100,7 @@ describe("WorkerStore", { skip: noNats }, () => {
       [[1, 5]],
     );
     assert.deepEqual(await messages(other, "s1"), [1, 2, 3, 4, 5]);
-    const seen = await Array.fromAsync(other.read("s1", 3));
+    const seen = (await Array.fromAsync(other.read("s1", 3))).flat();
     assert.deepEqual(
       seen.map(({ seq }) => seq),
       [4, 5],
@@ -151,7 +155,7 @@ describe("WorkerStore", { skip: noNats }, () => {
     paused.signal("SIGCONT");
     await paused.says("lost s1");
     await store.append(key, "agent", '"after"').stored;
-    const events = await Array.fromAsync(store.read("s1"));
+    const events = (await Array.fromAsync(store.read("s1"))).flat();
     const said = events.map(({ message }) => message);
     const range = Array.from({ length: last }, (_, at) => at + 1);
     assert.deepEqual(said, [...range, "taken", "after"]);
@@ -229,7 +233,7 @@ async function crashWithTail(fleet: FleetStores, server: NatsServer) {
 }
 
 async function messages(store: Pick<SessionStore, "read">, id: string): Promise<unknown[]> {
-  return (await Array.fromAsync(store.read(id))).map(({ message }) => message);
+  return (await Array.fromAsync(store.read(id))).flat().map(({ message }) => message);
 }
 
 /** A process that creates a session, and appends numbers to it without end. */

@@ -189,7 +189,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     return this.#mirror.get();
   }
 
-  async *read(id: string, after = 0): AsyncGenerator<StoredEvent> {
+  async *read(id: string, after = 0): AsyncGenerator<readonly StoredEvent[]> {
     const held = this.#byId.get(id);
     const isHeld = held !== undefined && held.failure === undefined;
     // What NATS has not acknowledged may be lost, so nobody sees it.

@@ -75,7 +75,8 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.equal((await own.ask("session/list", {})).sessions.length, 1);
     await own.ask("session/load", { sessionId, ...place });
     const prompts: unknown[] = [];
-    for await (const { message } of house.log.read(String(sessionId))) {
+    const events = (await Array.fromAsync(house.log.read(String(sessionId)))).flat();
+    for (const { message } of events) {
       const { kind, by } = message as { kind: string; by?: string };
       if (kind === "prompt") prompts.push(by);
     }

@@ -17,7 +17,7 @@ async function add(
   return (await commands.add(comment)).id;
 }
 
-describe("makeAnchor()", () => {
+describe("AnchorMaker", () => {
   it("stores the position of a comment, with its context", async () => {
     using sample = new SampleRepository();
     sample.write("ä b.txt", sampleLines(10));

@@ -5,7 +5,7 @@ import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { Git } from "../../git/git.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
-import { blobId, isBinary, linesOf, textOf } from "./file-text.ts";
+import { blobId, FileText, isBinary } from "./file-text.ts";
 import { CONTEXT } from "./line-position.ts";
 import { type FoundRepository, headCommit } from "../repository.ts";
 
@@ -33,51 +33,77 @@ export interface MadeAnchor {
   readonly content?: Uint8Array;
 }
 
-/** Records commented lines so that they can be found again. Throws if they do not exist. */
-export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
-  const { repository, path, line, end = line, side = "new" } = request;
-  checkLines(path, line, end);
-  const isOld = side === "old" || repository.isBare;
-  const { commit: head, content } = isOld
-    ? await asCommitted(repository.root, request.base ?? "HEAD", path)
-    : { commit: headCommit(repository), content: written(repository, path) };
-  const position = { path, side, ...(head === undefined ? {} : { commit: head }) };
-  if (content === undefined) {
-    if (line === undefined && (await isSomething(repository, path, head)))
-      return { anchor: position };
-    throw noSuchFile(path, line, isOld);
-  }
-  const isKept = content.length <= LARGEST_TEXT;
-  const kept = { ...position, blob: blobId(content) };
-  const withText = isKept ? { content } : {};
-  if (line === undefined || end === undefined) return { anchor: kept, ...withText };
-  if (isBinary(content)) {
-    const what = `Cannot comment on line ${line} of '${path}': it is binary`;
-    throw new TrunklineError("usage", `${what}. Leave out --line to comment on the whole file.`);
-  }
-  const lines = linesOf(textOf(content));
-  if (end > lines.length) {
-    const what = `Cannot comment on line ${end} of '${path}'`;
-    throw new TrunklineError("usage", `${what}: it has ${lines.length} lines.`);
-  }
-  const anchor = {
-    ...kept,
-    line,
-    end,
-    quote: lines.slice(line - 1, end),
-    before: lines.slice(Math.max(0, line - 1 - CONTEXT), line - 1),
-    after: lines.slice(end, end + CONTEXT),
-  };
-  return { anchor, ...withText };
+/** A version of a file that is commented on. */
+interface Version {
+  /** The commit that has it, or that is checked out. */
+  readonly commit: string | undefined;
+  readonly content: Uint8Array | undefined;
+  readonly blob: string | undefined;
+  readonly text: FileText | undefined;
 }
 
-async function asCommitted(
-  root: string,
-  base: string,
+/** Records commented lines so that they can be found again. Each version of a file is read once. */
+export class AnchorMaker {
+  readonly #versions = new Map<string, Promise<Version>>();
+
+  /** Throws if the lines do not exist. */
+  async make(request: AnchorRequest): Promise<MadeAnchor> {
+    const { repository, path, line, end = line, side = "new" } = request;
+    checkLines(path, line, end);
+    const isOld = side === "old" || repository.isBare;
+    const base = isOld ? (request.base ?? "HEAD") : undefined;
+    const { commit, content, blob, text } = await this.#versionOf(repository, path, base);
+    const position = { path, side, ...(commit === undefined ? {} : { commit }) };
+    if (content === undefined || text === undefined || blob === undefined) {
+      if (line === undefined && (await isSomething(repository, path, commit)))
+        return { anchor: position };
+      throw noSuchFile(path, line, isOld);
+    }
+    const kept = { ...position, blob };
+    const withText = content.length <= LARGEST_TEXT ? { content } : {};
+    if (line === undefined || end === undefined) return { anchor: kept, ...withText };
+    if (isBinary(content)) {
+      const what = `Cannot comment on line ${line} of '${path}': it is binary`;
+      throw new TrunklineError("usage", `${what}. Leave out --line to comment on the whole file.`);
+    }
+    const { lines } = text;
+    if (end > lines.length) {
+      const what = `Cannot comment on line ${end} of '${path}'`;
+      throw new TrunklineError("usage", `${what}: it has ${lines.length} lines.`);
+    }
+    const anchor = {
+      ...kept,
+      line,
+      end,
+      quote: lines.slice(line - 1, end),
+      before: lines.slice(Math.max(0, line - 1 - CONTEXT), line - 1),
+      after: lines.slice(end, end + CONTEXT),
+    };
+    return { anchor, ...withText };
+  }
+
+  /** Of a commit, or of the work tree if none is given. */
+  #versionOf(repository: FoundRepository, path: string, base?: string): Promise<Version> {
+    const key = [repository.root, path, base].join("\0");
+    const known = this.#versions.get(key) ?? readVersion(repository, path, base);
+    this.#versions.set(key, known);
+    return known;
+  }
+}
+
+async function readVersion(
+  repository: FoundRepository,
   path: string,
-): Promise<{ commit: string; content: Uint8Array | undefined }> {
-  const commit = await commitId(root, base);
-  return { commit, content: await fileInCommit(root, commit, path) };
+  base: string | undefined,
+): Promise<Version> {
+  const { root } = repository;
+  const commit = base === undefined ? headCommit(repository) : await commitId(root, base);
+  const content =
+    base === undefined || commit === undefined
+      ? written(repository, path)
+      : await fileInCommit(root, commit, path);
+  const blob = content && blobId(content);
+  return { commit, content, blob, text: content && new FileText(content) };
 }
 
 /**

@@ -8,7 +8,6 @@ import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-fi
 import { Holder } from "../../store/holder.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { type Dropped, isDropped, isOnGitFile, readDropped, threadOfDropped } from "./dropped.ts";
-import { HOLDERS, isOf, TAKEN } from "./drop-places.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 
 export interface DropFilesOptions {
@@ -25,6 +24,10 @@ export interface DropFilesOptions {
   readonly patience?: number;
 }
 
+/** Between the name of a drop file and the id of the process that has renamed it. */
+const TAKEN = ".taken-";
+/** The folder with the locks of processes that have renamed files. */
+const HOLDERS = ".trunkline";
 const PATIENCE = 2_000;
 /** Bytes. A larger file does not hold comments. */
 const LARGEST = 8 * 1024 * 1024;
@@ -231,6 +234,11 @@ export class DropFiles implements AsyncDisposable {
   async #pause(milliseconds: number): Promise<void> {
     await delay(milliseconds, undefined, { signal: this.#over.signal, ref: false }).catch(() => {});
   }
+}
+
+/** Whether a name is that of a drop file, or the one that it got when it was taken. */
+function isOf(file: string, name: string): boolean {
+  return name === basename(file) || name.startsWith(`${basename(file)}${TAKEN}`);
 }
 
 /** Numeric order: 10 comes after 9. */

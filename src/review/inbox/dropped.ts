@@ -6,9 +6,9 @@ import { TrunklineError } from "../../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../../store/review/review-thread.ts";
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import type { NewThread } from "../../store/review/reviews-threads.ts";
-import { makeAnchor, type MadeAnchor } from "../anchor/anchor.ts";
-import { isTime } from "../message-text.ts";
+import type { NewThread } from "../../store/review/reviews-rows.ts";
+import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
+import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 
@@ -108,7 +108,7 @@ async function anchorOf(
   if (here === undefined) return { anchor: plain };
   try {
     const { repository, path } = placeOf(here, project, file);
-    return { ...(await makeAnchor({ repository, path, ...at })), repository };
+    return { ...(await new AnchorMaker().make({ repository, path, ...at })), repository };
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     return { anchor: plain };

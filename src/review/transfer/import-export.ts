@@ -2,6 +2,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
+import type { NewThread } from "../../store/review/reviews-rows.ts";
+import { ThreadMaker } from "../add-comment.ts";
 import { recognised } from "../moved.ts";
 import {
   isGitHubComments,
@@ -58,17 +60,19 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
       "GitHub or discussions of GitLab";
     throw new TrunklineError("config", `Cannot import the file: ${why}.`);
   }
-  const added: Added[] = [];
+  const { reviews, here, folder } = commands;
+  const maker = new ThreadMaker(reviews, here, folder);
+  const threads: NewThread[] = [];
   const refused: string[] = [];
   for (const finding of readSarif(value)) {
     try {
-      added.push(await commands.add({ ...finding, source: "sarif" }));
+      threads.push(await maker.make({ ...finding, source: "sarif" }));
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       refused.push(error.message);
     }
   }
-  return outcomeOf(commands, added, refused);
+  return outcomeOf(commands, await reviews.addAll(threads), refused);
 }
 
 /** What the API of a forge answered; undefined if it is something else. */

@@ -1,10 +1,11 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
+import { Git } from "../../git/git.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
-import type { KeptRemote } from "../../store/review/reviews-remote.ts";
+import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 import { LONGEST_COMMENT, suggestionIn } from "../add-comment.ts";
-import { makeAnchor, type MadeAnchor } from "../anchor/anchor.ts";
+import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
 import { recognised } from "../moved.ts";
 import { type FoundRepository, OBJECT_ID } from "../repository.ts";
 import type { ReviewCommands } from "../review-commands.ts";
@@ -32,36 +33,36 @@ export async function importRemote(
   const { here, reviews } = commands;
   const repository = await recognised(reviews, here);
   const present = await commitsIn(here, threads);
-  const kept: KeptRemote[] = [];
+  const anchors = new AnchorMaker();
+  const found: RemoteToKeep[] = [];
   const why = [...refused];
   for (const thread of threads) {
     try {
       const [first] = thread.comments;
       if (first === undefined) throw new TrunklineError("config", "it has no comments");
       check(thread);
-      const made = await anchorOf(here, thread, present);
+      const made = await anchorOf(here, thread, present, anchors);
       const hasLines = made.anchor.line !== undefined && made.anchor.side === "new";
       const suggestion = hasLines ? suggestionIn(first.text) : undefined;
-      kept.push(
-        await reviews.remote.keep({
-          thread: {
-            repository,
-            ...made,
-            ...{ comment: first.text, by: first.by, at: first.at, source },
-            severity: "should",
-            fingerprint: thread.key,
-            suggestion: suggestion === undefined ? undefined : { lines: suggestion },
-          },
-          comments: thread.comments,
-          isResolved: thread.isResolved,
-        }),
-      );
+      found.push({
+        thread: {
+          repository,
+          ...made,
+          ...{ comment: first.text, by: first.by, at: first.at, source },
+          severity: "should",
+          fingerprint: thread.key,
+          suggestion: suggestion === undefined ? undefined : { lines: suggestion },
+        },
+        comments: thread.comments,
+        isResolved: thread.isResolved,
+      });
     } catch (error) {
       if (!(error instanceof TrunklineError) || error.code === "unavailable") throw error;
       const what = `${visibleLine(thread.path)} (${thread.key})`;
       why.push(`Cannot import the thread on ${what}: ${error.message.replace(/\.$/, "")}.`);
     }
   }
+  const kept = await reviews.remote.keep(found);
   const added = kept.filter(({ isNew }) => isNew).length;
   return {
     added,
@@ -91,7 +92,6 @@ async function commitsIn(
   );
   const asked = [...named].filter((commit) => OBJECT_ID.test(commit));
   if (asked.length === 0) return new Set();
-  const { Git } = await import("../../git/git.ts");
   const { stdout } = await new Git(root).run(["cat-file", "--batch-check"], {
     input: asked.map((commit) => `${commit}\n`).join(""),
   });
@@ -104,13 +104,14 @@ async function anchorOf(
   here: FoundRepository,
   { path, side, places, quote }: RemoteThread,
   present: ReadonlySet<string>,
+  anchors: AnchorMaker,
 ): Promise<MadeAnchor> {
   for (const { commit, line, end } of side === "new" ? places : []) {
     if (commit === undefined || !present.has(commit)) continue;
     try {
       // As in a bare repository: the file of that commit, and not of the work tree.
       const repository = { ...here, isBare: true };
-      return await makeAnchor({ repository, path, line, end, base: commit });
+      return await anchors.make({ repository, path, line, end, base: commit });
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
     }

@@ -104,6 +104,9 @@ export function isSarif(value: object): boolean {
   return Array.isArray((value as { runs?: unknown }).runs);
 }
 
+/** The level of each rule, by its id. */
+type Levels = ReadonlyMap<string | undefined, string | undefined>;
+
 type Loose = { readonly [key: string]: Loose | undefined } & { readonly [index: number]: Loose };
 
 /** The results in a SARIF file that are about a file. */
@@ -116,11 +119,17 @@ export function readSarif(value: object): Finding[] {
   return runs.flatMap((run) => {
     const driver = run?.["tool"]?.["driver"];
     const by = text(driver?.["name"]) ?? "SARIF";
-    return list(run?.["results"]).flatMap((result) => findingOf(result, driver, by) ?? []);
+    const levels = new Map(
+      list(driver?.["rules"]).map((rule) => [
+        text(rule["id"]),
+        text(rule["defaultConfiguration"]?.["level"]),
+      ]),
+    );
+    return list(run?.["results"]).flatMap((result) => findingOf(result, levels, by) ?? []);
   });
 }
 
-function findingOf(result: Loose, driver: Loose | undefined, by: string): Finding | undefined {
+function findingOf(result: Loose, levels: Levels, by: string): Finding | undefined {
   const physical = list(result["locations"])[0]?.["physicalLocation"];
   const file = pathOf(text(physical?.["artifactLocation"]?.["uri"]));
   const said = text(result["message"]?.["text"]) ?? text(result["message"]?.["markdown"]);
@@ -137,15 +146,14 @@ function findingOf(result: Loose, driver: Loose | undefined, by: string): Findin
     file,
     ...(line === undefined || end === undefined ? {} : { line, end: Math.max(line, end) }),
     comment,
-    severity: severityOf(result, driver, rule),
+    severity: severityOf(result, levels, rule),
     by,
     fingerprint: createHash("sha256").update(whole).digest("hex"),
   };
 }
 
-function severityOf(result: Loose, driver: Loose | undefined, rule: string | undefined): Severity {
-  const known = list(driver?.["rules"]).find((each) => text(each["id"]) === rule);
-  const level = text(result["level"]) ?? text(known?.["defaultConfiguration"]?.["level"]);
+function severityOf(result: Loose, levels: Levels, rule: string | undefined): Severity {
+  const level = text(result["level"]) ?? levels.get(rule);
   const own = /^review\/(must|should|nit|question)$/.exec(rule ?? "")?.[1];
   if (own !== undefined) return own as Severity;
   if (level === "error") return "must";

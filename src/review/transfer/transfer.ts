@@ -1,19 +1,15 @@
 import { TrunklineError } from "../../base/errors.ts";
-import {
-  type Anchor,
-  SEVERITIES,
-  type Severity,
-  STATES,
-  type Suggestion,
-  type ThreadEvent,
-  type ThreadState,
+import type {
+  Anchor,
+  Severity,
+  Suggestion,
+  ThreadEvent,
+  ThreadState,
 } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-threads.ts";
+import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-rows.ts";
 import { blobId } from "../anchor/file-text.ts";
-import { isRepositoryPath } from "../../base/file/repository-path.ts";
-import { isTime } from "../message-text.ts";
-import { OBJECT_ID } from "../repository.ts";
+import { isText, THREAD_FIELDS, wrongField } from "../../store/review/thread-document.ts";
 
 /** The export format: threads with their replies and texts. */
 interface Transfer {
@@ -100,64 +96,23 @@ export function readTransfer(
 
 function faultOf(thread: unknown): string | undefined {
   if (typeof thread !== "object" || thread === null) return " is not a thread";
-  const { id, state, severity, comment, by, at, source, anchor, suggestion, events, text } =
-    thread as Partial<TransferredThread>;
-  if (typeof id !== "string" || !THREAD_ID.test(id)) return ".id is not an id";
-  if (!STATES.includes(state as ThreadState)) return ".state is not a state";
-  if (!SEVERITIES.includes(severity as Severity)) return ".severity is not a severity";
-  const texts = { comment, by, source };
-  for (const [name, value] of Object.entries(texts)) {
-    if (!isText(value)) return `.${name} is not text`;
-  }
-  if (!isTime(at)) return ".at is not a time";
-  if (!isAnchor(anchor)) return ".anchor is not a place in a file";
-  if (suggestion !== undefined && !isLines(suggestion?.lines)) return ".suggestion has no lines";
+  const wrong = wrongField(thread, FIELDS);
+  if (wrong !== undefined) return `.${wrong} is not valid`;
+  const { text, anchor } = thread as TransferredThread;
   // Texts are shared by blob id, so the id must be right.
-  if (text !== undefined && !isTextOf(text, anchor?.blob)) return ".text is not that of its blob";
-  if (!Array.isArray(events) || !events.every(isPast)) return ".events is not a list of events";
-  return undefined;
+  const isRight = text === undefined || blobId(Buffer.from(text, "base64")) === anchor.blob;
+  return isRight ? undefined : ".text is not that of its blob";
 }
 
-function isTextOf(text: unknown, blob: string | undefined): boolean {
-  return isText(text) && blobId(Buffer.from(text, "base64")) === blob;
-}
-
-function isAnchor(anchor: unknown): boolean {
-  const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
-  const isLine = (value: unknown): boolean =>
-    value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
-  return (
-    isText(path) &&
-    isRepositoryPath(path) &&
-    ["old", "new"].includes(side ?? "") &&
-    isLine(line) &&
-    isLine(end) &&
-    [blob, commit].every((id) => id === undefined || (isText(id) && OBJECT_ID.test(id))) &&
-    [quotes.quote, quotes.before, quotes.after].every((each) => each === undefined || isLines(each))
-  );
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
-function isLines(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isText);
-}
-
-const PAST_KINDS = new Set(["claimed", "returned", "replied", "proposed", "resolved", "reopened"]);
-
-function isPast(event: unknown): boolean {
-  const { kind, at, by, role, text, proposal = {} } = (event ?? {}) as Partial<PastEvent>;
-  const said = [text, ...(proposal === null ? [null] : Object.values(proposal as object))];
-  return (
-    PAST_KINDS.has(kind ?? "") &&
-    isTime(at) &&
-    isText(by) &&
-    ["person", "agent"].includes(role ?? "") &&
-    said.every((each) => each === undefined || isText(each))
-  );
-}
+const FIELDS = {
+  ...THREAD_FIELDS,
+  id: (value: unknown) => isText(value) && THREAD_ID.test(value),
+  text: (value: unknown) => value === undefined || isText(value),
+  // The thread itself says how it was opened.
+  events: (value: unknown) =>
+    THREAD_FIELDS.events?.(value) === true &&
+    (value as PastEvent[]).every(({ kind }) => kind !== "opened"),
+};
 
 function problem(why: string): TrunklineError {
   return new TrunklineError("config", `Cannot import the threads: ${why}.`);

@@ -30,11 +30,19 @@ export function mergeUpdates(
   }
   const [before, after] = [textOf(first), textOf(second)];
   if (before === undefined || after === undefined) return undefined;
-  if (JSON.stringify(withText(first, "")) !== JSON.stringify(withText(second, "")))
-    return undefined;
+  if (!isSameBeside(first, second)) return undefined;
   const quotes = 2;
   const bytes = (known ?? jsonBytes(first)) + jsonBytes(after) - quotes;
   return bytes > maxBytes ? undefined : { update: withText(first, before + after), bytes };
+}
+
+/** Whether two updates have the same members, their content aside. */
+function isSameBeside(first: SessionUpdate, second: SessionUpdate): boolean {
+  const names = Object.keys(second);
+  return (
+    names.length === Object.keys(first).length &&
+    names.every((name) => name === "content" || first[name] === second[name])
+  );
 }
 
 function jsonBytes(value: unknown): number {
@@ -44,9 +52,9 @@ function jsonBytes(value: unknown): number {
 /** The text of an update that carries nothing else. */
 function textOf({ sessionUpdate, content }: SessionUpdate): string | undefined {
   if (!TEXTS.has(sessionUpdate)) return undefined;
-  const { type, text, ...annotations } = (content ?? {}) as Readonly<Record<string, unknown>>;
+  const { type, text } = (content ?? {}) as Readonly<Record<string, unknown>>;
   if (type !== "text" || typeof text !== "string") return undefined;
-  return Object.keys(annotations).length === 0 ? text : undefined;
+  return Object.keys(content as object).length === 2 ? text : undefined;
 }
 
 function withText(update: SessionUpdate, text: string): SessionUpdate {

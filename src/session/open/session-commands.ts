@@ -58,9 +58,10 @@ export class SessionCommands implements AsyncDisposable {
 
   /** The events after an event, oldest first. */
   async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
-    for await (const { seq, at, direction, message } of this.#log.read(id, after)) {
-      const event = message as SessionEvent;
-      yield { seq, at: new Date(at).toISOString(), direction, event };
+    for await (const batch of this.#log.read(id, after)) {
+      for (const { seq, at, direction, message } of batch) {
+        yield { seq, at: new Date(at).toISOString(), direction, event: message as SessionEvent };
+      }
     }
   }
 

@@ -191,7 +191,7 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
     await assert.rejects(answerAs(ADMIN), /Your answer does not count: only the owner/);
     await assert.rejects(answerAs({ id: "" }, "other"), /no option 'other'/);
     await answerAs({ id: "" });
-    const log = await Array.fromAsync(house.log.read(sessionId));
+    const log = (await Array.fromAsync(house.log.read(sessionId))).flat();
     const isAnswer = ({ message }: { message: unknown }): boolean =>
       (message as SessionEvent).kind === "answer";
     assert.ok(log.some(isAnswer), "it is stored before it is acknowledged");

@@ -10,7 +10,7 @@ function logOf(...events: SessionEvent[]): Parameters<typeof endOfPrompt>[0] {
   });
   return {
     async *read(_id, after = 0) {
-      yield* stored.slice(after);
+      yield stored.slice(after);
     },
   };
 }

@@ -22,15 +22,17 @@ export async function endOfPrompt(
 ): Promise<EndOfTurn | undefined> {
   const wanted = JSON.stringify(prompt);
   let turn: string | undefined;
-  for await (const { message } of store.read(sessionId, after)) {
-    const event = message as SessionEvent;
-    if (event.kind === "prompt" && turn === undefined) {
-      // A process of an earlier version does not record where prompts come from.
-      const isTheirs = event.origin === undefined || event.origin === origin;
-      if (isTheirs && JSON.stringify(event.prompt) === wanted) turn = event.turnId;
-    } else if (event.kind === "end" && event.turnId === turn) {
-      const { stopReason, usage } = event;
-      return usage === undefined ? { stopReason } : { stopReason, usage };
+  for await (const batch of store.read(sessionId, after)) {
+    for (const { message } of batch) {
+      const event = message as SessionEvent;
+      if (event.kind === "prompt" && turn === undefined) {
+        // A process of an earlier version does not record where prompts come from.
+        const isTheirs = event.origin === undefined || event.origin === origin;
+        if (isTheirs && JSON.stringify(event.prompt) === wanted) turn = event.turnId;
+      } else if (event.kind === "end" && event.turnId === turn) {
+        const { stopReason, usage } = event;
+        return usage === undefined ? { stopReason } : { stopReason, usage };
+      }
     }
   }
   return turn === undefined ? undefined : { stopReason: "interrupted" };

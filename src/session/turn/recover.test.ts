@@ -46,8 +46,10 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     await plain.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.match(plain.text, /^half\n\n\[This turn was interrupted: .*\]\n\n$/);
     const history = [];
-    for await (const entry of house.agent.sessions[1]?.options.history ?? []) {
-      history.push(entry.kind === "end" ? entry.stopReason : entry.kind);
+    for await (const entries of house.agent.sessions[1]?.options.history ?? []) {
+      history.push(
+        ...entries.map((entry) => (entry.kind === "end" ? entry.stopReason : entry.kind)),
+      );
     }
     assert.ok(history.includes("interrupted"));
     void sessions;
@@ -199,9 +201,9 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     const read: unknown[] = [];
     const store = {
       async *read(id: string, after: number) {
-        for await (const event of log.read(id, after)) {
-          read.push((event.message as SessionEvent).kind);
-          yield event;
+        for await (const batch of log.read(id, after)) {
+          read.push(...batch.map(({ message }) => (message as SessionEvent).kind));
+          yield batch;
         }
       },
     } as unknown as SessionStore;

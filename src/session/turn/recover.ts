@@ -36,7 +36,8 @@ async function recoverTurn(
   const open = new Set<string>();
   let unanswered = noted;
   // Not the whole log, which may be long: many sessions are opened at once where a worker is lost.
-  for await (const { message } of store.read(session.id, after)) {
+  const events = (await Array.fromAsync(store.read(session.id, after))).flat();
+  for (const { message } of events) {
     const event = message as SessionEvent;
     if (event.kind === "prompt" && event.turnId === turnId) isBegun = true;
     else if (event.kind === "end" && event.turnId === turnId) isEnded = true;

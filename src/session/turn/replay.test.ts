@@ -4,14 +4,14 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
-import { historyOf, replay } from "./replay.ts";
+import { historyOf, replay, SUMMARY } from "./replay.ts";
 
 describe("an agent that continues a session", { timeout: 30_000 }, () => {
   it("gets the earlier events when it asks late, and not the current prompt", async () => {
     const known: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async (_turn, session) => {
-        for await (const entry of session.options.history ?? []) {
+        for (const entry of (await Array.fromAsync(session.options.history ?? [])).flat()) {
           if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
         }
       },
@@ -28,18 +28,51 @@ describe("an agent that continues a session", { timeout: 30_000 }, () => {
   });
 });
 
+describe("an agent that has summarised the conversation", { timeout: 30_000 }, () => {
+  it("gets the events from the turn of the last summary on", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn, session) => {
+        for (const entry of (await Array.fromAsync(session.options.history ?? [])).flat()) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+        const [said] = turn.prompt;
+        const _meta = {
+          ...(said?.text === "two" ? { [SUMMARY]: "Short" } : {}),
+          ...(said?.text === "three"
+            ? { [SUMMARY]: "Of a subagent", trunkline: { parentToolCallId: "t" } }
+            : {}),
+        };
+        await turn.update({ ...chunk("Done"), _meta });
+      },
+    });
+    const { client, sessionId } = await house.client();
+    for (const text of ["one", "two", "three"]) await client.prompt(sessionId, text);
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(later.text, "DoneDoneDone");
+    await later.prompt(sessionId, "four");
+    assert.deepEqual(known, ["two", "three"]);
+  });
+});
+
 const chunk = (text: string): SessionUpdate => ({
   sessionUpdate: "agent_message_chunk",
   content: { type: "text", text },
 });
 
-async function* stored(...events: SessionEvent[]): AsyncGenerator<StoredEvent> {
-  for (const [index, message] of events.entries()) {
-    yield { seq: index + 1, at: 0, direction: directionOf(message), message };
-  }
+/** In batches of three. */
+async function* stored(...events: SessionEvent[]): AsyncGenerator<readonly StoredEvent[]> {
+  const all = events.map((message, index) => {
+    return { seq: index + 1, at: 0, direction: directionOf(message), message };
+  });
+  for (let at = 0; at < all.length; at += 3) yield all.slice(at, at + 3);
 }
 
-const shown = (events: AsyncIterable<StoredEvent>, upTo = Infinity, notices = true) =>
+const shown = (events: AsyncIterable<readonly StoredEvent[]>, upTo = Infinity, notices = true) =>
   Array.fromAsync(replay(events, { upTo, notices, maxBytes: 1_000 }));
 
 describe("replay()", () => {
@@ -107,7 +140,7 @@ describe("replay()", () => {
 });
 
 describe("historyOf()", () => {
-  it("gives updates the turn that they belong to, and no turn once it has ended", async () => {
+  it("gives prompts, updates and ends, up to an event", async () => {
     const prompt = [{ type: "text", text: "Hello" }];
     const events = stored(
       { kind: "update", update: chunk("before") },
@@ -117,16 +150,10 @@ describe("historyOf()", () => {
       { kind: "update", update: chunk("after") },
       { kind: "prompt", turnId: "two", prompt, by: "me" },
     );
-    const history = await Array.fromAsync(historyOf(events, 5));
+    const history = (await Array.fromAsync(historyOf(events, 5))).flat();
     assert.deepEqual(
-      history.map((entry) => [entry.kind, entry.turnId]),
-      [
-        ["update", undefined],
-        ["prompt", "one"],
-        ["update", "one"],
-        ["end", "one"],
-        ["update", undefined],
-      ],
+      history.map(({ kind }) => kind),
+      ["update", "prompt", "update", "end", "update"],
     );
   });
 });

@@ -25,39 +25,39 @@ export interface Replayed {
 
 /** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
 export async function* replay(
-  events: AsyncIterable<StoredEvent>,
+  batches: AsyncIterable<readonly StoredEvent[]>,
   options: ReplayOptions,
 ): AsyncGenerator<Replayed> {
   let count = 0;
   let held: (Replayed & { readonly bytes?: number }) | undefined;
   let hasChanged = false;
   let last = 0;
-  for await (const { seq, message } of events) {
-    if (seq > options.upTo) break;
-    last = seq;
-    const event = message as SessionEvent;
-    if (event.kind === "prompt" && event.origin !== undefined && event.origin === options.origin)
-      continue;
-    if (event.kind === "end" && options.isAttached === true) continue;
-    if (event.kind === "setting") hasChanged = true;
-    for (const update of updatesOf(event, options.notices)) {
-      if (held === undefined) {
-        held = { seq, update };
-        continue;
-      }
-      const merged: ReturnType<typeof mergeUpdates> =
-        ++count < VERBATIM ? undefined : mergeUpdates(held, update, options.maxBytes);
-      if (merged === undefined) {
-        yield held;
-        held = { seq, update };
-      } else {
-        held = { seq, ...merged };
+  for await (const batch of batches) {
+    for (const { seq, message } of batch) {
+      if (seq > options.upTo) break;
+      last = seq;
+      const event = message as SessionEvent;
+      if (!isShown(event, options)) continue;
+      if (event.kind === "setting") hasChanged = true;
+      for (const update of updatesOf(event, options.notices)) {
+        const merged: ReturnType<typeof mergeUpdates> =
+          held === undefined || ++count < VERBATIM
+            ? undefined
+            : mergeUpdates(held, update, options.maxBytes);
+        if (held !== undefined && merged === undefined) yield held;
+        held = merged === undefined ? { seq, update } : { seq, ...merged };
       }
     }
+    if (last >= options.upTo) break;
   }
   if (held !== undefined) yield held;
   if (!hasChanged) return;
   for (const update of options.settings ?? []) yield { seq: last, update };
+}
+
+function isShown(event: SessionEvent, { origin, isAttached = false }: ReplayOptions): boolean {
+  if (event.kind === "prompt") return event.origin === undefined || event.origin !== origin;
+  return event.kind !== "end" || !isAttached;
 }
 
 /** The updates that clients see of an event; none for permissions, answers and settings. */
@@ -98,21 +98,38 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
+/** Where `_meta` has the summary that replaces the conversation before an update. */
+export const SUMMARY = "trunkline/summary";
+
+/** The summary that replaces the conversation before an update. That of a subagent replaces only its own. */
+export function summaryOf(update: SessionUpdate): string | undefined {
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const { parentToolCallId } = (meta.trunkline ?? {}) as Readonly<Record<string, unknown>>;
+  if (parentToolCallId !== undefined) return undefined;
+  const said = meta[SUMMARY];
+  if (typeof said === "string") return said;
+  const { sessionUpdate, status, summary } = update;
+  if (sessionUpdate !== "compaction_update" || status !== "completed") return undefined;
+  if (!Array.isArray(summary)) return undefined;
+  return summary
+    .map(({ text }: { text?: unknown }) => (typeof text === "string" ? text : ""))
+    .join("\n");
+}
+
 /**
  * The history up to an event, for an agent that reopens the session. The agent may read it late; the
  * events since then come to it live.
  */
 export async function* historyOf(
-  events: AsyncIterable<StoredEvent>,
+  batches: AsyncIterable<readonly StoredEvent[]>,
   upTo: number,
-): AsyncGenerator<HistoryEntry> {
-  let turnId: string | undefined;
-  for await (const { seq, message } of events) {
-    if (seq > upTo) break;
-    const event = message as SessionEvent;
-    if (event.kind === "prompt") turnId = event.turnId;
-    if (event.kind === "update") yield turnId === undefined ? event : { ...event, turnId };
-    if (event.kind === "prompt" || event.kind === "end") yield event;
-    if (event.kind === "end") turnId = undefined;
+): AsyncGenerator<readonly HistoryEntry[]> {
+  for await (const batch of batches) {
+    yield batch.flatMap(({ seq, message }): HistoryEntry[] => {
+      const event = message as SessionEvent;
+      const isEntry = event.kind === "update" || event.kind === "prompt" || event.kind === "end";
+      return isEntry && seq <= upTo ? [event] : [];
+    });
+    if ((batch.at(-1)?.seq ?? 0) >= upTo) return;
   }
 }

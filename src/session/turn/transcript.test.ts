@@ -17,7 +17,7 @@ function limitDisk(house: AcpHouse, isFull: boolean): Promise<void> {
 }
 
 async function eventsOf(house: AcpHouse, sessionId: string) {
-  const events = await Array.fromAsync(house.log.read(sessionId));
+  const events = (await Array.fromAsync(house.log.read(sessionId))).flat();
   const numbers = events.map(({ seq }) => seq);
   assert.deepEqual(
     numbers,

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../database.ts";
-import { append, eventOf } from "./reviews-rows.ts";
-import { insertThread, type NewThread } from "./reviews-threads.ts";
+import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 
 /** A thread of a forge, to be kept here. Its fingerprint is what identifies it there. */
@@ -46,9 +45,11 @@ export class RemoteThreads {
     this.#now = now;
   }
 
-  /** Adds a thread, or what is new of it. */
-  keep(remote: RemoteToKeep): Promise<KeptRemote> {
-    return this.#database.change((database) => keepRemote(database, remote, this.#now()));
+  /** Adds threads, or what is new of them. */
+  keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
+    return this.#database.change((database) =>
+      remotes.map((remote) => keepRemote(database, remote, this.#now())),
+    );
   }
 
   /** What forges do not know of the threads of a repository. */
@@ -143,13 +144,18 @@ function visibleOnly(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
 }
 
-function notePosted(database: DatabaseSync, thread: string, comment: string, event: number): void {
+export function notePosted(
+  database: DatabaseSync,
+  thread: string,
+  comment: string,
+  event: number,
+): void {
   database
     .prepare("INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)")
     .run(thread, comment, event);
 }
 
-function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
+export function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
   database
     .prepare(
       `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 
-import { type NewThread } from "./reviews-threads.ts";
+import { type NewThread } from "./reviews-rows.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { Reviews } from "./reviews.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";

@@ -5,12 +5,21 @@ import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import {
   append,
+  claimable,
+  type ClaimRequest,
   eventOf,
   findThread,
+  freeThreads,
   fromKept,
+  insertThread,
+  isMessage,
+  listThreads,
   type Moment,
+  type NewThread,
+  refusal,
   shown,
   type StoredThread,
+  type ThreadFilter,
 } from "./reviews-rows.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import { Repositories } from "./reviews-repositories.ts";
@@ -26,16 +35,6 @@ import {
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
-import {
-  type ClaimRequest,
-  claimable,
-  freeThreads,
-  insertThread,
-  listThreads,
-  type NewThread,
-  refusal,
-  type ThreadFilter,
-} from "./reviews-threads.ts";
 import { SentJournal } from "./sent-journal.ts";
 
 export interface Saying {
@@ -355,8 +354,7 @@ export class Reviews implements Disposable {
       const { kind, by, role, text, proposal, state } = step;
       // What was said on another machine, whose clock is ahead, was said before.
       const at = Math.max(now, thread.updated);
-      const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
-      const messageIn = isMessage ? thread.repositoryId : undefined;
+      const messageIn = isMessage(step) ? thread.repositoryId : undefined;
       append(database, { thread: thread.id, kind, at, by, role, text, proposal, messageIn });
       database
         .prepare("UPDATE thread SET state = ?, updated = ? WHERE id = ?")

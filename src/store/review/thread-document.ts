@@ -1,22 +1,28 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import { insertRow, type PastEvent } from "./reviews-threads.ts";
-import { repositoryFor } from "./repository-for.ts";
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import {
   append,
   ELSEWHERE,
   eventOf,
-  prepared,
+  insertRow,
+  isMessage,
   type Moment,
-  threadOf,
+  type PastEvent,
+  prepared,
   THREAD_COLUMNS,
+  threadOf,
 } from "./reviews-rows.ts";
-import type {
-  Anchor,
-  KnownRepository,
-  Severity,
-  Suggestion,
-  ThreadState,
+import { notePosted, noteResolved } from "./reviews-remote.ts";
+import { repositoryFor } from "./reviews-repositories.ts";
+import {
+  type Anchor,
+  type KnownRepository,
+  SEVERITIES,
+  type Severity,
+  STATES,
+  type Suggestion,
+  type ThreadState,
 } from "./review-thread.ts";
 
 /** A thread with all that happened to it, without what belongs to one machine. */
@@ -127,25 +133,13 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
   for (const [seq, event] of eventsOf(database, id)) known.set(eventKey(event), seq);
   let opened: number | undefined;
   for (const { comments = [], ...event } of events) {
-    const isMessage = event.role === "person" && event.text !== undefined;
-    const messageIn = isMessage && event.kind !== "resolved" ? Number(repository) : undefined;
+    const messageIn = isMessage(event) ? Number(repository) : undefined;
     const seq = known.get(eventKey(event)) ?? append(database, { ...event, thread: id, messageIn });
     opened ??= seq;
     if (row === undefined && seq === opened) insertRow(database, document, Number(repository), seq);
-    for (const comment of comments) {
-      prepared(
-        database,
-        "INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)",
-      ).run(id, comment, seq);
-    }
+    for (const comment of comments) notePosted(database, id, comment, seq);
   }
-  if (isResolvedThere !== undefined) {
-    prepared(
-      database,
-      `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
-         ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`,
-    ).run(id, isResolvedThere ? 1 : 0);
-  }
+  if (isResolvedThere !== undefined) noteResolved(database, id, isResolvedThere);
   const updated = events.at(-1)?.at ?? document.at;
   prepared(database, "UPDATE thread SET updated = max(updated, ?) WHERE id = ?").run(updated, id);
   // A claim of this machine keeps its process and its lease.
@@ -168,4 +162,98 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
 /** What tells an event from others of its thread, on all machines. */
 export function eventKey({ kind, at, by, role, text, proposal }: DocumentEvent): string {
   return JSON.stringify([kind, at, by, role, text, proposal]);
+}
+
+type Check = (value: unknown) => boolean;
+
+/** Whether a value is a time that a Date can have. */
+export function isTime(at: unknown): at is number {
+  return Number.isSafeInteger(at) && !Number.isNaN(new Date(at as number).getTime());
+}
+
+export const isText = (value: unknown): value is string => typeof value === "string";
+const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
+const isLine: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1;
+const isPath: Check = (value) => isText(value) && isRepositoryPath(value);
+const isObjectId: Check = (value) => isText(value) && /^[0-9a-f]{1,64}$/.test(value);
+const isOneOf =
+  (...texts: readonly string[]): Check =>
+  (value) =>
+    texts.includes(value as string);
+const maybe =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const hasFields =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    typeof value === "object" && value !== null && wrongField(value, checks) === undefined;
+
+/** The first field that is not what it has to be. */
+export function wrongField(
+  value: object,
+  checks: Readonly<Record<string, Check>>,
+): string | undefined {
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.keys(checks).find((name) => checks[name]?.(fields[name]) !== true);
+}
+
+const isProposal = hasFields({ text: maybe(isText), commit: maybe(isText), diff: maybe(isText) });
+
+const isEvent = hasFields({
+  kind: isOneOf("opened", "claimed", "returned", "replied", "proposed", "resolved", "reopened"),
+  at: isTime,
+  by: isText,
+  role: isOneOf("person", "agent"),
+  text: maybe(isText),
+  proposal: maybe(isProposal),
+  comments: maybe(isTexts),
+});
+
+/** What a thread of another machine has to be, wherever it comes from. */
+export const THREAD_FIELDS: Readonly<Record<string, Check>> = {
+  id: isText,
+  anchor: hasFields({
+    path: isPath,
+    side: isOneOf("old", "new"),
+    line: maybe(isLine),
+    end: maybe(isLine),
+    blob: maybe(isObjectId),
+    commit: maybe(isObjectId),
+    quote: maybe(isTexts),
+    before: maybe(isTexts),
+    after: maybe(isTexts),
+  }),
+  severity: isOneOf(...SEVERITIES),
+  comment: isText,
+  suggestion: maybe(hasFields({ lines: isTexts })),
+  by: isText,
+  source: isText,
+  at: isTime,
+  events: (value) => Array.isArray(value) && value.every(isEvent),
+  state: isOneOf(...STATES),
+};
+
+const isDocument = hasFields({
+  ...THREAD_FIELDS,
+  repository: hasFields({
+    gitDir: isText,
+    root: isText,
+    remotes: isTexts,
+    firstCommit: maybe(isText),
+  }),
+  fingerprint: maybe(isText),
+  events: (value) => Array.isArray(value) && value.length > 0 && value.every(isEvent),
+  claim: maybe(hasFields({ agent: isText, until: isTime, before: isOneOf(...STATES) })),
+  isResolvedThere: maybe((value) => typeof value === "boolean"),
+});
+
+/** A thread of another machine; undefined where this version does not understand it. */
+export function parseDocument(text: string): ThreadDocument | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isDocument(value) ? (value as ThreadDocument) : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -113,7 +113,7 @@ describe("a session whose holder is stopped", { timeout: 60_000 }, () => {
     assert.equal(await log.holderOf("s1"), log.holder);
     assert.equal((await log.find("s1"))?.title, undefined);
     await log.append(key, "agent", '"after"').stored;
-    const said = (await Array.fromAsync(log.read("s1"))).map(({ message }) => message);
+    const said = (await Array.fromAsync(log.read("s1"))).flat().map(({ message }) => message);
     const range = Array.from({ length: last }, (_, at) => at + 1);
     assert.deepEqual(said, [...range, "taken", "after"]);
   });

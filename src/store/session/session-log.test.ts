@@ -244,5 +244,5 @@ describe("SessionLog", () => {
 });
 
 async function all(log: SessionLog, id: string, after?: number) {
-  return Array.fromAsync(log.read(id, after));
+  return (await Array.fromAsync(log.read(id, after))).flat();
 }

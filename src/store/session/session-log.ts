@@ -51,9 +51,6 @@ export const SESSION_MIGRATIONS = [
   "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
 ];
 
-/** Characters that are read from the log at a time. */
-const READ = 256 * 1024;
-
 export interface SessionLogOptions {
   /** What is stored need not survive a power failure, since it is stored elsewhere too. */
   readonly isHasty?: boolean;
@@ -274,16 +271,16 @@ export class SessionLog implements AsyncDisposable {
     );
   }
 
-  /** Events after `after`, oldest first. Reading needs no hold on the session. */
-  async *read(id: string, after = 0): AsyncGenerator<LoggedEvent> {
+  /** Events after `after`, oldest first, in batches. Reading needs no hold on the session. */
+  async *read(id: string, after = 0): AsyncGenerator<readonly LoggedEvent[]> {
     await this.flush();
     const { key } = await this.database.read((database) => this.#rowOf(database, id));
     let seen = after;
     for (;;) {
       const from = seen;
-      const events = await this.database.read((it) => readPages(it, key, from, READ));
+      const events = await this.database.read((it) => readPages(it, key, from));
       if (events.length === 0) return;
-      yield* events;
+      yield events;
       seen = events.at(-1)?.seq ?? seen;
     }
   }

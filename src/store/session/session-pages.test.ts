@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
-import { copyPages, lastOf, lineOf, PAGES, readPages, writePages } from "./session-pages.ts";
+import {
+  copyPages,
+  lastOf,
+  lineOf,
+  PAGES,
+  READ,
+  readPages,
+  readPagesBefore,
+  writePages,
+} from "./session-pages.ts";
 
 /** Sessions 1 and 2 exist; session 1 has these events, a page for each list of numbers. */
 function filled(...pages: number[][]) {
@@ -17,8 +26,8 @@ function filled(...pages: number[][]) {
   return Object.assign(database, { [Symbol.dispose]: () => database.close() });
 }
 
-const numbersOf = (database: DatabaseSync, session: number, after = 0, characters = Infinity) =>
-  readPages(database, session, after, characters).map(({ seq }) => seq);
+const numbersOf = (database: DatabaseSync, session: number, after = 0, limit = Infinity) =>
+  readPages(database, session, after, limit).map(({ seq }) => seq);
 
 describe("session pages", () => {
   it("return events in order, also from the middle of a page", () => {
@@ -30,14 +39,27 @@ describe("session pages", () => {
     assert.deepEqual([event?.direction, event?.message], ["agent", { seq: 6 }]);
   });
 
-  it("are read whole, but not beyond the limit", () => {
+  it("are read up to a limit, or until there is enough text", () => {
     using database = filled([1, 2, 3], [4], [5, 6]);
-    assert.deepEqual(
-      numbersOf(database, 1, 0, 1),
-      [1, 2, 3],
-      "one page at least, or none would end",
-    );
-    assert.deepEqual(numbersOf(database, 1, 3, 1), [4]);
+    assert.deepEqual(numbersOf(database, 1, 0, 4), [1, 2, 3, 4]);
+    assert.deepEqual(numbersOf(database, 1, 3, 2), [4, 5]);
+    const lines = lineOf(7, "agent", JSON.stringify("x".repeat(READ)));
+    for (const seq of [7, 8]) {
+      writePages(database, [
+        { session: 1, first: seq, last: seq, lines: lines.replace("7", `${seq}`) },
+      ]);
+    }
+    assert.deepEqual(numbersOf(database, 1, 4), [5, 6, 7], "one page at least, or none would end");
+    assert.deepEqual(numbersOf(database, 1, 7), [8]);
+  });
+
+  it("are read backwards, too", () => {
+    using database = filled([1, 2, 3], [4], [5, 6]);
+    const before = (seq: number, limit: number) =>
+      readPagesBefore(database, 1, seq, limit).map(({ seq: found }) => found);
+    assert.deepEqual(before(6, 3), [3, 4, 5]);
+    assert.deepEqual(before(3, 9), [1, 2]);
+    assert.deepEqual(before(1, 9), []);
   });
 
   it("are found without a look at those before", () => {

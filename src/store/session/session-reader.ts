@@ -5,7 +5,7 @@ import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { SESSION_MIGRATIONS } from "./session-log.ts";
 import { fieldsOf, type SessionFields } from "./session-record.ts";
-import { eventOf, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
+import { type LoggedEvent, PAGE_SIZE, readPages, readPagesBefore } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */
 export interface ReadSession extends SessionFields {
@@ -51,8 +51,6 @@ export interface SessionReading extends Disposable {
   changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined>;
 }
 
-/** Characters of events that are read at a time, at least. */
-export const READ = 256 * 1024;
 /** Everything of a session, with the number of its last event. */
 const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
     ORDER BY first DESC LIMIT 1) AS last FROM session`;
@@ -134,7 +132,7 @@ export class SessionReader implements SessionReading {
   events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
     return this.#database.read((database) => {
       const key = keyOf(database, id);
-      return key === undefined ? [] : readFrom(database, key, from, limit);
+      return key === undefined ? [] : readPages(database, key, from - 1, limit);
     });
   }
 
@@ -142,7 +140,7 @@ export class SessionReader implements SessionReading {
   eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]> {
     return this.#database.read((database) => {
       const key = keyOf(database, id);
-      return key === undefined ? [] : readBefore(database, key, before, limit);
+      return key === undefined ? [] : readPagesBefore(database, key, before, limit);
     });
   }
 
@@ -200,56 +198,4 @@ function versionOf(database: DatabaseSync): number {
 function keyOf(database: DatabaseSync, id: string): number | undefined {
   const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
   return row === undefined ? undefined : Number(row.id);
-}
-
-/** The row that has the first of the events is found by the index, however many come before it. */
-function readFrom(
-  database: DatabaseSync,
-  session: number,
-  from: number,
-  limit: number,
-): LoggedEvent[] {
-  const rows = database
-    .prepare(
-      `SELECT lines FROM session_page WHERE session = ?1 AND first >= coalesce(
-         (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2), 0) ORDER BY first`,
-    )
-    .iterate(session, from);
-  const events: LoggedEvent[] = [];
-  let read = 0;
-  for (const { lines } of rows) {
-    const page = String(lines);
-    for (const line of page.split("\n")) {
-      if (line === "" || events.length === limit) continue;
-      const event = eventOf(line);
-      if (event.seq >= from) events.push(event);
-    }
-    read += page.length;
-    if (events.length === limit || read >= READ) break;
-  }
-  return events;
-}
-
-function readBefore(
-  database: DatabaseSync,
-  session: number,
-  before: number,
-  limit: number,
-): LoggedEvent[] {
-  const rows = database
-    .prepare("SELECT lines FROM session_page WHERE session = ? AND first < ? ORDER BY first DESC")
-    .iterate(session, before);
-  const events: LoggedEvent[] = [];
-  let read = 0;
-  for (const { lines } of rows) {
-    const page = String(lines);
-    for (const line of page.split("\n").toReversed()) {
-      if (line === "" || events.length === limit) continue;
-      const event = eventOf(line);
-      if (event.seq < before) events.push(event);
-    }
-    read += page.length;
-    if (events.length === limit || read >= READ) break;
-  }
-  return events.toReversed();
 }

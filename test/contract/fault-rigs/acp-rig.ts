@@ -107,7 +107,7 @@ class AcpRig implements FaultRig {
     await this.#open[Symbol.asyncDispose]();
     await using log = await SessionLog.open(this.folder);
     for (const [session, said] of Map.groupBy(this.#said, (one) => one.session)) {
-      const entries = await Array.fromAsync(log.read(session));
+      const entries = (await Array.fromAsync(log.read(session))).flat();
       assert.deepEqual(
         entries.map(({ seq }) => seq),
         Array.from(entries, (_, at) => at + 1),

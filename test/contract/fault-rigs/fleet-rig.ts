@@ -64,7 +64,7 @@ export async function workerSessions(): Promise<FaultRig> {
     steps,
     verify: async () => {
       for (const [id, texts] of acknowledged) {
-        const events = await Array.fromAsync(gateway.read(id));
+        const events = (await Array.fromAsync(gateway.read(id))).flat();
         const said = events.map(({ message }) => JSON.stringify(message));
         assert.deepEqual(
           texts.filter((text) => !said.includes(text)),

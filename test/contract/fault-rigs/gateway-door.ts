@@ -107,7 +107,7 @@ export class GatewayDoor implements AsyncDisposable {
   /** The events of a session, as they are on disk. */
   async logOf(session: string): Promise<SessionEvent[]> {
     await using log = await SessionLog.open(this.home.data);
-    const entries = await Array.fromAsync(log.read(session));
+    const entries = (await Array.fromAsync(log.read(session))).flat();
     return entries.map(({ message }) => message as SessionEvent);
   }
 
