@@ -103,7 +103,7 @@ const PLUGIN: Settings = {
     { minimum: 1, maximum: 2048 },
   ),
   queue: integer(
-    "Calls of clients that wait until it answers fewer; 2048 when left out. More are " + "refused.",
+    "Calls of clients that wait until it answers fewer; 2048 when left out. More are refused.",
     { minimum: 0, maximum: 100_000 },
   ),
 };

@@ -17,7 +17,7 @@ import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
 import type { House } from "../../config/house.ts";
-import { fail, refuseUpgrade, send } from "../../server/http/http-answers.ts";
+import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { statusPage } from "../../server/http/page.ts";
@@ -317,7 +317,7 @@ export class HttpServer {
     }
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
-        return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
+        return sendJson(response, this.#publicHealth());
       case "GET /readyz":
         return background(this.#readiness.answer(response), "Sending the readiness");
       case "GET /metrics":

@@ -38,7 +38,7 @@ export async function openHouse(invocation: Invocation, serving: ServeFlags = {}
       return read.config;
     },
   });
-  if (config.telemetry?.otlp?.enabled === true || config.log.requests === true) {
+  if (config.telemetry?.otlp?.enabled === true || config.log.requests) {
     const { observe } = await import("../../app/observe.ts");
     await observe(house);
   }

@@ -67,7 +67,7 @@ export async function editConfig(
     },
   );
   const isChanged = after !== (before ?? "");
-  if (kind === "project" && isChanged) keepTrust(new TrustStore(data), file, before, after);
+  if (kind === "project" && isChanged) await keepTrust(new TrustStore(data), file, before, after);
   return {
     file,
     kind,
@@ -125,13 +125,13 @@ function refuseForProjects(path: KeyPath): void {
  * What the user changes by a command of ours does not end the trust in a file, and a file that is
  * written by it from the first character on is trusted from the start.
  */
-function keepTrust(
+async function keepTrust(
   store: TrustStore,
   file: string,
   before: string | undefined,
   after: string,
-): void {
-  if (before === undefined || store.isTrusted(file, before)) store.trust(file, after);
+): Promise<void> {
+  if (before === undefined || store.isTrusted(file, before)) await store.trust(file, after);
 }
 
 /** What stands in the way of the change, from the configuration as it is loaded afterwards. */

@@ -1,13 +1,13 @@
-import { join } from "node:path";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 
 import { openData } from "../data-folder.ts";
-import { keepBackup } from "./keep-backup.ts";
 import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
 import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
 import { checkedValues, type KeyPath, type Values } from "../layer.ts";
 import { prepare, readCurrent, replace } from "../../base/file/file-change.ts";
-import { withLock } from "../../store/replace-file.ts";
+import { replaceFile, withLock } from "../../store/replace-file.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
 export interface ConfigFileEdit {
@@ -83,4 +83,30 @@ function edited(text: string, edits: readonly ConfigFileEdit[]): string {
     body = (isFirst === true ? putFirstInJsonc : setInJsonc)(body, path, value);
   }
   return mark + body;
+}
+
+/** How many earlier texts of one file are kept: the first, and the last ones. */
+const MOST = 10;
+
+/**
+ * Keeps the text of a configuration file before it is changed, in the data folder: beside the file, a
+ * copy would be committed with a project, or found by other programs. Returns its path.
+ */
+async function keepBackup(data: string, file: string, text: string): Promise<string> {
+  const folder = join(data, "config-backups");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const of = `-${placeOf(file)}-${basename(file).replace(/^\./, "")}`;
+  const time = new Date().toISOString().replaceAll(/[:.]/g, "-");
+  const path = join(folder, `${time}-${crypto.randomUUID().slice(0, 4)}${of}`);
+  await replaceFile(path, text);
+  const all = (await readdir(folder)).filter((name) => name.endsWith(of)).toSorted();
+  // The first one stays: it is the file as it was before Trunkline changed it.
+  const old = all.slice(1, Math.max(1, all.length - MOST + 1));
+  await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
+  return path;
+}
+
+/** Tells files of the same name apart. */
+function placeOf(file: string): string {
+  return process.getBuiltinModule("node:crypto").hash("sha256", file).slice(0, 8);
 }

@@ -2,7 +2,8 @@ import { group, type Setting, type Settings } from "../../base/settings.ts";
 import { CAPABILITIES } from "../capabilities.ts";
 
 /** The configuration as it is written in a file: the settings of all capabilities. */
-const CONFIG_FILE = group(Object.assign({}, ...CAPABILITIES.map(({ settings }) => settings)), {
+const ALL = CAPABILITIES.flatMap(({ settings }): [string, Setting][] => Object.entries(settings));
+const CONFIG_FILE = group(Object.fromEntries(ALL), {
   "x-name": "ConfigFile",
   description: "Configuration of Trunkline.",
 });

@@ -31,7 +31,7 @@ export async function trustProject(input: ConfigInput): Promise<Trusted> {
   }
   // A file that cannot be parsed must change, and would have to be trusted again.
   const { value } = parseFile(file, text);
-  (await storeOf(input)).trust(file, text);
+  await (await storeOf(input)).trust(file, text);
   return { file, keys: isValues(value) ? Object.keys(value) : [] };
 }
 
@@ -42,9 +42,9 @@ export async function untrustProject(
   const store = await storeOf(input);
   const own = join(resolve(input.cwd), PROJECT_FILE);
   // A folder that is gone has only the name that it had.
-  if (!isFolder(input.cwd)) return { file: own, wasTrusted: store.untrust(own, own) };
+  if (!isFolder(input.cwd)) return { file: own, wasTrusted: await store.untrust(own, own) };
   const file = findProjectFile(input.cwd) ?? own;
-  return { file, wasTrusted: store.untrust(file) };
+  return { file, wasTrusted: await store.untrust(file) };
 }
 
 async function storeOf(input: ConfigInput): Promise<TrustStore> {

@@ -1,17 +1,9 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { openData } from "../data-folder.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
 
@@ -35,14 +27,14 @@ export class TrustStore {
     return this.#read()[placeOf(file)] === digestOf(text);
   }
 
-  trust(file: string, text: string): void {
-    this.#write({ ...this.#read(), [placeOf(file)]: digestOf(text) });
+  async trust(file: string, text: string): Promise<void> {
+    await this.#write({ ...this.#read(), [placeOf(file)]: digestOf(text) });
   }
 
   /** Returns whether it was trusted before, whatever its text was then. */
-  untrust(file: string, place = placeOf(file)): boolean {
+  async untrust(file: string, place = placeOf(file)): Promise<boolean> {
     const { [place]: known, ...others } = this.#read();
-    if (known !== undefined) this.#write(others);
+    if (known !== undefined) await this.#write(others);
     return known !== undefined;
   }
 
@@ -68,23 +60,11 @@ export class TrustStore {
     throw this.#broken("it has no list of files");
   }
 
-  #write(files: Readonly<Record<string, string>>): void {
-    const temporary = `${this.path}.${crypto.randomUUID()}`;
-    try {
-      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-      const file = openSync(temporary, "wx", 0o600);
-      try {
-        writeFileSync(file, `${JSON.stringify({ files }, null, 2)}\n`);
-        fsyncSync(file);
-      } finally {
-        closeSync(file);
-      }
-      renameSync(temporary, this.path);
-    } catch (error) {
-      rmSync(temporary, { force: true });
-      const why = fileWords(error, this.path);
-      throw new TrunklineError("config", `Cannot write '${this.path}': ${why}`, { cause: error });
-    }
+  async #write(files: Readonly<Record<string, string>>): Promise<void> {
+    openData(dirname(this.path));
+    // Loaded on demand: every start in a project reads, and few write.
+    const { replaceFile } = await import("../../store/replace-file.ts");
+    await replaceFile(this.path, `${JSON.stringify({ files }, null, 2)}\n`);
   }
 
   #broken(why: string, cause?: unknown): TrunklineError {

@@ -61,31 +61,24 @@ export class Access {
     this.#attempts = options.attempts ?? new FailedAttempts();
   }
 
-  /** Answers synchronously but for signed tokens. `takesRaw` allows a token without a scheme. */
-  admit(
-    request: IncomingMessage,
-    takesRaw = false,
-  ): Admitted | Refused | Promise<Admitted | Refused> {
+  /** `takesRaw` allows a token without a scheme. */
+  async admit(request: IncomingMessage, takesRaw = false): Promise<Admitted | Refused> {
     try {
-      const found = this.#admit(request, takesRaw);
-      return found instanceof Promise
-        ? found.catch((error: unknown) => this.#unsure(error))
-        : found;
+      return await this.#admit(request, takesRaw);
     } catch (error) {
       return this.#unsure(error);
     }
   }
 
-  #admit(
-    request: IncomingMessage,
-    takesRaw: boolean,
-  ): Admitted | Refused | Promise<Admitted | Refused> {
+  async #admit(request: IncomingMessage, takesRaw: boolean): Promise<Admitted | Refused> {
     const bearer = readBearer(request, takesRaw);
     if (bearer === undefined) return this.#admitWithout(request);
     if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
     const { token } = bearer;
     if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
-    return this.#useOther(token, request);
+    // Every token is verified, however many wrong ones came from the same address: the address may be
+    // a proxy's, and this token good.
+    return this.#judged(await this.#options.verifications?.verify(token), request);
   }
 
   /** A browser has a cookie instead of a token. */
@@ -122,19 +115,6 @@ export class Access {
       this.#admittedOwner = { principal: OWNER, proof: standing, standing, mark };
     }
     return this.#admittedOwner;
-  }
-
-  /**
-   * Every token is verified, however many wrong ones came from the same address: the address may be
-   * a proxy's, and this token good.
-   */
-  #useOther(
-    token: string,
-    request: IncomingMessage,
-  ): Admitted | Refused | Promise<Admitted | Refused> {
-    const verdict = this.#options.verifications?.verify(token);
-    if (!(verdict instanceof Promise)) return this.#judged(verdict, request);
-    return verdict.then((late) => this.#judged(late, request));
   }
 
   #judged(verdict: Verdict | undefined, request: IncomingMessage): Admitted | Refused {

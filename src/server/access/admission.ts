@@ -81,17 +81,15 @@ export class Admission implements AsyncDisposable {
   }
 
   /** Authenticates a request. `open` is the response or socket that ends with its token. */
-  admit(
+  async admit(
     request: IncomingMessage,
     open: Open,
     entry: Entry = {},
-  ): Admitted | Refused | Promise<Admitted | Refused> {
-    const found = this.#access.admit(request, entry.takesRaw);
-    if (found instanceof Promise) return found.then((late) => this.#keep(late, open, entry));
-    return this.#keep(found, open, entry);
+  ): Promise<Admitted | Refused> {
+    return this.#keep(await this.#access.admit(request, entry.takesRaw), open, entry);
   }
 
-  /** The same with callbacks, which are called synchronously where the answer is known. */
+  /** The same with callbacks. */
   ask(
     request: IncomingMessage,
     open: Open,
@@ -102,9 +100,7 @@ export class Admission implements AsyncDisposable {
       if ("principal" in found) then.admitted(found.principal);
       else then.refused(found);
     };
-    const found = this.admit(request, open, entry);
-    if (found instanceof Promise) background(found.then(go), "Admitting a request");
-    else go(found);
+    background(this.admit(request, open, entry).then(go), "Admitting a request");
   }
 
   /** The response or socket is closed. */

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
-import { readHttpBody } from "../../wire/channel/http-body.ts";
-import { fail, send } from "../http/http-answers.ts";
+import { fail, readJson, sendJson } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
 import type { Admission } from "./admission.ts";
 
@@ -66,37 +65,33 @@ export class Login {
       return fail(response, 405, `${path} does not support this method`);
     }
     if (path === "/logout") {
-      background(this.#logOut(request, response), "Logging a browser out");
-      return undefined;
+      return background(this.#logOut(request, response), "Logging a browser out");
     }
-    return readHttpBody(request, LARGEST, (body) => {
-      const code = typeof body === "string" ? readCode(body) : undefined;
-      if (code === undefined) return fail(response, 400, `Send {"code": "…"}`);
-      // Other users of the machine can read the link in the browser's command line.
-      if (this.#admission.logins.isFromOther(request)) {
-        return fail(response, 403, "This link is for the user who runs the gateway");
-      }
-      background(this.#take(code, request, response), "Taking a code");
-      return undefined;
-    });
+    return background(this.#take(request, response), "Taking a code");
   }
 
   async #logOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const cookie = await this.#admission.logins.end(request);
-      send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+      sendJson(response, { ok: true }, { "set-cookie": cookie });
     } catch (error) {
       fail(response, 503, `Cannot log out: ${wordsOf(error)}`);
     }
   }
 
-  async #take(code: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { codes, logins } = this.#admission;
+    const { code } = await readJson(request, LARGEST).catch(() => ({ code: undefined }));
+    if (typeof code !== "string" || code === "") return fail(response, 400, `Send {"code": "…"}`);
+    // Other users of the machine can read the link in the browser's command line.
+    if (logins.isFromOther(request)) {
+      return fail(response, 403, "This link is for the user who runs the gateway");
+    }
     try {
       const taken = await codes.take(code);
       if (taken !== undefined) {
         const cookie = await logins.begin(request, taken.isPairing);
-        return send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+        return sendJson(response, { ok: true }, { "set-cookie": cookie });
       }
       const why = "This link has been used, or is too old. Get another with: trunkline open";
       return fail(response, 401, why);
@@ -112,13 +107,4 @@ export class Login {
 function wordsOf(error: unknown): string {
   const words = error instanceof TrunklineError ? error.message : diskWords(error);
   return `${(words ?? "it failed").replace(/\.$/, "")}.`;
-}
-
-function readCode(body: string): string | undefined {
-  try {
-    const { code } = JSON.parse(body) as { readonly code?: unknown };
-    return typeof code === "string" && code !== "" ? code : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,5 @@
+import { Lazy } from "../../base/lazy.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import { hashToken } from "../../store/access/access-token.ts";
 import type { JwtVerifier, Verdict } from "./jwt-verifier.ts";
 
@@ -20,38 +22,36 @@ export interface VerificationsOptions {
  * load: a good token among any number of wrong ones waits in the queue, and is cached then.
  */
 export class Verifications {
-  readonly #load: VerificationsOptions["load"];
+  readonly #verifier: Lazy<Pick<JwtVerifier, "verify">>;
   readonly #now: () => number;
-  #verifier: Promise<Pick<JwtVerifier, "verify">> | undefined;
   /** By the hash of the token, in the order in which they were verified. */
   readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
   /** A cache of their own, so that wrong tokens do not evict good ones. */
   readonly #bad = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
   /** Concurrent requests with the same token share one verification. */
   readonly #running = new Map<string, Promise<Verdict>>();
-  #free = AT_ONCE;
-  readonly #waiting: (() => void)[] = [];
+  readonly #slots = new Semaphore({ running: AT_ONCE });
 
   constructor({ load, now = Date.now }: VerificationsOptions) {
-    this.#load = load;
+    this.#verifier = new Lazy(load);
     this.#now = now;
   }
 
   /** Throws where the token cannot be verified now. */
-  verify(token: string): Verdict | Promise<Verdict> {
+  async verify(token: string): Promise<Verdict> {
     const key = hashToken(token);
     for (const known of [this.#good.get(key), this.#bad.get(key)]) {
       if (known !== undefined && known.until > this.#now()) return known.verdict;
     }
     const running = this.#running.get(key) ?? this.#verify(token, key);
     this.#running.set(key, running);
-    return running;
+    return await running;
   }
 
   async #verify(token: string, key: string): Promise<Verdict> {
     try {
-      await this.#turn();
-      const verdict = await this.#judge(token);
+      using _slot = await this.#slots.enter();
+      const verdict = await (await this.#verifier.get()).verify(token);
       const now = this.#now();
       if (verdict.kind === "valid") {
         remember(this.#good, key, verdict, Math.min(verdict.until, now + GOOD_FOR), now);
@@ -61,24 +61,7 @@ export class Verifications {
       return verdict;
     } finally {
       this.#running.delete(key);
-      // Pass the slot to whoever waits longest.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
     }
-  }
-
-  async #judge(token: string): Promise<Verdict> {
-    this.#verifier ??= this.#load().catch((error: unknown) => {
-      this.#verifier = undefined;
-      throw error;
-    });
-    return (await this.#verifier).verify(token);
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }
 

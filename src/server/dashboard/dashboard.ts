@@ -142,7 +142,7 @@ export class Dashboard implements AsyncDisposable {
     const threads = ends.use(await Threads.open(data, rows));
     const capabilities: readonly Capability<House>[] = CAPABILITIES;
     const routes = await Promise.all(
-      capabilities.map((capability) => capability.routes?.(options.house) ?? []),
+      capabilities.map(async (capability) => (await capability.routes?.(options.house)) ?? []),
     );
     return new Dashboard(options, rows, threads, routes.flat(), ends.move());
   }

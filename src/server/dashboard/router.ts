@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { ApiCall, ApiRoute } from "../../base/api-route.ts";
-import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import {
   limitRefusal,
@@ -11,22 +11,7 @@ import {
   type Principal,
   scopeRefusal,
 } from "../../base/principal.ts";
-import { maskText } from "../../base/text/mask.ts";
-import { readHttpBody } from "../../wire/channel/http-body.ts";
-import { fail, send } from "../http/http-answers.ts";
-
-const STATUS: Readonly<Record<ErrorCode, number>> = {
-  usage: 400,
-  config: 400,
-  untrusted: 403,
-  "not-found": 404,
-  conflict: 409,
-  closed: 409,
-  cancelled: 409,
-  limit: 429,
-  timeout: 504,
-  unavailable: 503,
-};
+import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
 
 /** Bytes of a body. A prompt may be long. */
 const LARGEST = 1024 * 1024;
@@ -64,20 +49,12 @@ export class Router {
     const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
     const { id, part } = match;
     const call = { principal, request, response, query, id, part, body: {} };
-    if (method === "GET") return this.#answer(route, call);
     const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     // Pages of other origins can send other types without asking first.
-    if (type !== "application/json") {
+    if (method === "POST" && type !== "application/json") {
       return fail(response, 415, "Send the body as JSON: Content-Type: application/json");
     }
-    return readHttpBody(request, LARGEST, (text) => {
-      if (typeof text !== "string") {
-        return fail(response, 413, `The body is not text, or has more than ${LARGEST} bytes`);
-      }
-      const body = readObject(text);
-      if (body === undefined) return fail(response, 400, "The body is not a JSON object");
-      return this.#answer(route, { ...call, body });
-    });
+    return this.#answer(route, call);
   }
 
   #find(
@@ -98,48 +75,26 @@ export class Router {
   }
 
   #answer(route: ApiRoute, call: ApiCall): void {
-    const { response } = call;
+    const { response, request } = call;
     const answered = (value: object | undefined): void => {
-      if (value !== undefined) send(response, 200, "application/json", JSON.stringify(value));
+      if (value !== undefined) sendJson(response, value);
     };
-    this.#run(route, call).then(answered, (error: unknown) => this.#failed(error, call));
+    const [path = ""] = request.url?.split("?", 1) ?? [];
+    this.#run(route, call).then(answered, (error: unknown) =>
+      failWith(response, error, path, this.#log),
+    );
   }
 
   async #run(route: ApiRoute, call: ApiCall): Promise<object | undefined> {
     const refusal = routeRefusal(call.principal, route);
     if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
-    return route.handle(call);
-  }
-
-  #failed(error: unknown, { response, request }: ApiCall): void {
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    const words = error instanceof TrunklineError ? error.message : diskWords(error);
-    if (words !== undefined) {
-      const status = error instanceof TrunklineError ? STATUS[error.code] : 503;
-      return fail(response, status, maskText(words));
-    }
-    const correlation = crypto.randomUUID().slice(0, 8);
-    const path = request.url?.split("?", 1)[0];
-    this.#log.error("dashboard.failed", { correlation, path, error });
-    return fail(response, 500, `Something failed in Trunkline: see '${correlation}' in its log.`);
+    if (route.method === "GET") return route.handle(call);
+    return route.handle({ ...call, body: await readJson(call.request, LARGEST) });
   }
 }
 
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
-}
-
-function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text === "" ? "{}" : text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Why a principal may not use a route; undefined where it may. This is asked for each route. */

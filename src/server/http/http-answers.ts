@@ -1,5 +1,15 @@
-import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from "node:http";
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import type { Duplex } from "node:stream";
+
+import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { readHttpBody } from "../../wire/channel/http-body.ts";
 
 /** Answers with a text of the given content type. */
 export function send(
@@ -18,6 +28,70 @@ export function send(
   response.end(body);
 }
 
+/** Answers with JSON. */
+export function sendJson(
+  response: ServerResponse,
+  value: object,
+  headers?: OutgoingHttpHeaders,
+  status = 200,
+): void {
+  send(response, status, "application/json", JSON.stringify(value), headers);
+}
+
+/** The JSON object that a request has. Throws "usage" if it has none, or a longer one. */
+export function readJson(
+  request: IncomingMessage,
+  largest: number,
+): Promise<Readonly<Record<string, unknown>>> {
+  return new Promise((resolve, reject) => {
+    readHttpBody(request, largest, (text) => {
+      const value = typeof text === "string" ? parsed(text) : undefined;
+      if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+        return resolve(value as Record<string, unknown>);
+      }
+      const says = `Send a JSON object of at most ${largest} bytes.`;
+      return reject(new TrunklineError("usage", says));
+    });
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text === "" ? "{}" : text);
+  } catch {
+    return undefined;
+  }
+}
+
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  usage: 400,
+  config: 400,
+  untrusted: 403,
+  "not-found": 404,
+  conflict: 409,
+  closed: 410,
+  cancelled: 409,
+  limit: 429,
+  timeout: 504,
+  unavailable: 503,
+};
+
+/** Answers with what went wrong. What has no words for others is in the log. */
+export function failWith(response: ServerResponse, error: unknown, path: string, log: Log): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const words = error instanceof TrunklineError ? error.message : diskWords(error);
+  if (words !== undefined) {
+    const status = error instanceof TrunklineError ? STATUS[error.code] : 503;
+    return fail(response, status, maskText(words));
+  }
+  const correlation = crypto.randomUUID().slice(0, 8);
+  log.error("http.failed", { correlation, path, error });
+  return fail(response, 500, `Something failed in Trunkline: see '${correlation}' in its log.`);
+}
+
 /** Answers with an error status and its reason. */
 export function fail(
   response: ServerResponse,
@@ -25,7 +99,7 @@ export function fail(
   error: string,
   headers?: OutgoingHttpHeaders,
 ): void {
-  send(response, status, "application/json", JSON.stringify({ error }), headers);
+  sendJson(response, { error }, headers, status);
 }
 
 /** Refuses an `Upgrade` request. */

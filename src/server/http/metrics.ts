@@ -1,8 +1,21 @@
 import type { RequestObserver } from "../../rpc/peer-options.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Observer } from "../telemetry/observers.ts";
-import { gauge, table } from "./exposition.ts";
-import { type FleetCounts, renderFleet } from "./fleet-metrics.ts";
+
+/** The fleet in figures. */
+export interface FleetCounts {
+  /** Whether there is a connection to NATS. */
+  readonly isConnected: boolean;
+  readonly nodes: { readonly gateway: number; readonly worker: number };
+  /** Slots of workers. One that drains has no free ones. */
+  readonly slots: { readonly used: number; readonly free: number };
+  /** Requests that wait for a slot. */
+  readonly waiting: number;
+  /** Sessions that moved to another node since this gateway started. */
+  readonly moves: number;
+  /** Sessions that workers have open. */
+  readonly sessions: { readonly running: number; readonly idle: number };
+}
 
 /** What is counted elsewhere, at the time of the answer. */
 export interface Counted {
@@ -213,4 +226,34 @@ export class WorkMetrics implements Observer {
   render(): string {
     return this.#calls.render() + this.#requests.render() + this.#turns.render();
   }
+}
+
+function renderFleet({ isConnected, nodes, slots, waiting, moves }: FleetCounts): string {
+  return (
+    gauge("trunkline_fleet_connected", "Whether NATS is connected.", Number(isConnected)) +
+    table("trunkline_fleet_nodes", "gauge", "Nodes that are alive.", "role", nodes) +
+    table("trunkline_fleet_slots", "gauge", "Slots of the workers.", "state", slots) +
+    gauge("trunkline_fleet_waiting", "Requests that wait for a slot.", waiting) +
+    "# HELP trunkline_fleet_moves_total Sessions that moved to another node.\n" +
+    `# TYPE trunkline_fleet_moves_total counter\ntrunkline_fleet_moves_total ${moves}\n`
+  );
+}
+
+/** A metric with a value for each label. */
+function table(
+  name: string,
+  type: "counter" | "gauge",
+  help: string,
+  label: string,
+  values: Readonly<Record<string, number>>,
+): string {
+  const samples = Object.entries(values).map(([key, value]) => {
+    return `${name}{${label}="${key}"} ${value}\n`;
+  });
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.join("")}`;
+}
+
+/** A metric with one value. */
+function gauge(name: string, help: string, value: number): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
 }

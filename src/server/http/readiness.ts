@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import type { Log } from "../../base/log.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
-import { send } from "./http-answers.ts";
+import { sendJson } from "./http-answers.ts";
 
 export interface ReadinessOptions {
   readonly data: string;
@@ -43,7 +43,7 @@ export class Readiness {
   async answer(response: ServerResponse): Promise<void> {
     const problems = await this.problems();
     const state = problems.length === 0 ? { status: "ready" } : { status: "not ready", problems };
-    send(response, problems.length === 0 ? 200 : 503, "application/json", JSON.stringify(state));
+    sendJson(response, state, {}, problems.length === 0 ? 200 : 503);
   }
 
   async #look(): Promise<readonly string[]> {

@@ -1,15 +1,14 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
-import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { NotifyStore } from "../../store/notify/notify-store.ts";
 import type { Admitted, Refused } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
-import { fail, send } from "../http/http-answers.ts";
+import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { House } from "../../config/house.ts";
@@ -62,7 +61,7 @@ export class NotifyRoutes implements AsyncDisposable {
       ? this.#answer(path.slice(ANSWER_PATH.length), request, response)
       : this.#push(path, request, response);
     background(
-      answered.catch((error: unknown) => this.#fail(response, error)),
+      answered.catch((error: unknown) => failWith(response, error, path, this.#house.log)),
       "Answering a request about notifications",
     );
   }
@@ -87,7 +86,7 @@ export class NotifyRoutes implements AsyncDisposable {
       // The answer counts all the same, and the session accepts no second one.
       this.#house.log.warn("notify.link-not-closed", { error });
     }
-    return send(response, 200, "application/json", `{"ok":true}`);
+    return sendJson(response, { ok: true });
   }
 
   async #push(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -108,7 +107,7 @@ export class NotifyRoutes implements AsyncDisposable {
     }
     if (request.method === "POST") return await this.#subscribe(request, response, found);
     if (request.method !== "DELETE") return refuseMethod(response, "POST, DELETE");
-    const { endpoint } = await bodyOf(request);
+    const { endpoint } = await readJson(request, LARGEST);
     if (typeof endpoint !== "string") throw new TrunklineError("usage", `Send {"endpoint": "…"}`);
     const { devices } = await this.#store.get();
     return sendJson(response, { removed: await devices.remove(endpoint) });
@@ -119,7 +118,7 @@ export class NotifyRoutes implements AsyncDisposable {
     response: ServerResponse,
     { proof }: Admitted,
   ): Promise<void> {
-    const { endpoint, keys } = await bodyOf(request);
+    const { endpoint, keys } = await readJson(request, LARGEST);
     const { p256dh, auth } = (keys ?? {}) as { readonly p256dh?: unknown; readonly auth?: unknown };
     if (typeof endpoint !== "string" || typeof p256dh !== "string" || typeof auth !== "string") {
       throw new TrunklineError(
@@ -142,16 +141,6 @@ export class NotifyRoutes implements AsyncDisposable {
     const id = await devices.add({ endpoint, p256dh, auth, name, proof: proof?.key ?? "" });
     return sendJson(response, { id }, cookie === undefined ? {} : { "set-cookie": cookie });
   }
-
-  #fail(response: ServerResponse, error: unknown): void {
-    if (error instanceof TrunklineError) {
-      return fail(response, STATUSES[error.code] ?? 409, error.message);
-    }
-    const words = diskWords(error);
-    if (words !== undefined) return fail(response, 503, words);
-    this.#house.log.error("notify.request-failed", { error });
-    return fail(response, 500, "The request failed. The log of the gateway says why.");
-  }
 }
 
 /** Who has answered, as sessions and the audit show it. */
@@ -166,13 +155,6 @@ const ENTRY = { scopes: ["dashboard"], what: "/push" } as const;
 const TOKEN = /^[\w-]{43}$/;
 /** Bytes; a subscription is far shorter. */
 const LARGEST = 16 * 1024;
-
-const STATUSES: Readonly<Record<string, number>> = {
-  usage: 400,
-  untrusted: 403,
-  closed: 410,
-  unavailable: 503,
-};
 
 const ANSWER = new Page(
   `<h1>Trunkline</h1>
@@ -207,33 +189,10 @@ function sendWorker(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-function sendJson(
-  response: ServerResponse,
-  value: object,
-  headers: OutgoingHttpHeaders = {},
-): void {
-  send(response, 200, "application/json", JSON.stringify(value), headers);
-}
-
 function refuse(response: ServerResponse, { status, message, headers }: Refused): void {
   fail(response, status, message, headers);
 }
 
 function refuseMethod(response: ServerResponse, allow: string): void {
   fail(response, 405, `Use ${allow.replace(", ", " or ")} here`, { allow });
-}
-
-/** The JSON object that a request has. Throws "usage" if it has none. */
-function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
-  return new Promise((resolve, reject) => {
-    readHttpBody(request, LARGEST, (body) => {
-      try {
-        const value: unknown = JSON.parse(typeof body === "string" ? body : "");
-        if (typeof value === "object" && value !== null) return resolve({ ...value });
-      } catch {
-        // It is refused below.
-      }
-      return reject(new TrunklineError("usage", "Send a JSON object"));
-    });
-  });
 }

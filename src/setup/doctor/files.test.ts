@@ -35,7 +35,7 @@ async function filledFolder(data: string): Promise<void> {
   using _documents = await Documents.open(join(data, "documents.sqlite"));
   await new ApprovalsFile(data).update(() => {});
   await new AccessTokens(data).create("ci", { scopes: ["tools"] }, undefined);
-  new TrustStore(data).trust(join(data, "project.jsonc"), "{}");
+  await new TrustStore(data).trust(join(data, "project.jsonc"), "{}");
   using audit = new AuditLog(data);
   audit.record({ tool: "x" });
   const journal = new Journal(data);

@@ -3,7 +3,7 @@ import type { Member } from "../../../fleet/members/members.ts";
 import { queueName } from "../../../fleet/members/job-queue.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
 import type { FleetMove, FleetNode, FleetQueue, FleetState } from "../fleet-api.ts";
-import type { FleetCounts } from "../../http/fleet-metrics.ts";
+import type { FleetCounts } from "../../http/metrics.ts";
 import type { Fleet } from "../../../fleet/open/fleet.ts";
 
 const MOST_MOVES = 100;
