@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../test/support/acp-house.ts";
+import { AcpApp } from "../../test/support/acp-app.ts";
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 import { covers } from "../../test/support/requirement.ts";
 import { limitsFor } from "../base/limit/limits.ts";
@@ -21,8 +21,8 @@ describe("an external agent", { timeout: 60_000 }, () => {
       limits: { initialize: { timeout: 1_000 } },
       log: new Log("info", (line) => heard.push(line)),
     });
-    await using house = await AcpHouse.open({ agent });
-    const client = house.connect();
+    await using app = await AcpApp.open({ agent });
+    const client = app.connect();
     await client.initialize();
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     const hellos = heard.join("").match(/protocolVersion/g) ?? [];

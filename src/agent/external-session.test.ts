@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
-import type { Message } from "../../test/support/acp-house.ts";
+import type { Message } from "../../test/support/acp-app.ts";
 
 describe("a session of an external agent", { timeout: 120_000 }, () => {
   it("may send updates before its answer to session/new, and they are shown after ours", async () => {
@@ -87,7 +87,7 @@ describe("a session of an external agent", { timeout: 120_000 }, () => {
     });
     assert.deepEqual(JSON.parse(JSON.stringify(shown)), JSON.parse(JSON.stringify(expected)));
     assert.equal("polluted" in {}, false);
-    const other = driven.house.connect();
+    const other = driven.app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: driven.folder, mcpServers: [] });
     assert.deepEqual(other.updates.filter(isOurs), shown);

@@ -110,7 +110,7 @@ export class RemoteBus implements AsyncDisposable {
     const again = isIdempotent(definition);
     const passing: PassOptions = {
       again,
-      goOn: (passed, answer) => passed.becomes(this.#result(answer, () => passed.context.stop)),
+      goOn: (passed, answer) => passed.fallBackTo(this.#result(answer, () => passed.context.stop)),
     };
     return {
       definition,
@@ -118,7 +118,7 @@ export class RemoteBus implements AsyncDisposable {
       project: TOLD,
       call: (args, context) => this.#call(definition.name, args, context, again),
       pass: (passed, args) => {
-        const request = (): Asked => callOf(definition.name, args, passed.seat);
+        const request = (): Asked => callOf(definition.name, args, passed.callerContext);
         return this.#client.pass(request, passed, passing);
       },
     };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { Principal } from "../base/principal.ts";
-import { AcpHouse, type TestClient } from "../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../test/support/acp-app.ts";
 import type { Session } from "./session.ts";
 import { SessionRoom } from "./session-room.ts";
 
@@ -60,21 +60,21 @@ describe("sessions of a token that may have two", { timeout: 60_000 }, () => {
   const token: Principal = { ...GUEST, scopes: ["sessions"], limits: { concurrent: 2 } };
   const opening = { cwd: "/tmp", mcpServers: [] };
 
-  async function connect(house: AcpHouse, principal = token): Promise<TestClient> {
-    const client = house.connect({}, principal);
+  async function connect(app: AcpApp, principal = token): Promise<TestClient> {
+    const client = app.connect({}, principal);
     await client.initialize();
     return client;
   }
 
   it("are refused beyond that, new or loaded, until one is closed", async () => {
-    await using house = await AcpHouse.open({ budgets });
-    const client = await connect(house);
+    await using app = await AcpApp.open({ budgets });
+    const client = await connect(app);
     const { sessionId: first } = await client.ask("session/new", opening);
     await client.ask("session/new", opening);
     const refused = /2 sessions are open, and 2 may be.*access token \(--concurrent\)/;
     await assert.rejects(client.ask("session/new", opening), refused);
     // Another token has places of its own.
-    await (await connect(house, { ...token, id: "token other" })).ask("session/new", opening);
+    await (await connect(app, { ...token, id: "token other" })).ask("session/new", opening);
     await client.ask("session/close", { sessionId: first });
     const { sessionId: third } = await client.ask("session/new", opening);
     await assert.rejects(client.ask("session/load", { sessionId: first, ...opening }), refused);

@@ -6,7 +6,7 @@ import { AccessTokens } from "../store/access/access-tokens.ts";
 import { withLock } from "../store/replace-file.ts";
 import { runningGateways } from "../store/access/running-gateways.ts";
 import type { Invocation } from "../cli/shell/command.ts";
-import { quietHouse } from "../cli/shell/open-house.ts";
+import { openQuietApp } from "../cli/shell/open-app.ts";
 
 const TOKEN = /tlk_[\w-]{43}/;
 
@@ -24,7 +24,7 @@ export interface GatewayAccess {
 async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const { data, server } = config;
   const [running] = await runningGateways(data);
   if (running !== undefined) {
@@ -73,7 +73,7 @@ export async function endAccess(
   present: unknown,
 ): Promise<void> {
   if (tokenIn(present) === undefined) return;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using tokens = new AccessTokens(config.data);
   await revoke(tokens, nameFor(target));
 }
@@ -82,7 +82,7 @@ export async function endAccess(
  * Runs one set-up at a time: two at once would each revoke the token that the other has just written.
  */
 export async function oneAtATime<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await mkdir(config.data, { recursive: true, mode: 0o700 });
   return withLock(join(config.data, "setup.lock"), work);
 }

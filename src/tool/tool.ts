@@ -85,7 +85,7 @@ export interface PassedCall {
   /** Tells its client from others. */
   readonly client: string;
   /** What it has in common with the other calls of its lane. */
-  readonly seat: Pick<ToolContext, "caller" | "session" | "project">;
+  readonly callerContext: Pick<ToolContext, "caller" | "session" | "project">;
   /** The arguments as text. */
   readonly json: string;
   readonly args: Arguments;
@@ -99,7 +99,7 @@ export interface PassedCall {
   /** Its result is this text. */
   said(text: string): void;
   /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */
-  becomes(result: Promise<ToolResult>): void;
+  fallBackTo(result: Promise<ToolResult>): void;
 }
 
 export interface ToolLimits {

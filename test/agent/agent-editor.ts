@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { runFromShell } from "../support/run-from-shell.ts";
-import type { Json, Message } from "../support/acp-house.ts";
+import type { Json, Message } from "../support/acp-app.ts";
 import { Program } from "../support/program.ts";
 import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";

@@ -10,7 +10,7 @@ import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { OWNER } from "../../base/principal.ts";
 import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../gateway/app-context.ts";
 import { type OpenedTools, openTools } from "./open-tools.ts";
 
 /** A server in a few lines, whose tools are in a file. */
@@ -85,8 +85,8 @@ class Home implements AsyncDisposable {
 
   async open(): Promise<OpenedTools> {
     const reloading = { files: [this.config], load: this.load };
-    const house = new House(await this.load(), reloading);
-    return openTools(house, { isLasting: true, mayRemember: true });
+    const app = new AppContext(await this.load(), reloading);
+    return openTools(app, { isLasting: true, mayRemember: true });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -94,7 +94,7 @@ class Home implements AsyncDisposable {
   }
 }
 
-/** Of other servers' tools; those of the house are always there. */
+/** Of other servers' tools; those of the program are always there. */
 const namesOf = ({ offer }: OpenedTools) =>
   offer.tools
     .list()
@@ -132,8 +132,8 @@ describe("openTools() with a remembered offer", { timeout: 120_000 }, () => {
       const loaded = [];
       registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
       const { openTools } = await import(${module("open-tools.ts")});
-      const { House } = await import(${module("../../config/house.ts")});
-      const opened = await openTools(new House(${config}), { mayRemember: true });
+      const { AppContext } = await import(${module("../../gateway/app-context.ts")});
+      const opened = await openTools(new AppContext(${config}), { mayRemember: true });
       const heavy = /upstream\\/upstream|store\\/approval\\/approvals\\.ts|child-process|mcp\\/connect\\/|promises/;
       const ofServers = opened.offer.tools.list().filter(({ source }) => source !== undefined);
       console.log(ofServers.length, loaded.filter((url) => heavy.test(url)));
@@ -200,7 +200,7 @@ describe("openTools() with a remembered offer", { timeout: 120_000 }, () => {
     await using home = await Home.used("first");
     await home.serve(["first"], "does harm");
     // As a command does it, which opens the servers by what is known of them from the last time.
-    await using opened = await openTools(new House(await home.load()));
+    await using opened = await openTools(new AppContext(await home.load()));
     assert.match(String(await call(opened, "first")), /^'first' is not offered any more: /);
     assert.match(String(await call(opened, "first")), /^'first' of 's' is held: /);
   });

@@ -1,10 +1,10 @@
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import type { ConfigScope } from "../../git/config/config-list.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 
-/** The record of calls of a house. */
-export function openAudit({ config, log }: House): AuditLog {
+/** The record of calls of a program. */
+export function openAudit({ config, log }: AppContext): AuditLog {
   return new AuditLog(config.data, {
     anchor: config.audit?.anchor,
     // An error, since short commands do not show warnings: a call that is not audited must be seen.

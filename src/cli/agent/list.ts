@@ -10,7 +10,7 @@ import { fileOf } from "../config/edit-entry.ts";
 import { inputOf } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 type Printing = { readonly json?: boolean };
 
@@ -42,7 +42,7 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 export async function test(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [name = ""] = positionals;
-  const { config, log } = await quietHouse(invocation);
+  const { config, log } = await openQuietApp(invocation);
   const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
   if (settings === undefined) throw unknownAgent(name, Object.keys(config.agents));
   const started = performance.now();

@@ -4,7 +4,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { Invocation } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -18,7 +18,7 @@ export async function search(
   }
   const most = Number(values.limit);
   const words = positionals.map((word) => word.toLowerCase());
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const found: Entry[] = [];
   for await (const { entry } of wholeAuditBackwards(data)) {
     const text = JSON.stringify(entry).toLowerCase();

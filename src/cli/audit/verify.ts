@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { counted } from "../shell/layout.ts";
 
 /** `trunkline audit verify` */
@@ -11,7 +11,7 @@ export async function verify(
   invocation: Invocation<{ readonly anchor?: string; readonly json?: boolean }>,
 ): Promise<number> {
   const { values, cwd, out, err } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
   const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;

@@ -10,7 +10,7 @@ import { findSession, openChannel } from "../session/open-channel.ts";
 import { permitting } from "../session/permitting.ts";
 import type { Invocation } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { ChatText } from "./chat-text.ts";
 import { Screen } from "./screen.ts";
 import { Status } from "./status.ts";
@@ -119,14 +119,14 @@ export async function openChat(
   const { values, cwd, env, err } = invocation;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const house = await quietHouse(invocation);
+  const app = await openQuietApp(invocation);
   const wanted: Wanted & { readonly agent?: string | undefined } =
     values.session === undefined
       ? { cwd, agent: values.agent, worktree: worktreeOf(values) }
-      : await findSession(house, values.session, url !== undefined, cwd);
-  const channel = await openChannel(house, opened, url, env);
+      : await findSession(app, values.session, url !== undefined, cwd);
+  const channel = await openChannel(app, opened, url, env);
   const isNew = !("sessionId" in wanted);
-  const status = new Status(wanted.agent ?? (isNew ? house.config.agent.name : "session"));
+  const status = new Status(wanted.agent ?? (isNew ? app.config.agent.name : "session"));
   const session = await attachTo(channel, wanted, {
     permit,
     queued: (message) => err(`${message}\n`),

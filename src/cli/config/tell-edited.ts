@@ -2,7 +2,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { ConfigInput } from "../../config/config.ts";
 import type { EditedConfig, EditedKind } from "../../config/edit/edit-config.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { configFlags } from "../shell/open-house.ts";
+import { configFlags } from "../shell/open-app.ts";
 
 /** Options of commands that change the configuration. */
 export interface Editing extends Values {

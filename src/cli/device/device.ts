@@ -3,7 +3,7 @@ import { type Device, Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 interface DeviceValues extends Values {
   readonly json?: boolean;
@@ -12,7 +12,7 @@ interface DeviceValues extends Values {
 /** `trunkline device list` */
 export async function list(invocation: Invocation<DeviceValues>): Promise<number> {
   const { values, out, err } = invocation;
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const { mark } = new OwnerToken(data);
   // A new token of the owner has logged out those that are still in the file.
   const devices = new Devices(data).list().filter((device) => device.mark === mark);
@@ -26,7 +26,7 @@ export async function list(invocation: Invocation<DeviceValues>): Promise<number
 /** `trunkline device revoke DEVICE` */
 export async function revoke(invocation: Invocation<DeviceValues>): Promise<number> {
   const { values, positionals, out } = invocation;
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const device = await new Devices(data).remove(positionals[0] ?? "");
   if (values.json === true) out(`${JSON.stringify({ revoked: shownOf(device) }, null, 2)}\n`);
   else out(`Logged out '${visibleLine(device.name)}' (${device.id}).\n`);

@@ -3,11 +3,11 @@ import { Identities, type IdentitiesOptions } from "../../identity/identities.ts
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
-import { configFlags, openHouse } from "../shell/open-house.ts";
+import { configFlags, openApp } from "../shell/open-app.ts";
 
 /** The configuration, environment and folder that a command line gives to the identities. */
 export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
-  const { config } = await openHouse(invocation);
+  const { config } = await openApp(invocation);
   const { env, cwd, values } = invocation;
   return identitiesOptions(config, { env, cwd, flags: configFlags(values) });
 }

@@ -4,7 +4,7 @@ import { secretNames } from "../../upstream/references.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 type Printing = { readonly json?: boolean };
 
@@ -57,7 +57,7 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
 }
 
 async function openModels(invocation: Invocation): Promise<ModelCommands> {
-  const { config, log } = await quietHouse(invocation);
+  const { config, log } = await openQuietApp(invocation);
   const { repositories } = config.remote.setup;
   const { env } = invocation;
   const secrets = [

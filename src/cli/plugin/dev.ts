@@ -8,7 +8,7 @@ import { untilSignal } from "../../base/process/long-running.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import type { Consent } from "./approve.ts";
 import { type TriedPlugin, triedPlugin } from "./tried-plugin.ts";
 
@@ -24,7 +24,7 @@ export async function run(
     const why = "there is no such file or folder. Of an installed package, name the folder";
     throw new TrunklineError("not-found", `Cannot watch '${where}': ${why}.`);
   }
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const limits = await pluginsInForce(config);
   const tried = (): Promise<TriedPlugin> =>
     triedPlugin(positionals, { cwd, config, limits, consent: values });

@@ -15,7 +15,7 @@ import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.t
 import { readPairs } from "../config/read-pairs.ts";
 import { type Editing, inputOf, kindOf, tellEdited } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { approve, type Consent, wantedOf } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 
@@ -86,10 +86,11 @@ async function askAbout(
 /** A file that the command is to make is not there yet. */
 async function configBefore(invocation: Invocation<PluginValues>): Promise<Config> {
   const { values, env } = invocation;
-  if (existsSync(userFile(inputOf(invocation)).path)) return (await quietHouse(invocation)).config;
+  if (existsSync(userFile(inputOf(invocation)).path))
+    return (await openQuietApp(invocation)).config;
   const { config: _, ...others } = values as PluginValues & { readonly config?: string };
   const unnamed = { ...invocation, values: others, env: { ...env, TRUNKLINE_CONFIG: "" } };
-  return (await quietHouse(unnamed)).config;
+  return (await openQuietApp(unnamed)).config;
 }
 
 /** An id may be a name that every object has. */
@@ -123,7 +124,7 @@ async function addServer(invocation: Invocation<PluginValues>): Promise<number> 
 export async function approveAgain(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
   const [id = ""] = positionals;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const entry = entryOf(config, id);
   if (entry === undefined) throw cannotApprove(id, "the configuration has none of that id");
   const file = "module" in entry ? entry.module : "command" in entry ? entry.command : undefined;

@@ -3,7 +3,7 @@ import { Log } from "../../base/log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openHouse } from "../shell/open-house.ts";
+import { openApp } from "../shell/open-app.ts";
 import type { Consent } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 import { triedPlugin } from "./tried-plugin.ts";
@@ -13,12 +13,12 @@ export async function serve(
   invocation: Invocation<Consent & { readonly id?: string }>,
 ): Promise<number> {
   const { positionals, cwd, values, err } = invocation;
-  const house = await openHouse(invocation);
-  const { config } = house;
+  const app = await openApp(invocation);
+  const { config } = app;
   const { settings, note } = await triedPlugin(positionals, { cwd, config, consent: values });
   err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
   const { servePluginOnStdio } = await import("../../app/bus/plugin-on-stdio.ts");
-  await servePluginOnStdio(house, settings);
+  await servePluginOnStdio(app, settings);
   return 0;
 }
 

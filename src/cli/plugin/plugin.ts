@@ -5,7 +5,7 @@ import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { counted, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tool-result.ts";
 
 interface BusValues extends Values {
@@ -99,7 +99,7 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
   const { values, cwd } = invocation;
   const certsDir = values["certs-dir"];
-  return BusControl.connect(await quietHouse(invocation), {
+  return BusControl.connect(await openQuietApp(invocation), {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
   });

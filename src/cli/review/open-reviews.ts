@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 export interface RepoValues extends Values {
   readonly repo?: string;
@@ -17,7 +17,7 @@ export async function openCommands(invocation: Invocation<RepoValues>): Promise<
 }
 
 export async function dataOf(invocation: Invocation): Promise<string> {
-  return (await quietHouse(invocation)).config.data;
+  return (await openQuietApp(invocation)).config.data;
 }
 
 export function folderOf({ values, cwd }: Invocation<RepoValues>): string {

@@ -10,7 +10,7 @@ import { permitting } from "../session/permitting.ts";
 import { SessionText } from "../session/session-text.ts";
 import type { Invocation } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { resultText, type RunResult, runResult } from "./run-result.ts";
 
 interface RunValues {
@@ -36,8 +36,8 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     const why = "the server at --url decides about its sandbox by itself";
     throw new TrunklineError("usage", `Cannot use --unsafe-no-sandbox: ${why}.`);
   }
-  const house = await quietHouse(invocation, { noSandbox });
-  const remote = await findRevision(house, repository, values.revision, cwd);
+  const app = await openQuietApp(invocation, { noSandbox });
+  const remote = await findRevision(app, repository, values.revision, cwd);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
     err("The agent does not get your changes that are not committed.\n");
   }
@@ -45,7 +45,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
   const text = new SessionText(color);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(house, opened, url, env);
+  const channel = await openChannel(app, opened, url, env);
   const wanted = {
     remote,
     agent: values.agent,

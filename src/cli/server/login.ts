@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import { serverReferences } from "../../upstream/open/server-references.ts";
 import type { Login, LoginStore } from "../../upstream/oauth/login.ts";
@@ -11,7 +11,7 @@ import { revokeLogin } from "../../upstream/oauth/token-requests.ts";
 import { withReferences } from "../../upstream/references.ts";
 import { type AddressSettings, isAddress } from "../../upstream/settings.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { openPage } from "../shell/open-page.ts";
 import { namedServer } from "./named-server.ts";
 
@@ -105,18 +105,18 @@ interface Reached {
 
 async function reach(invocation: Invocation, doing: string): Promise<Reached> {
   const [name = ""] = invocation.positionals;
-  const house: House = await quietHouse(invocation);
-  const settings = namedServer(house.config, name, doing);
+  const app: AppContext = await openQuietApp(invocation);
+  const settings = namedServer(app.config, name, doing);
   const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
   if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
   if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
-  const resolved = await withReferences(settings, serverReferences(house, invocation.env));
+  const resolved = await withReferences(settings, serverReferences(app, invocation.env));
   if (!isAddress(resolved)) throw cannot("it has no address");
   const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
   if (headers.includes("authorization")) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
   }
-  const logins = new ServerLogins({ data: house.config.data, env: invocation.env });
+  const logins = new ServerLogins({ data: app.config.data, env: invocation.env });
   const server = new URL(resolved.url);
   const trustsIssuer = resolved.oauth?.issuer !== undefined;
   return {

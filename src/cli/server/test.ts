@@ -1,11 +1,11 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Config } from "../../config/config.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../gateway/app-context.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../shell/command.ts";
 import { counted, firstLine, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { namedServer } from "./named-server.ts";
 
 /** Milliseconds after which it is said that we wait. */
@@ -15,8 +15,8 @@ const SLOW = 3_000;
 export async function test(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const [name = ""] = positionals;
-  const { config } = await quietHouse(invocation);
-  await using opened = await openTools(new House(alone(config, name)));
+  const { config } = await openQuietApp(invocation);
+  await using opened = await openTools(new AppContext(alone(config, name)));
   const started = performance.now();
   const slow = setTimeout(() => {
     err(`'${visibleLine(name)}' is still starting. Its first start may download it.\n`);

@@ -4,7 +4,7 @@ import { background } from "../../base/background.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import type { Invocation } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { findSession, openChannel } from "./open-channel.ts";
 import { askingWith } from "./permitting.ts";
 import { Questions } from "./questions.ts";
@@ -21,14 +21,14 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const house = await quietHouse(invocation);
-  const found = await findSession(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const app = await openQuietApp(invocation);
+  const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(house, opened, url, env);
+  const channel = await openChannel(app, opened, url, env);
   await using session = await attachTo(
     channel,
     { ...found, observe: values.observe },

@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import { LazySessions } from "../../app/session/lazy-sessions.ts";
 import { foreignId, readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { ListedForeign } from "../../session/foreign/foreign-sessions.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 interface ImportValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -32,8 +32,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   if (id === undefined) {
     throw new TrunklineError("usage", `Cannot import '${given}': no session has such an id.`);
   }
-  const house = await quietHouse(invocation);
-  await using lazy = new LazySessions(house);
+  const app = await openQuietApp(invocation);
+  await using lazy = new LazySessions(app);
   const sessions = await lazy.open();
   const listed = await listAll(sessions, [agent]).then(
     ({ found }) => found.find((one) => one.theirs === theirs),
@@ -56,12 +56,12 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
 
 /** The sessions that agents began themselves, for `trunkline session list`. */
 export async function foreignSessions(
-  house: House,
+  app: AppContext,
   agents: readonly string[] | undefined,
   folder: string | undefined,
   err: (text: string) => void,
 ): Promise<ListedForeign[]> {
-  await using lazy = new LazySessions(house);
+  await using lazy = new LazySessions(app);
   const { found, problems } = await listAll(await lazy.open(), agents, folder);
   for (const { agent, message } of problems) {
     err(`trunkline: ${visibleLine(agent)}: ${visibleLine(message)}\n`);

@@ -5,7 +5,7 @@ import type { Landed, LandOptions } from "../../worktree/land.ts";
 import type { CommitProgram } from "../../git/commit-programs.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 interface LandValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -21,7 +21,7 @@ interface LandValues {
 export async function land(invocation: Invocation<LandValues>): Promise<number> {
   const { values, positionals, env, out } = invocation;
   const wanted = wantedWay(values);
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
   const allow = (changed: readonly CommitProgram[]): Promise<boolean> =>

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
@@ -10,14 +10,14 @@ import { SessionCommands } from "../../session/open/session-commands.ts";
  * another process holds. A gateway with the same data folder gets the owner's token.
  */
 export async function openChannel(
-  house: House,
+  app: AppContext,
   opened: AsyncDisposableStack,
   url: string | undefined,
   { TRUNKLINE_TOKEN: token }: NodeJS.ProcessEnv,
 ): Promise<ReturnType<typeof ownAcpChannel>> {
-  if (url === undefined) return ownAcpChannel(house, opened);
+  if (url === undefined) return ownAcpChannel(app, opened);
   if (token !== undefined) return remoteAcpChannel(url, token);
-  const own = await ownerTokenFor(house.config.data, url);
+  const own = await ownerTokenFor(app.config.data, url);
   return remoteAcpChannel(own?.url ?? url, own?.token);
 }
 
@@ -26,12 +26,12 @@ export async function openChannel(
  * passed on as it is.
  */
 export async function findSession(
-  house: House,
+  app: AppContext,
   id: string,
   isElsewhere: boolean,
   cwd: string,
 ): Promise<{ sessionId: string; cwd: string; agent?: string }> {
-  await using commands = await SessionCommands.open(house.config.data);
+  await using commands = await SessionCommands.open(app.config.data);
   try {
     const { id: sessionId, cwd: folder, agent } = await commands.find(id);
     return { sessionId, cwd: folder, agent };

@@ -10,7 +10,7 @@ import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
 import type { Invocation } from "../shell/command.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { sessionTable, SessionText } from "./session-text.ts";
 
 type Printing = { readonly json?: boolean };
@@ -26,8 +26,8 @@ interface ListValues {
 /** `trunkline session list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, cwd, env, out, err, edge } = invocation;
-  const house = await quietHouse(invocation);
-  await using commands = await SessionCommands.open(house.config.data);
+  const app = await openQuietApp(invocation);
+  await using commands = await SessionCommands.open(app.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
@@ -37,7 +37,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     agents?.length === 0
       ? undefined
       : await import("./foreign.ts").then(async ({ foreignSessions, foreignTable }) => {
-          const found = await foreignSessions(house, agents, folder, err);
+          const found = await foreignSessions(app, agents, folder, err);
           return { found, text: found.length === 0 ? "" : foreignTable(found) };
         });
   if (values.json === true) {
@@ -57,7 +57,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
 /** `trunkline session show ID` */
 export async function show(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
   const used = await commands.used(session.id);
@@ -140,10 +140,10 @@ export async function exportSession(
 /** `trunkline session delete ID…` */
 export async function remove(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  const house = await quietHouse(invocation);
-  await using commands = await SessionCommands.open(house.config.data);
-  await using runs = new LazyRuns(house);
-  const worktrees = new SessionWorktrees(house.config, invocation.env);
+  const app = await openQuietApp(invocation);
+  await using commands = await SessionCommands.open(app.config.data);
+  await using runs = new LazyRuns(app);
+  const worktrees = new SessionWorktrees(app.config, invocation.env);
   const deleted: string[] = [];
   const branches: Record<string, string> = {};
   for (const name of positionals) {
@@ -193,7 +193,7 @@ export async function permissions(
 const LIST_RULES = "`trunkline session permissions` lists them.";
 
 async function open(invocation: Invocation): Promise<SessionCommands> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   return SessionCommands.open(config.data);
 }
 

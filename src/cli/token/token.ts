@@ -7,7 +7,7 @@ import { OwnerToken } from "../../store/access/owner-token.ts";
 import { expandPath } from "../../config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { budgetLimits, budgetText, type BudgetValues } from "./budget-options.ts";
 
 type Printing = { readonly json?: boolean };
@@ -96,7 +96,7 @@ async function isShared(
   { id: key }: AccessToken,
   isThere: boolean,
 ): Promise<boolean> {
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const { untilShared } = await import("../../fleet/replication/until-shared.ts");
   return untilShared(data, { part: "tokens", kind: "token", key, isThere });
 }
@@ -104,7 +104,7 @@ async function isShared(
 /** `trunkline token rotate` */
 export async function rotate(invocation: Invocation<Printing>): Promise<number> {
   const { values, out } = invocation;
-  const owner = new OwnerToken((await quietHouse(invocation)).config.data);
+  const owner = new OwnerToken((await openQuietApp(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
   if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
@@ -113,7 +113,7 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
 }
 
 async function open(invocation: Invocation): Promise<AccessTokens> {
-  const { config, report } = await quietHouse(invocation);
+  const { config, report } = await openQuietApp(invocation);
   return new AccessTokens(config.data, { report });
 }
 
@@ -127,7 +127,7 @@ async function usedToday(
   if (limited.length === 0) return used;
   const { SessionLog } = await import("../../store/session/session-log.ts");
   const { SessionUsage } = await import("../../store/session/session-usage.ts");
-  await using log = await SessionLog.open((await quietHouse(invocation)).config.data);
+  await using log = await SessionLog.open((await openQuietApp(invocation)).config.data);
   const usage = new SessionUsage(log.database);
   const today = new Date().toISOString().slice(0, 10);
   for (const { id } of limited) used.set(id, await usage.ofDay(`token ${id}`, today));
@@ -153,7 +153,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
 async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void> {
   const { profile } = invocation.values;
   if (profile === undefined) return;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   if (Object.hasOwn(config.profiles, profile)) return;
   const next = "Until it is, the token is shown no tools.";
   invocation.err(

@@ -6,7 +6,7 @@ import type { Invocation } from "../shell/command.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { paint } from "../shell/style.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { untilKnown } from "./tools.ts";
 
 /** A tool of another server, as it was last seen. */
@@ -89,7 +89,7 @@ export async function approve(
 
 /** The tools with their approvals, once every reachable server has listed its own. */
 async function open(invocation: Invocation): Promise<OpenedTools> {
-  const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
+  const opened = await openTools(await openQuietApp(invocation), { needsApprovals: true });
   await untilKnown(opened, invocation.err);
   return opened;
 }

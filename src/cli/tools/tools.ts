@@ -10,7 +10,7 @@ import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "./tool-result.ts";
 
 /** Source of the built-in tools, which come from no server. */
@@ -27,7 +27,7 @@ interface Row {
 /** `trunkline tools list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
-  await using opened = await openTools(await quietHouse(invocation));
+  await using opened = await openTools(await openQuietApp(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
   if (values.cost === true) {
@@ -140,7 +140,7 @@ export async function call(
   const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
   const args = await readArguments(values.args);
-  await using opened = await openTools(await quietHouse(invocation));
+  await using opened = await openTools(await openQuietApp(invocation));
   const stop = new AbortController();
   const signalled = untilSignal().then(() => {
     stop.abort();

@@ -6,7 +6,7 @@ import { NODE_NAME } from "../../fleet/capability.ts";
 import { newUser } from "../../fleet/connection/new-user.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 interface CredentialsValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -29,8 +29,8 @@ export async function run(invocation: Invocation<CredentialsValues>): Promise<nu
     const form = "a name has 1 to 64 letters, digits, `-` and `_`";
     throw new TrunklineError("usage", `Cannot make credentials for '${name}': ${form}.`);
   }
-  const house = await quietHouse(invocation, { more: fleetValues({ pool: values.pool }) });
-  const { pool } = house.config.fleet;
+  const app = await openQuietApp(invocation, { more: fleetValues({ pool: values.pool }) });
+  const { pool } = app.config.fleet;
   const role = values.role === "gateway" ? "gateway" : "worker";
   const { seed, settings } = newUser({ pool, role, name });
   const file = resolve(cwd, values.out);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Invocation, Values } from "../shell/command.ts";
-import { openHouse } from "../shell/open-house.ts";
+import { openApp } from "../shell/open-app.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { Fleet } from "../../fleet/open/fleet.ts";
@@ -18,9 +18,9 @@ export interface FleetValues extends Values {
 /** The pool, as somebody sees it who is no part of it. */
 export async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
   const { bus, pool } = invocation.values;
-  const house = await openHouse(invocation, { more: fleetValues({ bus, pool }) });
-  openData(house.config.data);
-  const fleet = await Fleet.connect(house, { role: "observer", isTyped: bus !== undefined });
+  const app = await openApp(invocation, { more: fleetValues({ bus, pool }) });
+  openData(app.config.data);
+  const fleet = await Fleet.connect(app, { role: "observer", isTyped: bus !== undefined });
   fleet.members.join();
   await delay(HEARD_WITHIN);
   return fleet;

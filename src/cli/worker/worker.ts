@@ -1,5 +1,5 @@
 import type { Invocation } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { openLastingApp } from "../shell/open-app.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
@@ -27,19 +27,19 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   const { values, out } = invocation;
   const { bus: url, pool, name, slots, label } = values;
   const signalled = untilSignal();
-  const house = await openLastingHouse(invocation, {
+  const app = await openLastingApp(invocation, {
     more: fleetValues({ bus: url, pool, name, slots, label }),
   });
-  const { config, log, reloading } = house;
+  const { config, log, reloading } = app;
   openData(config.data);
   await using _repair = repairIdentities(config.data, log);
   // The tools of other nodes need approvals, too.
   const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals: true };
-  await using tools = await openTools(house, kind);
+  await using tools = await openTools(app, kind);
   await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (plugins.isWanted) await plugins.open();
   const isTyped = url !== undefined;
-  await using worker = await Worker.open(house, { offer: tools.offer, isTyped });
+  await using worker = await Worker.open(app, { offer: tools.offer, isTyped });
   const { self } = worker.fleet;
   if (values.json === true) {
     out(`${JSON.stringify({ ready: true, name: self.name, pid: process.pid })}\n`);
@@ -49,6 +49,6 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
     out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
   }
   const drained = worker.drained.then(() => DRAINED);
-  const refused = worker.fleet.untilRefused(house.log);
+  const refused = worker.fleet.untilRefused(app.log);
   return await Promise.race([signalled.then(() => 0), drained, refused]);
 }

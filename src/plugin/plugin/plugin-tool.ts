@@ -43,7 +43,8 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
   };
   const pass: NonNullable<Tool["pass"]> = (passed, args) => {
     const link = isStream || passed.meta !== undefined ? undefined : linkNow(plugin);
-    const request = (): Asked => callOf(tool.name, args, { ...passed.seat, meta: NO_META });
+    const request = (): Asked =>
+      callOf(tool.name, args, { ...passed.callerContext, meta: NO_META });
     return link?.pass(request, passed, passing) ?? false;
   };
   const passing: PassOptions = {
@@ -56,14 +57,14 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
         isStream = true;
         return call(passed.args, passed.context);
       });
-      passed.becomes(result);
+      passed.fallBackTo(result);
     },
   };
   const attributes = { "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
   return {
     definition,
     bringer: plugin.id,
-    // A plugin is told where its caller works, and says so when it calls tools of the house.
+    // A plugin is told where its caller works, and says so when it calls tools of the program.
     project: TOLD,
     pass,
     call: (args, context) => {

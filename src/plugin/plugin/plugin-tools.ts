@@ -13,7 +13,7 @@ interface Owned<T> extends Publication<T> {
   readonly owner: string;
 }
 
-/** What all plugins offer, as part of the house's offer, under names that do not clash. */
+/** What all plugins offer, as part of the program's offer, under names that do not clash. */
 export class PluginTools {
   readonly #offer: Offer;
   readonly #manifestOf: (id: string) => PluginManifest | undefined;

@@ -60,7 +60,9 @@ export class BusLanes {
     if (opened !== undefined && opened.lane === undefined) return undefined;
     if (opened?.lane?.tool === tool && opened.lane.isOpen) {
       const { lane } = opened;
-      const other = isSeat(lane.context, request) ? "" : `${request.sessionId}\n${request.project}`;
+      const other = isCallerContext(lane.context, request)
+        ? ""
+        : `${request.sessionId}\n${request.project}`;
       const isNew = opened.other !== other;
       opened.other = other;
       if (other === "") return lane;
@@ -83,7 +85,10 @@ export class BusLanes {
 }
 
 /** Whether a call is made in the same session and folder as the one that a lane was opened with. */
-function isSeat({ session = "", named }: BusContext, { sessionId, project }: ToolRequest): boolean {
+function isCallerContext(
+  { session = "", named }: BusContext,
+  { sessionId, project }: ToolRequest,
+): boolean {
   return session === sessionId && named === project;
 }
 
@@ -104,11 +109,11 @@ class PassedBusCall implements PassedCall {
   }
 
   get client(): string {
-    return this.seat.caller.client;
+    return this.callerContext.caller.client;
   }
 
-  get seat(): PassedCall["seat"] {
-    return this.#lane.seat;
+  get callerContext(): PassedCall["callerContext"] {
+    return this.#lane.callerContext;
   }
 
   get json(): string {
@@ -126,7 +131,7 @@ class PassedBusCall implements PassedCall {
   get context(): BusContext {
     if (this.#context === undefined) {
       this.#context = contextOf(this.#bus, fromToolRequest(this.#request), this.#call);
-      this.#context.project = this.seat.project;
+      this.#context.project = this.callerContext.project;
     }
     return this.#context;
   }
@@ -137,18 +142,18 @@ class PassedBusCall implements PassedCall {
 
   said(text: string): void {
     if (this.#lane.record(this.args, this.#started, readTime(), false)) this.#call.said(text);
-    else this.becomes(Promise.resolve(textResult(text)));
+    else this.fallBackTo(Promise.resolve(textResult(text)));
   }
 
   answered(result: string, isError: boolean): void {
     const value = JSON.parse(result) as ToolResult;
-    this.becomes(Promise.resolve(isError ? { ...value, isError } : value));
+    this.fallBackTo(Promise.resolve(isError ? { ...value, isError } : value));
   }
 
-  becomes(work: Promise<ToolResult>): void {
+  fallBackTo(work: Promise<ToolResult>): void {
     const { args, context } = this;
     const result = this.#lane.settle({ args, context, started: this.#started }, work);
-    this.#call.becomes(
+    this.#call.fallBackTo(
       result.then((value) => ({ case: "toolCall", value: toToolResponse(value) })),
     );
   }

@@ -30,7 +30,7 @@ export interface PassedExchange extends BusCall {
   /** Answers with one text. */
   said(text: string): void;
   /** Answers as a handler does. */
-  becomes(answer: Promise<Answer>): void;
+  fallBackTo(answer: Promise<Answer>): void;
 }
 
 /** Who answers what. A kind that is left out is answered with `unknown_request`. */
@@ -253,7 +253,7 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
     this.#endAfter(this.#sendLast({ case: "toolCall", value }));
   }
 
-  becomes(answer: Promise<Answer>): void {
+  fallBackTo(answer: Promise<Answer>): void {
     this.#endAfter(this.#answer(() => answer));
   }
 

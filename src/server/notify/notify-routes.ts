@@ -10,7 +10,7 @@ import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
 import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import type { LazySessions } from "../../app/session/lazy-sessions.ts";
 import { readEntries } from "./entries.ts";
 import { NotifySecrets } from "./notify-secrets.ts";
@@ -33,18 +33,18 @@ import { ANSWER_PATH } from "./session-address.ts";
  * programs that preview links get them.
  */
 export class NotifyRoutes implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #admission: Admission;
   readonly #sessions: Pick<LazySessions, "answer">;
   readonly #secrets: NotifySecrets;
   readonly #store: Lazy<NotifyStore>;
 
-  constructor(house: House, admission: Admission, sessions: Pick<LazySessions, "answer">) {
-    this.#house = house;
+  constructor(app: AppContext, admission: Admission, sessions: Pick<LazySessions, "answer">) {
+    this.#app = app;
     this.#admission = admission;
     this.#sessions = sessions;
-    const { data } = house.config;
-    const configFile = house.reloading?.files[0];
+    const { data } = app.config;
+    const configFile = app.reloading?.files[0];
     this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
     this.#store = new Lazy(() => NotifyStore.open(data));
   }
@@ -58,7 +58,7 @@ export class NotifyRoutes implements AsyncDisposable {
       ? this.#answer(path.slice(ANSWER_PATH.length), request, response)
       : this.#push(path, request, response);
     background(
-      answered.catch((error: unknown) => failWith(response, error, path, this.#house.log)),
+      answered.catch((error: unknown) => failWith(response, error, path, this.#app.log)),
       "Answering a request about notifications",
     );
   }
@@ -81,7 +81,7 @@ export class NotifyRoutes implements AsyncDisposable {
       await links.close(linked.requestId);
     } catch (error) {
       // The answer counts all the same, and the session accepts no second one.
-      this.#house.log.warn("notify.link-not-closed", { error });
+      this.#app.log.warn("notify.link-not-closed", { error });
     }
     return sendJson(response, { ok: true });
   }
@@ -123,7 +123,7 @@ export class NotifyRoutes implements AsyncDisposable {
         `Send {"endpoint": "…", "keys": {"p256dh": "…", "auth": "…"}}`,
       );
     }
-    const { entries } = readEntries(this.#house.config.notifications);
+    const { entries } = readEntries(this.#app.config.notifications);
     const pushing = entries.filter(({ how }) => how.kind === "push");
     if (pushing.length === 0) {
       const next = 'Add {"push": true} to `notifications` of the configuration, and restart';

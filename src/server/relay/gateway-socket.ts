@@ -18,7 +18,7 @@ import { streamChannel } from "../../wire/channel/stream.ts";
 import { mustBeOwn, OwnProcess } from "../../store/access/own-process.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import { gatewaySocketPath } from "./gateway-sockets.ts";
 import {
   CLOSING,
@@ -50,7 +50,7 @@ interface Served {
  * proves that it is one, so a client here is the owner.
  */
 export class GatewaySocket implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #options: GatewaySocketOptions;
   readonly #path: string;
   readonly #server: Server;
@@ -61,24 +61,24 @@ export class GatewaySocket implements AsyncDisposable {
   /** As it is now: it may change while the gateway runs. */
   #config: Config;
 
-  private constructor(house: House, options: GatewaySocketOptions) {
-    this.#house = house;
+  private constructor(app: AppContext, options: GatewaySocketOptions) {
+    this.#app = app;
     this.#options = options;
-    this.#config = house.config;
-    this.#own = new OwnProcess(house.config.data);
-    this.#path = gatewaySocketPath(house.config.data, options.id);
+    this.#config = app.config;
+    this.#own = new OwnProcess(app.config.data);
+    this.#path = gatewaySocketPath(app.config.data, options.id);
     this.#server = createServer((socket) => {
       background(this.#accept(socket), "Accepting a relay");
     });
     // Only what is applied while the gateway runs: with any other change, a window serves itself.
-    this.#unfollow = followConfig(house.reloading, house.log, (live) => {
+    this.#unfollow = followConfig(app.reloading, app.log, (live) => {
       const { mcpServers, bus, policy, profiles } = live;
-      this.#config = { ...house.config, mcpServers, bus, policy, profiles };
+      this.#config = { ...app.config, mcpServers, bus, policy, profiles };
     });
   }
 
-  static async open(house: House, options: GatewaySocketOptions): Promise<GatewaySocket> {
-    const opened = new GatewaySocket(house, options);
+  static async open(app: AppContext, options: GatewaySocketOptions): Promise<GatewaySocket> {
+    const opened = new GatewaySocket(app, options);
     try {
       await opened.#listen();
     } catch (error) {
@@ -114,7 +114,7 @@ export class GatewaySocket implements AsyncDisposable {
   }
 
   async #accept(socket: Socket): Promise<void> {
-    const { limits } = this.#house.config;
+    const { limits } = this.#app.config;
     this.#sockets.add(socket);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#sockets.delete(socket));
@@ -139,7 +139,7 @@ export class GatewaySocket implements AsyncDisposable {
       if (refused === undefined) await this.#serve(channel, greeting);
       else await channel[Symbol.asyncDispose]();
     } catch (error) {
-      this.#house.log.warn("relay.refused", { error });
+      this.#app.log.warn("relay.refused", { error });
     } finally {
       socket.destroy();
     }
@@ -155,7 +155,7 @@ export class GatewaySocket implements AsyncDisposable {
   async #serve(channel: Channel<string>, { folder, profile }: Greeting): Promise<void> {
     using connection = new Connection(OWNER, folder, profile);
     const options = this.#options.door.optionsFor(connection);
-    const peer = new Peer(channel, connection, this.#house.withLimits(options));
+    const peer = new Peer(channel, connection, this.#app.withLimits(options));
     const gone = peer.ended.then(() => peer.close(0));
     const served = { channel, gone };
     this.#served.add(served);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
 import { historyOf, replay } from "./replay.ts";
@@ -9,18 +9,18 @@ import { historyOf, replay } from "./replay.ts";
 describe("an agent that continues a session", { timeout: 30_000 }, () => {
   it("gets the earlier events when it asks late, and not the current prompt", async () => {
     const known: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (_turn, session) => {
         for await (const entry of session.options.history ?? []) {
           if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
         }
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "one");
-    await house.stop();
-    await house.start();
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const later = app.connect();
     await later.initialize();
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await later.prompt(sessionId, "two");

@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../../config/config.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { configFlags } from "../../cli/shell/open-house.ts";
+import { configFlags } from "../../cli/shell/open-app.ts";
 import type { Finding } from "./finding.ts";
 import type { Check, Checks } from "./run-checks.ts";
 import { checkConfig } from "./settings/config.ts";
@@ -15,7 +15,7 @@ export interface Examined {
 const SERVERS_UP = 3_000;
 
 /** A check that needs the data folder is left out if that cannot be used. */
-type HouseCheck = Check & { readonly needsData?: boolean };
+type AppCheck = Check & { readonly needsData?: boolean };
 
 /** Examines the whole setup. What is needed to know what there is to check is examined first. */
 export async function* examine(
@@ -50,14 +50,14 @@ export async function* examine(
     },
   };
   yield* checks.run([folder]);
-  const house = houseChecks(invocation, loaded, isDeep);
-  const skipped = isUsable ? [] : house.filter(({ needsData }) => needsData === true);
+  const app = appChecks(invocation, loaded, isDeep);
+  const skipped = isUsable ? [] : app.filter(({ needsData }) => needsData === true);
   if (skipped.length > 0) {
     const names = skipped.map(({ what }) => what).join(", ");
     const next = "Fix the data folder, and run `trunkline doctor` again.";
     yield { state: "warn", what: "Data folder", says: `without it, not checked: ${names}`, next };
   }
-  const rest = house.filter((check) => !skipped.includes(check));
+  const rest = app.filter((check) => !skipped.includes(check));
   yield* checks.run([git, ...rest]);
 }
 
@@ -80,7 +80,7 @@ function gitCheck({ cwd, env }: Invocation): Check {
 }
 
 /** The checks that need a configuration. Each loads its code when it runs. */
-function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boolean): HouseCheck[] {
+function appChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boolean): AppCheck[] {
   const { config } = loaded;
   const { cwd, env } = invocation;
   return [

@@ -10,7 +10,7 @@ import { hashToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { configFlags, quietHouse } from "../../cli/shell/open-house.ts";
+import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { placesOf } from "../places.ts";
 import { TARGETS } from "../targets.ts";
 import { type Candidate, collectServers } from "./collect.ts";
@@ -34,7 +34,7 @@ export async function importServers(
     const says = `Cannot import from '${program ?? ""}': it has no file with MCP servers.`;
     throw new TrunklineError("usage", says);
   }
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const { path: file } = userFile({ cwd, env, flags: configFlags(invocation.values) });
   const known = config.mcpServers as Readonly<Record<string, OwnServer>>;
   const hashes = new Set(new AccessTokens(config.data).list().map(({ sha256 }) => sha256));

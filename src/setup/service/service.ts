@@ -7,7 +7,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { userFile } from "../../config/locations.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { quietHouse } from "../../cli/shell/open-house.ts";
+import { openQuietApp } from "../../cli/shell/open-app.ts";
 import { keptOptions, type ServiceWords, taskCommand } from "./service-files.ts";
 import { Launchd, type ServiceManager, UserSystemd, writeService } from "./service-manager.ts";
 
@@ -25,7 +25,7 @@ interface ServiceValues {
 export async function install(invocation: Invocation<ServiceValues>): Promise<number> {
   const { values, out, err } = invocation;
   // Throws for a configuration that cannot be read: the service would stop again and again.
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
   const words = wordsOf(invocation, config.data, manager?.file ?? "");
   if (manager === undefined) {
@@ -70,7 +70,7 @@ export async function remove(invocation: Invocation<ServiceValues>): Promise<num
 /** `trunkline service status`: 0 if it is installed and runs. */
 export async function status(invocation: Invocation<ServiceValues>): Promise<number> {
   const { values, out } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
   if (manager === undefined) {
     out("Run: schtasks /Query /TN Trunkline\n");

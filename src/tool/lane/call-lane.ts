@@ -28,7 +28,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
   readonly pass: Tool["pass"];
   /** That of the call which the lane was opened with. */
   readonly context: C;
-  readonly seat: PassedCall["seat"];
+  readonly callerContext: PassedCall["callerContext"];
   readonly #toolbox: Toolbox;
   readonly #policy: Toolbox["policy"];
   readonly #audit: Toolbox["audit"];
@@ -55,7 +55,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
     this.pass = tool.pass;
     this.context = context;
     const { caller, session } = context;
-    this.seat = { caller, session, project };
+    this.callerContext = { caller, session, project };
     this.#toolbox = toolbox;
     this.#policy = toolbox.policy;
     this.#audit = toolbox.audit;
@@ -97,7 +97,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
   /** Whether what was decided still holds, also of where the caller works. */
   get isOpen(): boolean {
     if (this.#toolbox.policy !== this.#policy) return false;
-    const { project } = this.seat;
+    const { project } = this.callerContext;
     if (project === undefined) return true;
     // Calls that are read at the same time are made in the same place.
     const now = readTime();

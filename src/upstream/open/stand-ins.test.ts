@@ -74,47 +74,47 @@ function filled(memory: Remembered, real: (standIns: StandIns) => void) {
 
 describe("StandIns", () => {
   it("offer what is remembered, and open the servers when one is called", async () => {
-    const house = filled(memoryOf("a", "b"), ({ tools, prompts }) => {
+    const app = filled(memoryOf("a", "b"), ({ tools, prompts }) => {
       for (const name of ["a", "b"]) tools.add(toolOf(name, `real ${name}`));
       for (const name of ["a", "b"]) prompts.add(name, promptOf(name, `real ${name}`));
     });
-    await house.listen();
-    assert.deepEqual(house.names(), ["a", "b"]);
-    assert.equal(house.isOpen(), false);
-    assert.equal(await house.call("b"), "real b");
-    assert.equal(await house.call("a"), "real a");
-    const prompt = house.offer.prompts.get("a");
+    await app.listen();
+    assert.deepEqual(app.names(), ["a", "b"]);
+    assert.equal(app.isOpen(), false);
+    assert.equal(await app.call("b"), "real b");
+    assert.equal(await app.call("a"), "real a");
+    const prompt = app.offer.prompts.get("a");
     assert.deepEqual(await prompt?.get({}, new SampleContext()), { messages: ["real a"] });
-    assert.deepEqual(house.names(), ["a", "b"]);
-    assert.equal(await house.changed(), 0);
+    assert.deepEqual(app.names(), ["a", "b"]);
+    assert.equal(await app.changed(), 0);
   });
 
   it("are replaced by what has changed, and removed with what is gone", async () => {
-    const house = filled(memoryOf("a", "b", "c"), ({ tools }) => {
+    const app = filled(memoryOf("a", "b", "c"), ({ tools }) => {
       assert.equal(tools.get("a"), undefined, "the name is free for the server");
       tools.add(toolOf("a", "real a"));
       tools.add(toolOf("b", "real b", { description: "other" }));
       tools.add(toolOf("d", "real d"));
     });
-    await house.listen();
-    assert.equal(await house.call("c"), "'c' is not offered any more");
-    assert.deepEqual(house.names().toSorted(), ["a", "b", "d"]);
-    assert.equal(house.offer.tools.get("b")?.definition.description, "other");
-    assert.equal(await house.call("b"), "real b");
-    assert.deepEqual(house.offer.prompts.list(), []);
-    assert.ok((await house.changed()) > 0);
+    await app.listen();
+    assert.equal(await app.call("c"), "'c' is not offered any more");
+    assert.deepEqual(app.names().toSorted(), ["a", "b", "d"]);
+    assert.equal(app.offer.tools.get("b")?.definition.description, "other");
+    assert.equal(await app.call("b"), "real b");
+    assert.deepEqual(app.offer.prompts.list(), []);
+    assert.ok((await app.changed()) > 0);
   });
 
   it("are removed by the servers whose own tools replace them", async () => {
     const removes: (() => void)[] = [];
-    const house = filled(memoryOf("a"), ({ tools }) => {
+    const app = filled(memoryOf("a"), ({ tools }) => {
       removes.push(tools.add(toolOf("a", "real")));
     });
-    assert.equal(await house.call("a"), "real");
+    assert.equal(await app.call("a"), "real");
     for (const remove of removes) remove();
-    assert.deepEqual(house.names(), []);
-    house.standIns.tools.add(toolOf("a", "another"));
-    assert.equal(await house.call("a"), "another");
+    assert.deepEqual(app.names(), []);
+    app.standIns.tools.add(toolOf("a", "another"));
+    assert.equal(await app.call("a"), "another");
   });
 
   it("tell the caller why the servers could not be opened, and try again", async () => {
@@ -131,28 +131,28 @@ describe("StandIns", () => {
   });
 
   it("read resources from the servers that they open", async () => {
-    const house = filled(memoryOf(), ({ resources }) => void resources.add(RESOURCES));
-    await house.listen();
-    const { resources } = house.offer;
-    assert.equal(house.isOpen(), false);
+    const app = filled(memoryOf(), ({ resources }) => void resources.add(RESOURCES));
+    await app.listen();
+    const { resources } = app.offer;
+    assert.equal(app.isOpen(), false);
     assert.deepEqual(await resources.list(), [{ uri: "x:1", name: "one" }]);
     assert.deepEqual(await resources.templates(), [{ uriTemplate: "x:{n}", name: "n" }]);
     assert.ok(await resources.read("x:1", new SampleContext()));
     const completion = await resources.complete("x:{n}", { name: "n", value: "" }, OWNER);
     assert.deepEqual(completion, { values: ["1"] });
-    assert.equal(await house.changed(), 0);
+    assert.equal(await app.changed(), 0);
   });
 
   it("watch what was watched before the servers were open, unless that has ended", async () => {
     const watched: string[] = [];
-    const house = filled(memoryOf(), ({ resources }) => {
+    const app = filled(memoryOf(), ({ resources }) => {
       resources.add({ ...RESOURCES, watch: (uri) => void watched.push(uri) });
     });
-    house.offer.resources.watch("x:1", () => {});
-    house.offer.resources.watch("x:2", () => {})();
-    await house.offer.resources.list();
+    app.offer.resources.watch("x:1", () => {});
+    app.offer.resources.watch("x:2", () => {})();
+    await app.offer.resources.list();
     assert.deepEqual(watched, ["x:1"]);
-    house.offer.resources.watch("x:3", () => {});
+    app.offer.resources.watch("x:3", () => {});
     await new Promise(setImmediate);
     assert.deepEqual(watched, ["x:1", "x:3"]);
   });

@@ -13,7 +13,7 @@ import type { Upstreams } from "../upstreams.ts";
 import type { Config } from "../../config/config.ts";
 import { toolPolicy } from "../../config/tool-policy.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../gateway/app-context.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
 import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
 import { StandIns } from "./stand-ins.ts";
@@ -54,17 +54,17 @@ export interface OpenedOffer extends AsyncDisposable {
  * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
  */
 export async function openOffer(
-  house: House,
+  app: AppContext,
   options: OpenOfferOptions = {},
 ): Promise<OpenedOffer> {
-  const opened = new HouseOffer(house, options);
+  const opened = new ConfiguredOffer(app, options);
   await opened.open();
   return opened;
 }
 
-class HouseOffer implements OpenedOffer {
+class ConfiguredOffer implements OpenedOffer {
   readonly offer: Offer;
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #options: OpenOfferOptions;
   readonly #standIns: StandIns;
   readonly #ends: (() => void)[] = [];
@@ -76,12 +76,12 @@ class HouseOffer implements OpenedOffer {
   /** What decides on the lists of clients, as text. */
   #shown: string;
 
-  constructor(house: House, options: OpenOfferOptions) {
+  constructor(app: AppContext, options: OpenOfferOptions) {
     this.offer = options.offer ?? new Offer(options.toolbox);
-    this.#house = house;
+    this.#app = app;
     this.#options = options;
-    this.#table = enabledServers(house.config.mcpServers);
-    this.#shown = JSON.stringify([house.config.policy, house.config.profiles]);
+    this.#table = enabledServers(app.config.mcpServers);
+    this.#shown = JSON.stringify([app.config.policy, app.config.profiles]);
     this.#standIns = new StandIns(this.offer, () => this.#opened());
   }
 
@@ -108,7 +108,7 @@ class HouseOffer implements OpenedOffer {
     if (Object.keys(this.#table).length > 0) {
       await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
     }
-    const { log } = this.#house;
+    const { log } = this.#app;
     this.#ends.push(
       followConfig(reloading, log, (config) => {
         this.offer.tools.policy = new Policy(toolPolicy(config));
@@ -136,12 +136,12 @@ class HouseOffer implements OpenedOffer {
 
   /** Offers what is remembered of the servers. Where nothing is, asks them and remembers it. */
   async #recall(before: () => void): Promise<void> {
-    const memory = new RememberedOffer(this.#house.config);
+    const memory = new RememberedOffer(this.#app.config);
     const remembered = memory.read();
     if (remembered !== undefined) {
       before();
       if (this.#standIns.fill(remembered)) {
-        const approvals = approvalsPath(this.#house.config.data);
+        const approvals = approvalsPath(this.#app.config.data);
         this.#ends.push(
           watchFiles([approvals], () => {
             this.#opened().catch(() => {});
@@ -152,7 +152,7 @@ class HouseOffer implements OpenedOffer {
     }
     await this.#opened();
     if (this.#upstreams?.areKnown !== true || this.offer.tools.held().length > 0) return;
-    this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#house));
+    this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#app));
   }
 
   /** Resolves when the servers are configured as the configuration last said. */
@@ -187,8 +187,8 @@ class HouseOffer implements OpenedOffer {
     const { openLink } = await import("../link.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
-    const { config, log } = this.#house;
-    const references = serverReferences(this.#house);
+    const { config, log } = this.#app;
+    const references = serverReferences(this.#app);
     const upstreams = new Upstreams({
       offer: this.#standIns,
       folder: join(config.data, "upstreams"),
@@ -218,7 +218,7 @@ class HouseOffer implements OpenedOffer {
 
   async #tokensFor(name: string, settings: AddressSettings): Promise<HttpAuthorization> {
     const { ServerLogins } = await import("./server-logins.ts");
-    const { config, log } = this.#house;
+    const { config, log } = this.#app;
     if (!this.#followsLogins) {
       this.#followsLogins = true;
       this.#ends.push(
@@ -236,7 +236,7 @@ class HouseOffer implements OpenedOffer {
 const AFTER_START = 1_000;
 
 /** Writes what is to be remembered. Returns how to do so at once, if it was not done yet. */
-function keepLater(memory: RememberedOffer, remembered: Remembered, house: House): () => void {
+function keepLater(memory: RememberedOffer, remembered: Remembered, app: AppContext): () => void {
   let isKept = false;
   const keep = (): void => {
     if (isKept) return;
@@ -245,7 +245,7 @@ function keepLater(memory: RememberedOffer, remembered: Remembered, house: House
     try {
       memory.write(remembered);
     } catch (error) {
-      house.log.warn("offer.not-remembered", { error });
+      app.log.warn("offer.not-remembered", { error });
     }
   };
   const timer = setTimeout(keep, AFTER_START).unref();

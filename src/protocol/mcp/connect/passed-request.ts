@@ -90,20 +90,20 @@ export class PassedRequest implements Pending, StopListener {
   answered(result: string, isError: boolean): void {
     if (this.token !== undefined) this.#requests.end(this.token);
     this.#around.answered();
-    if (isError) this.#becomes(Promise.resolve(new TextResult(result, isError)));
+    if (isError) this.#fallBackTo(Promise.resolve(new TextResult(result, isError)));
     else this.passed.answered(result, isError);
   }
 
   resolve(result: unknown): void {
-    this.#becomes(this.#goOn((work) => work.result(result)));
+    this.#fallBackTo(this.#goOn((work) => work.result(result)));
   }
 
   reject(error: Error): void {
-    this.#becomes(this.#goOn((work) => work.error(error)));
+    this.#fallBackTo(this.#goOn((work) => work.error(error)));
   }
 
-  #becomes(work: Promise<ToolResult>): void {
-    this.passed.becomes(this.#around.guard(work, this.passed));
+  #fallBackTo(work: Promise<ToolResult>): void {
+    this.passed.fallBackTo(this.#around.guard(work, this.passed));
   }
 
   async #goOn(

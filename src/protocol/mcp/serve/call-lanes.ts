@@ -114,7 +114,7 @@ function runHere(
   // Most tools that answer at once do not need the call.
   const request = (): Call<Connection> => new Call(peer, "tools/call", heldId(id));
   const context = lane.context.ofNext(request, meta ?? NO_META);
-  context.project = lane.seat.project;
+  context.project = lane.callerContext.project;
   let result: ToolResult | Promise<ToolResult>;
   try {
     result = lane.tool.call(args, context);
@@ -181,11 +181,11 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   get client(): string {
-    return this.#lane.seat.caller.client;
+    return this.#lane.callerContext.caller.client;
   }
 
-  get seat(): PassedCall["seat"] {
-    return this.#lane.seat;
+  get callerContext(): PassedCall["callerContext"] {
+    return this.#lane.callerContext;
   }
 
   get args(): Arguments {
@@ -195,7 +195,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   get context(): McpToolContext {
     if (this.#context === undefined) {
       this.#context = this.#lane.context.ofNext(this, this.meta ?? NO_META);
-      this.#context.project = this.#lane.seat.project;
+      this.#context.project = this.#lane.callerContext.project;
     }
     return this.#context;
   }
@@ -216,7 +216,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
 
   answered(result: string, isError: boolean): void {
     if (this.#context?.hasProgressed === true) {
-      this.becomes(Promise.resolve(new TextResult(result, isError)));
+      this.fallBackTo(Promise.resolve(new TextResult(result, isError)));
       return;
     }
     const args = isSearched(this.json) ? this.json : this.#args;
@@ -228,7 +228,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
     this.answered(`{"content":[{"type":"text","text":${JSON.stringify(text)}}]}`, false);
   }
 
-  becomes(work: Promise<ToolResult>): void {
+  fallBackTo(work: Promise<ToolResult>): void {
     const { args, context, call } = this;
     if (!call.isSettled) this.#peer.hold(call);
     goOn(this.#lane, call, { args, context, started: this.#started }, work);

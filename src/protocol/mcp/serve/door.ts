@@ -22,7 +22,7 @@ import { serveTasks, tellOfTasks } from "./task/serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
 import { Tasks, type TasksOptions } from "./task/tasks.ts";
-import { McpToolContext, seatOf } from "./tool-context.ts";
+import { McpToolContext, callerContextOf } from "./tool-context.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -82,8 +82,11 @@ export class McpDoor {
   contextOf(request: McpRequest<unknown>): McpToolContext {
     const { client, call, params } = request;
     const profile = this.profileOf(client, call.state);
-    const seat = seatOf(client, call.state, { profile, rootsTimeout: this.#rootsTimeout });
-    return new McpToolContext(seat, request, metaOf(params));
+    const callerContext = callerContextOf(client, call.state, {
+      profile,
+      rootsTimeout: this.#rootsTimeout,
+    });
+    return new McpToolContext(callerContext, request, metaOf(params));
   }
 
   /** Serves a request that may take several round trips. */

@@ -20,7 +20,7 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 export type Ask = (question: Question) => Promise<unknown>;
 
 /** Whom a tool works for: the same for all calls of a client that sees the same of the offer. */
-export interface Seat {
+export interface CallerContext {
   readonly client: Client;
   readonly caller: Caller;
   readonly session: string | undefined;
@@ -31,11 +31,11 @@ export interface Seat {
   readonly rootsTimeout: number;
 }
 
-export function seatOf(
+export function callerContextOf(
   client: Client,
   { id, principal, folder }: Connection,
-  options: Pick<Seat, "profile" | "rootsTimeout">,
-): Seat {
+  options: Pick<CallerContext, "profile" | "rootsTimeout">,
+): CallerContext {
   const { name = client.name } = principal;
   // In a revision without sessions too, whoever has started us is the same client all the time.
   const session = client.codec.has.session || folder !== undefined ? id : undefined;
@@ -75,36 +75,36 @@ const NO_WORK: Readonly<LongWork> = { isTask: false, hasProgressed: false, isBeh
 export class McpToolContext implements ToolContext, StopListener {
   project?: Project | undefined;
   span?: Span | undefined;
-  readonly #seat: Seat;
+  readonly #callerContext: CallerContext;
   #meta: JsonObject;
   #request: Request;
   #work = NO_WORK;
 
-  constructor(seat: Seat, request: Request, meta: JsonObject) {
-    this.#seat = seat;
+  constructor(callerContext: CallerContext, request: Request, meta: JsonObject) {
+    this.#callerContext = callerContext;
     this.#request = request;
     this.#meta = meta;
   }
 
   /** That of a further request by the same client. */
   ofNext(request: Request, meta: JsonObject): McpToolContext {
-    return new McpToolContext(this.#seat, request, meta);
+    return new McpToolContext(this.#callerContext, request, meta);
   }
 
   get caller(): Caller {
-    return this.#seat.caller;
+    return this.#callerContext.caller;
   }
 
   get session(): string | undefined {
-    return this.#seat.session;
+    return this.#callerContext.session;
   }
 
   get folder(): string | undefined {
-    return this.#seat.folder;
+    return this.#callerContext.folder;
   }
 
   get profile(): Profile | undefined {
-    return this.#seat.profile;
+    return this.#callerContext.profile;
   }
 
   get call(): Call<Connection> {
@@ -118,7 +118,7 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   get #client(): Client {
-    return this.#seat.client;
+    return this.#callerContext.client;
   }
 
   get meta(): JsonObject {
@@ -217,7 +217,7 @@ export class McpToolContext implements ToolContext, StopListener {
     }
     const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
     return this.call.state.roots.get(() => {
-      return this.call.request(asked, {}, { timeout: this.#seat.rootsTimeout });
+      return this.call.request(asked, {}, { timeout: this.#callerContext.rootsTimeout });
     });
   }
 

@@ -4,7 +4,7 @@ import { examineCertificates } from "../../../plugin/open/examine-certificates.t
 import type { Config } from "../../../config/config.ts";
 import { approving } from "../../../plugin/plugin/permissions.ts";
 import { byFix, FIX_COMMAND, type Finding } from "../finding.ts";
-import { silentHouse } from "../silent-house.ts";
+import { silentApp } from "../silent-app.ts";
 import { setAside } from "../state/set-aside.ts";
 import { counted } from "../../../cli/shell/layout.ts";
 
@@ -30,7 +30,7 @@ async function runningFindings(config: Config): Promise<Finding[]> {
   const { BusControl } = await import("../../../plugin/open/bus-control.ts");
   const asked = { address: undefined, certsDir: undefined };
   try {
-    await using bus = await BusControl.connect(silentHouse(config), asked);
+    await using bus = await BusControl.connect(silentApp(config), asked);
     return await pluginFindings(bus);
   } catch (error) {
     const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);

@@ -3,7 +3,7 @@ import { identitiesOptions } from "../../../identity/open/open-identities.ts";
 import { visibleLine } from "../../../base/text/visible.ts";
 import { IdentityCommands } from "../../../identity/identity-commands.ts";
 import type { Invocation } from "../../../cli/shell/command.ts";
-import { configFlags } from "../../../cli/shell/open-house.ts";
+import { configFlags } from "../../../cli/shell/open-app.ts";
 import { byCommand, type Finding } from "../finding.ts";
 
 /** The guard of this repository, and what the identities lack on this machine. */

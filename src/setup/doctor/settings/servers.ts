@@ -5,7 +5,7 @@ import { openTools } from "../../../app/tool/open-tools.ts";
 import type { Config } from "../../../config/config.ts";
 import { shellWord } from "../../../base/text/shell-word.ts";
 import { visibleLine } from "../../../base/text/visible.ts";
-import { silentHouse } from "../silent-house.ts";
+import { silentApp } from "../silent-app.ts";
 import type { Finding } from "../finding.ts";
 import { type Allowance, seconds } from "../run-checks.ts";
 
@@ -21,7 +21,7 @@ export async function checkServers(
   if (Object.keys(config.mcpServers).length === 0) {
     return [{ state: "ok", what: "MCP servers", says: "none configured" }];
   }
-  const opened = await openTools(silentHouse(config));
+  const opened = await openTools(silentApp(config));
   const enough = new AbortController();
   const until = { signal: AbortSignal.any([signal, enough.signal]) };
   const late = sleep(wait, undefined, until).catch(() => {});

@@ -14,7 +14,7 @@ import { LEGACY, type Script, Scripts, type ScriptedServer } from "./scripted-se
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 /** A server behind a door, and a client of it that has called it once, so that its tool has a lane. */
-export class HouseWithLanes implements AsyncDisposable {
+export class AppWithLanes implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-lanes-"));
   readonly audit = new AuditLog(this.folder);
   readonly offer = new Offer({ audit: this.audit });
