@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { HttpServer } from "../../src/app/serve/http-server.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";
 import { Offer } from "../../src/tool/offer/offer.ts";
@@ -25,7 +25,7 @@ if (way === "hop") {
   await upstreams.configure({ echo: { command: process.execPath, args } });
   await upstreams.known();
 }
-const server = await HttpServer.open(new House(config), { offer });
+const server = await HttpServer.open(new AppContext(config), { offer });
 const token = readFileSync(server.tokenFile, "utf8");
 process.send?.({ port: Number(new URL(server.origin).port), token });
 process.on("disconnect", () => process.exit());

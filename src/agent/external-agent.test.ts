@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
-import { AcpHouse, type Message } from "../../test/support/acp-house.ts";
+import { AcpApp, type Message } from "../../test/support/acp-app.ts";
 import { covers } from "../../test/support/requirement.ts";
 import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
@@ -90,7 +90,7 @@ describe("a session of an external agent", { timeout: 120_000 }, () => {
     });
     assert.deepEqual(JSON.parse(JSON.stringify(shown)), JSON.parse(JSON.stringify(expected)));
     assert.equal("polluted" in {}, false);
-    const other = driven.house.connect();
+    const other = driven.app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: driven.folder, mcpServers: [] });
     assert.deepEqual(other.updates.filter(isOurs), shown);
@@ -120,8 +120,8 @@ describe("an external agent", { timeout: 60_000 }, () => {
       limits: { initialize: { timeout: 1_000 } },
       log: new Log("info", (line) => heard.push(line)),
     });
-    await using house = await AcpHouse.open({ agent });
-    const client = house.connect();
+    await using app = await AcpApp.open({ agent });
+    const client = app.connect();
     await client.initialize();
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     const hellos = heard.join("").match(/protocolVersion/g) ?? [];

@@ -1,10 +1,10 @@
-import type { House } from "../config/house.ts";
+import type { AppContext } from "../config/app-context.ts";
 import { Observers } from "../server/telemetry/observers.ts";
 
 /** Has observed what the configuration wants to have observed. Before anything is opened. */
-export async function observe(house: House): Promise<void> {
-  const { config, report } = house;
-  const observers = (house.observers ??= new Observers());
+export async function observe(app: AppContext): Promise<void> {
+  const { config, report } = app;
+  const observers = (app.observers ??= new Observers());
   if (config.log.requests === true) {
     const { RequestLog } = await import("../server/telemetry/request-log.ts");
     observers.add(new RequestLog());
@@ -20,7 +20,7 @@ export async function observe(house: House): Promise<void> {
       resolve: async (headers) => {
         const { resolveTexts } = await import("../upstream/references.ts");
         const { serverReferences } = await import("../upstream/open/server-references.ts");
-        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(house));
+        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(app));
       },
     }),
   );

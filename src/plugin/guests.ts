@@ -64,7 +64,7 @@ export interface GuestsOptions {
  * A plugin may call its own tools and those that it said it needs, whether it has registered or not:
  * that it is a plugin shows in its certificate, or in its id being that of one. The bridge and
  * `trunkline plugin`, which the owner starts, may call whatever the policy allows. Anybody else whom
- * the authority has made a certificate for may call the tools of plugins, and none of the house.
+ * the authority has made a certificate for may call the tools of plugins, and none of the program.
  */
 export class Guests {
   readonly #options: GuestsOptions;

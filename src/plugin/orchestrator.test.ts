@@ -24,7 +24,7 @@ const RULES: readonly PolicyRule[] = [
   { tool: "files", project: "/srv/locked", decision: "deny" },
 ];
 
-/** A bus without plugins, with tools of the house, over real QUIC. */
+/** A bus without plugins, with tools of the program, over real QUIC. */
 class Bus implements AsyncDisposable {
   readonly offer = new Offer({
     policy: new Policy({ default: "allow", rules: RULES }),

@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../test/support/acp-house.ts";
+import { AcpApp } from "../../test/support/acp-app.ts";
 import { chunk } from "../../test/support/scripted-agent.ts";
 
 describe("a session", { timeout: 60_000 }, () => {
   it("continues its turn when the connection drops, and shows all of it to a client that returns", async () => {
     const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("before "));
         await go.promise;
         await turn.update(chunk("after"));
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hello" }] });
     await client.find(() => client.text === "before ");
     await client.leave();
-    const again = house.connect();
+    const again = app.connect();
     await again.initialize();
     const loaded = await again.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(loaded._meta.trunkline.turn, "running");
@@ -31,9 +31,9 @@ describe("a session", { timeout: 60_000 }, () => {
   });
 
   it("shows updates to all attached clients, and the prompt to those that did not send it", async () => {
-    await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
-    const { client, sessionId } = await house.client();
-    const other = house.connect();
+    await using app = await AcpApp.open({ script: (turn) => turn.update(chunk("Hi")) });
+    const { client, sessionId } = await app.client();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await client.prompt(sessionId, "Hello");
@@ -52,12 +52,12 @@ describe("a session", { timeout: 60_000 }, () => {
   });
 
   it("tells a client that resumes which settings were changed while it was away", async () => {
-    await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open({ script: (turn) => turn.update(chunk("Hi")) });
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "Hello");
     await client.ask("session/set_mode", { sessionId, modeId: "architect" });
     const resumed = async (after: number) => {
-      const other = house.connect();
+      const other = app.connect();
       await other.initialize();
       const _meta = { trunkline: { after } };
       await other.ask("session/resume", { sessionId, cwd: "/tmp", mcpServers: [], _meta });

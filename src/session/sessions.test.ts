@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
-import { AcpHouse, type Json, type TestClient } from "../../test/support/acp-house.ts";
+import { AcpApp, type Json, type TestClient } from "../../test/support/acp-app.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -136,21 +136,21 @@ describe("sessions of a token that may have two", { timeout: 60_000 }, () => {
   const token: Principal = { ...GUEST, scopes: ["sessions"], limits: { concurrent: 2 } };
   const opening = { cwd: "/tmp", mcpServers: [] };
 
-  async function connect(house: AcpHouse, principal = token): Promise<TestClient> {
-    const client = house.connect({}, principal);
+  async function connect(app: AcpApp, principal = token): Promise<TestClient> {
+    const client = app.connect({}, principal);
     await client.initialize();
     return client;
   }
 
   it("are refused beyond that, new or loaded, until one is closed", async () => {
-    await using house = await AcpHouse.open({ budgets });
-    const client = await connect(house);
+    await using app = await AcpApp.open({ budgets });
+    const client = await connect(app);
     const { sessionId: first } = await client.ask("session/new", opening);
     await client.ask("session/new", opening);
     const refused = /2 sessions are open, and 2 may be.*access token \(--concurrent\)/;
     await assert.rejects(client.ask("session/new", opening), refused);
     // Another token has places of its own.
-    await (await connect(house, { ...token, id: "token other" })).ask("session/new", opening);
+    await (await connect(app, { ...token, id: "token other" })).ask("session/new", opening);
     await client.ask("session/close", { sessionId: first });
     const { sessionId: third } = await client.ask("session/new", opening);
     await assert.rejects(client.ask("session/load", { sessionId: first, ...opening }), refused);
@@ -162,31 +162,31 @@ describe("sessions of a token that may have two", { timeout: 60_000 }, () => {
 
 describe("Sessions", { timeout: 60_000 }, () => {
   it("can be forked with all events, and then develop separately", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: (turn) => turn.update(chunk(promptText(turn))),
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "one");
     const { sessionId: forked } = await client.ask("session/fork", { sessionId, cwd: "/tmp" });
     await client.prompt(String(forked), "two");
-    const reader = house.connect();
+    const reader = app.connect();
     await reader.initialize();
     await reader.ask("session/load", { sessionId: forked, cwd: "/tmp", mcpServers: [] });
     assert.equal(reader.text, "onetwo");
-    const first = house.connect();
+    const first = app.connect();
     await first.initialize();
     await first.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(first.text, "one");
   });
 
   it("keep chosen settings over a restart", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.ask("session/set_mode", { sessionId, modeId: "architect" });
     await client.ask("session/set_model", { sessionId, modelId: "openai/gpt-4" });
-    await house.stop();
-    await house.start();
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const later = app.connect();
     await later.initialize();
     const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(loaded.modes.currentModeId, "architect");
@@ -195,60 +195,60 @@ describe("Sessions", { timeout: 60_000 }, () => {
 
   it("are left when another process has taken them over: the turn ends, and the prompt says so", async () => {
     const started = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         started.resolve();
         await once(turn.stop.signal, "abort");
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const prompt = client.prompt(sessionId, "work");
     await started.promise;
-    await house.sessions.abandon(sessionId);
+    await app.sessions.abandon(sessionId);
     await assert.rejects(prompt, (error: Json) => {
       assert.match(error.data.details, /^Another Trunkline has taken session .* was interrupted/);
       return error.data.interrupted === true;
     });
-    assert.equal(house.sessions.get(sessionId), undefined);
-    await house.sessions.abandon(sessionId);
+    assert.equal(app.sessions.get(sessionId), undefined);
+    await app.sessions.abandon(sessionId);
   });
 
   it("are not opened if another process takes them over while their agent starts", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "one");
-    await house.sessions.close(sessionId);
-    const open = house.agent.open.bind(house.agent);
+    await app.sessions.close(sessionId);
+    const open = app.agent.open.bind(app.agent);
     const [asked, started] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    house.agent.open = async (options) => {
+    app.agent.open = async (options) => {
       asked.resolve();
       await started.promise;
       return await open(options);
     };
     const setup = { cwd: "/tmp", additionalDirectories: [], mcpServers: [] };
-    const opening = house.sessions.open(sessionId, setup);
+    const opening = app.sessions.open(sessionId, setup);
     await asked.promise;
-    const left = house.sessions.abandon(sessionId);
+    const left = app.sessions.abandon(sessionId);
     started.resolve();
     // Whoever waited for it must not get the state from before.
     await assert.rejects(opening, { code: "unavailable" });
     await left;
-    assert.equal(house.sessions.get(sessionId), undefined);
-    house.agent.open = open;
-    assert.equal((await house.sessions.open(sessionId, setup)).id, sessionId);
+    assert.equal(app.sessions.get(sessionId), undefined);
+    app.agent.open = open;
+    assert.equal((await app.sessions.open(sessionId, setup)).id, sessionId);
   });
 
   it("show no old state to a client that has seen more elsewhere while nobody knows who has them", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "one");
-    const { last } = house.sessions.get(sessionId) ?? { last: 0 };
+    const { last } = app.sessions.get(sessionId) ?? { last: 0 };
     assert.ok(last > 0);
     const confirm = async (_: string, isBehind: boolean): Promise<void> => {
       if (isBehind) throw new TrunklineError("unavailable", "NATS is away.");
     };
-    Object.assign(house.log, { confirm });
-    const later = house.connect();
+    Object.assign(app.log, { confirm });
+    const later = app.connect();
     await later.initialize();
     const resume = (after: number): Promise<unknown> =>
       later.ask("session/resume", {
@@ -260,12 +260,12 @@ describe("Sessions", { timeout: 60_000 }, () => {
   });
 
   it("ends an agent that starts while the program stops", async () => {
-    await using house = await AcpHouse.open();
-    const { client } = await house.client();
-    const open = house.agent.open.bind(house.agent);
+    await using app = await AcpApp.open();
+    const { client } = await app.client();
+    const open = app.agent.open.bind(app.agent);
     const [asked, started] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let ended = 0;
-    house.agent.open = async (options) => {
+    app.agent.open = async (options) => {
       asked.resolve();
       await started.promise;
       const worker = await open(options);
@@ -278,20 +278,20 @@ describe("Sessions", { timeout: 60_000 }, () => {
     };
     client.ask("session/new", { cwd: "/tmp", mcpServers: [] }).catch(() => {});
     await asked.promise;
-    const stopped = house.stop();
+    const stopped = app.stop();
     started.resolve();
     await stopped;
     assert.equal(ended, 1);
-    house.agent.open = open;
-    await house.start();
+    app.agent.open = open;
+    await app.start();
   });
 
   it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
-    await using house = await AcpHouse.open();
-    using disk = new DiskFaults(house.folder.path);
-    const { client, sessionId } = await house.client();
-    const open = house.agent.open.bind(house.agent);
-    house.agent.open = async () => {
+    await using app = await AcpApp.open();
+    using disk = new DiskFaults(app.folder.path);
+    const { client, sessionId } = await app.client();
+    const open = app.agent.open.bind(app.agent);
+    app.agent.open = async () => {
       // What was begun cannot be removed at first.
       let failures = 0;
       disk.decide = ({ operation }) => {
@@ -302,7 +302,7 @@ describe("Sessions", { timeout: 60_000 }, () => {
     const place = { cwd: "/tmp", mcpServers: [] };
     await assert.rejects(client.ask("session/new", place), /does not start/);
     await assert.rejects(client.ask("session/fork", { sessionId, ...place }), /does not start/);
-    house.agent.open = open;
+    app.agent.open = open;
     disk.decide = ({ operation }) => (operation === "BEGIN IMMEDIATE" ? "ENOSPC" : undefined);
     const seen = await client.ask("session/list", {});
     assert.equal((seen["sessions"] as unknown[]).length, 1);
@@ -312,21 +312,21 @@ describe("Sessions", { timeout: 60_000 }, () => {
       (sessions as { sessionId: string }[]).map((session) => session.sessionId),
       [sessionId],
     );
-    await house.stop();
-    await house.start();
-    assert.equal((await house.log.list()).length, 1);
+    await app.stop();
+    await app.start();
+    assert.equal((await app.log.list()).length, 1);
   });
 
   it("can be deleted on a full disk, where what is removed first makes room for the rest", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.ask("session/close", { sessionId });
-    using disk = new DiskFaults(house.folder.path);
+    using disk = new DiskFaults(app.folder.path);
     let failures = 0;
     disk.decide = ({ operation }) =>
       operation === "BEGIN IMMEDIATE" && failures++ < 1 ? "ENOSPC" : undefined;
     await client.ask("session/delete", { sessionId });
-    assert.deepEqual(await house.log.list(), []);
+    assert.deepEqual(await app.log.list(), []);
     const place = { cwd: "/tmp", mcpServers: [] };
     const { sessionId: other } = await client.ask("session/new", place);
     await client.ask("session/close", { sessionId: other });

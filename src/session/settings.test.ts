@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { AcpHouse } from "../../test/support/acp-house.ts";
+import { AcpApp } from "../../test/support/acp-app.ts";
 import { ScriptedAgent, ScriptedSession } from "../../test/support/scripted-agent.ts";
 import type { AgentOpenOptions, SessionSettings } from "./agent.ts";
 import { chooseMode, chooseModel, chooseOption, chosenAfter } from "./settings.ts";
@@ -46,14 +46,14 @@ class OptionSession extends ScriptedSession {
   }
 }
 
-async function open(house: AcpHouse): Promise<Session> {
-  return house.sessions.create({ cwd: "/tmp", additionalDirectories: [], mcpServers: [] });
+async function open(app: AcpApp): Promise<Session> {
+  return app.sessions.create({ cwd: "/tmp", additionalDirectories: [], mcpServers: [] });
 }
 
 describe("choosing a setting", () => {
   it("passes a mode or model on as the option for it, if the agent has no other way", async () => {
-    await using house = await AcpHouse.open({ agent: new OptionAgent() });
-    const session = await open(house);
+    await using app = await AcpApp.open({ agent: new OptionAgent() });
+    const session = await open(app);
     await chooseMode(session, "ask");
     await chooseModel(session, "m1");
     await chooseOption(session, "fast", true);
@@ -71,8 +71,8 @@ describe("choosing a setting", () => {
   });
 
   it("treats the option 'mode' as the mode if the agent has no such option", async () => {
-    await using house = await AcpHouse.open();
-    const session = await open(house);
+    await using app = await AcpApp.open();
+    const session = await open(app);
     await chooseOption(session, "mode", "architect");
     await chooseOption(session, "model", "openai/gpt-4");
     assert.equal(session.agent.settings.modes?.currentModeId, "architect");
@@ -80,8 +80,8 @@ describe("choosing a setting", () => {
   });
 
   it("refuses an invalid choice, lists the valid ones, and passes nothing on", async () => {
-    await using house = await AcpHouse.open({ agent: new OptionAgent() });
-    const session = await open(house);
+    await using app = await AcpApp.open({ agent: new OptionAgent() });
+    const session = await open(app);
     const refused = (choice: Promise<void>, words: RegExp) =>
       assert.rejects(choice, { code: "usage", message: words });
     await refused(chooseMode(session, "plan"), /mode to 'plan'.*Available: build, ask\./);

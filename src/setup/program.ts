@@ -14,7 +14,7 @@ import { runningGateways } from "../store/access/running-gateways.ts";
 import { withLock } from "../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { isSet } from "../cli/shell/host.ts";
-import { quietHouse } from "../cli/shell/open-house.ts";
+import { openQuietApp } from "../cli/shell/open-app.ts";
 import {
   carryOut,
   type Change,
@@ -198,7 +198,7 @@ interface GatewayAccess {
 async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const { data, server } = config;
   const [running] = await runningGateways(data);
   if (running !== undefined) {
@@ -243,7 +243,7 @@ async function accessFor(
 /** Revokes the token of a program whose entry has one no more. */
 async function endAccess(invocation: Invocation, target: string, present: unknown): Promise<void> {
   if (tokenIn(present) === undefined) return;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using tokens = new AccessTokens(config.data);
   await revoke(tokens, nameFor(target));
 }
@@ -252,7 +252,7 @@ async function endAccess(invocation: Invocation, target: string, present: unknow
  * Runs one set-up at a time: two at once would each revoke the token that the other has just written.
  */
 async function oneAtATime<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await mkdir(config.data, { recursive: true, mode: 0o700 });
   return withLock(join(config.data, "setup.lock"), work);
 }

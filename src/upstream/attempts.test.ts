@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { type ToolResult } from "../tool/tool.ts";
 import { until } from "../../test/support/until.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import {
   ECHO,
@@ -15,8 +15,8 @@ import {
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
-async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
-  const result = await house.offer.tools.call(name, args, new SampleContext());
+async function callText(app: AppWithUpstreams, name: string, args = {}): Promise<string> {
+  const result = await app.offer.tools.call(name, args, new SampleContext());
   return textOf(result);
 }
 
@@ -25,8 +25,8 @@ function textOf(result: ToolResult): string {
 }
 
 /** Waits until the first upstream is in a state. */
-async function untilFirstIs(house: HouseOfUpstreams, state: string): Promise<void> {
-  await until(() => house.upstreams.status()[0]?.state === state);
+async function untilFirstIs(app: AppWithUpstreams, state: string): Promise<void> {
+  await until(() => app.upstreams.status()[0]?.state === state);
 }
 
 describe("Upstreams answer a call", () => {
@@ -47,23 +47,23 @@ describe("Upstreams answer a call", () => {
 
   it("with an error, without repeating it, if the server dies during it", async () => {
     const scripts = new Scripts({ a: dying({ destructiveHint: true }) });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
-    const text = await callText(house, "echo");
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ a: { command: "a" } });
+    const text = await callText(app, "echo");
     assert.match(text, /^ERROR MCP server 'a' ended before it had answered/);
     await scripts.start("a", 2);
-    await untilFirstIs(house, "up");
+    await untilFirstIs(app, "up");
     assert.equal(scripts.of("a")[1]?.asked("tools/call").length, 0);
-    assert.equal(await callText(house, "echo"), "second time");
+    assert.equal(await callText(app, "echo"), "second time");
   });
 
   for (const hint of ["readOnlyHint", "idempotentHint"]) {
     it(`by asking the restarted server once more, if the tool has ${hint}`, async () => {
       const scripts = new Scripts({ a: dying({ [hint]: true }) });
-      await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-      await house.configure({ a: { command: "a" } });
-      assert.equal(await callText(house, "echo"), "second time");
-      assert.equal(house.upstreams.status()[0]?.restarts, 1);
+      await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+      await app.configure({ a: { command: "a" } });
+      assert.equal(await callText(app, "echo"), "second time");
+      assert.equal(app.upstreams.status()[0]?.restarts, 1);
     });
   }
 
@@ -72,18 +72,15 @@ describe("Upstreams answer a call", () => {
       a: LEGACY,
       b: { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "b" }] }) },
     });
-    await using house = new HouseOfUpstreams({
+    await using app = new AppWithUpstreams({
       open: scripts.open,
       limits: { ...QUICK, firstWait: 60_000, longestWait: 60_000 },
     });
-    await house.configure({ a: { command: "a" }, b: { command: "b" } });
+    await app.configure({ a: { command: "a" }, b: { command: "b" } });
     scripts.of("a")[0]?.die();
-    await untilFirstIs(house, "waiting");
-    assert.match(
-      await callText(house, "echo"),
-      /^ERROR MCP server 'a' is down and will be started/,
-    );
-    assert.equal(await callText(house, "b", { text: "fine" }), "fine");
-    assert.deepEqual(house.toolNames, ["echo", "b"]);
+    await untilFirstIs(app, "waiting");
+    assert.match(await callText(app, "echo"), /^ERROR MCP server 'a' is down and will be started/);
+    assert.equal(await callText(app, "b", { text: "fine" }), "fine");
+    assert.deepEqual(app.toolNames, ["echo", "b"]);
   });
 });

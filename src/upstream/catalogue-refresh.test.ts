@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { ToolResult } from "../tool/tool.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, Scripts } from "../../test/upstream/scripted-server.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
-async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
-  const result = await house.offer.tools.call(name, args, new SampleContext());
+async function callText(app: AppWithUpstreams, name: string, args = {}): Promise<string> {
+  const result = await app.offer.tools.call(name, args, new SampleContext());
   return textOf(result);
 }
 
@@ -27,20 +27,20 @@ describe("Upstreams keep up with a server", () => {
         "tools/list": () => (lists++, { tools: names.map((name) => ({ ...ECHO, name })) }),
       },
     });
-    await using house = new HouseOfUpstreams({
+    await using app = new AppWithUpstreams({
       open: scripts.open,
       limits: { ...QUICK, gather: 50 },
     });
-    await house.configure({ a: { command: "a" } });
-    const kept = house.offer.tools.get("one");
+    await app.configure({ a: { command: "a" } });
+    const kept = app.offer.tools.get("one");
     names = ["one", "two"];
-    const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
+    const changed = new Promise<void>((resolve) => app.offer.tools.onChange(resolve));
     for (let time = 0; time < 500; time++) {
       scripts.of("a")[0]?.notify("notifications/tools/list_changed");
     }
     await changed;
-    assert.deepEqual(house.toolNames, ["one", "two"]);
-    assert.equal(house.offer.tools.get("one"), kept);
+    assert.deepEqual(app.toolNames, ["one", "two"]);
+    assert.equal(app.offer.tools.get("one"), kept);
     assert.ok(lists <= 3, `listed ${lists} times`);
   });
 
@@ -58,20 +58,20 @@ describe("Upstreams keep up with a server", () => {
         "tools/call": () => ({ content: "nothing of the kind", kept: true }),
       },
     });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
-    assert.deepEqual(house.toolNames, ["bare", "odd"]);
-    assert.deepEqual(house.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
-    const result = await house.offer.tools.call("bare", {}, new SampleContext());
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ a: { command: "a" } });
+    assert.deepEqual(app.toolNames, ["bare", "odd"]);
+    assert.deepEqual(app.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
+    const result = await app.offer.tools.call("bare", {}, new SampleContext());
     assert.deepEqual(result, { content: [], kept: true });
-    assert.deepEqual(await house.offer.resources.list(), []);
-    assert.deepEqual(house.offer.prompts.list(), []);
+    assert.deepEqual(await app.offer.resources.list(), []);
+    assert.deepEqual(app.offer.prompts.list(), []);
   });
 
   it("that floods it with unrequested messages", async () => {
     const scripts = new Scripts({ a: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ a: { command: "a" } });
     const [server] = scripts.of("a");
     for (let time = 0; time < 1000; time++) {
       server?.write({ jsonrpc: "2.0", id: `no-${time}`, result: {} });
@@ -79,6 +79,6 @@ describe("Upstreams keep up with a server", () => {
       server?.notify("notifications/message", { level: "emergency", data: "!" });
       server?.notify("notifications/made-up", {});
     }
-    assert.equal(await callText(house, "echo", { text: "still" }), "still");
+    assert.equal(await callText(app, "echo", { text: "still" }), "still");
   });
 });

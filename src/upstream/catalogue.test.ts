@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { ToolResult } from "../tool/tool.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, Scripts } from "../../test/upstream/scripted-server.ts";
 import { covers } from "../../test/support/requirement.ts";
 
-async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
-  const result = await house.offer.tools.call(name, args, new SampleContext());
+async function callText(app: AppWithUpstreams, name: string, args = {}): Promise<string> {
+  const result = await app.offer.tools.call(name, args, new SampleContext());
   return textOf(result);
 }
 
@@ -26,21 +26,21 @@ describe("Upstreams start a server", () => {
     const table = { a: { command: "a" } };
     {
       const scripts = new Scripts({ a: LEGACY });
-      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-      await house.upstreams.configure(table);
+      await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+      await app.upstreams.configure(table);
       assert.equal(scripts.started.length, 0);
-      await house.upstreams.known();
-      assert.deepEqual(house.toolNames, ["echo"]);
+      await app.upstreams.known();
+      assert.deepEqual(app.toolNames, ["echo"]);
       assert.equal(scripts.started.length, 1);
     }
     const scripts = new Scripts({ a: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-    await house.upstreams.configure(table);
-    assert.equal(house.upstreams.known(), undefined);
-    assert.deepEqual(house.toolNames, ["echo"]);
+    await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+    await app.upstreams.configure(table);
+    assert.equal(app.upstreams.known(), undefined);
+    assert.deepEqual(app.toolNames, ["echo"]);
     assert.equal(scripts.started.length, 0);
-    assert.equal(house.upstreams.status()[0]?.state, "idle");
-    assert.equal(await callText(house, "echo", { text: "hi" }), "hi");
+    assert.equal(app.upstreams.status()[0]?.state, "idle");
+    assert.equal(await callText(app, "echo", { text: "hi" }), "hi");
     // The handshake that it is known to have.
     assert.equal(scripts.of("a")[0]?.heard[0]?.["method"], "initialize");
   });
@@ -49,12 +49,12 @@ describe("Upstreams start a server", () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
     {
       const scripts = new Scripts({ a: LEGACY });
-      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-      await house.configure({ name: { command: "a" } });
+      await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+      await app.configure({ name: { command: "a" } });
     }
     const scripts = new Scripts({ b: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-    await house.upstreams.configure({ name: { command: "b" } });
-    assert.deepEqual(house.toolNames, []);
+    await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+    await app.upstreams.configure({ name: { command: "b" } });
+    assert.deepEqual(app.toolNames, []);
   });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { until } from "../../test/support/until.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, type Script, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
 import { META } from "../protocol/mcp/meta.ts";
@@ -47,12 +47,8 @@ function client(name: string, answer: Promise<unknown> = Promise.resolve()): Sam
   });
 }
 
-async function call(
-  house: HouseOfUpstreams,
-  tool: string,
-  context: SampleContext,
-): Promise<string> {
-  const { content } = await house.offer.tools.call(tool, {}, context);
+async function call(app: AppWithUpstreams, tool: string, context: SampleContext): Promise<string> {
+  const { content } = await app.offer.tools.call(tool, {}, context);
   return String(content[0]?.text);
 }
 
@@ -62,38 +58,38 @@ const OWN = { a: { command: "a", instance: "client" as const } };
 describe("an upstream with an instance for each client", { timeout: 600_000 }, () => {
   it("keeps the state of its clients apart, and ends with them", async () => {
     const scripts = new Scripts({ a: asking });
-    await using house = await new HouseOfUpstreams(scripts).configure(OWN);
+    await using app = await new AppWithUpstreams(scripts).configure(OWN);
     const [one, two] = [client("one"), client("two")];
     for (const number of ["1", "2"]) {
-      assert.equal(await call(house, "count", one), number);
-      assert.equal(await call(house, "count", two), number);
+      assert.equal(await call(app, "count", one), number);
+      assert.equal(await call(app, "count", two), number);
     }
     assert.equal(scripts.of("a").length, 2, "the first client has the instance that was listed");
-    assert.equal(house.upstreams.status()[0]?.instances, 2);
-    house.offer.clients.gone("two");
+    assert.equal(app.upstreams.status()[0]?.instances, 2);
+    app.offer.clients.gone("two");
     await scripts.of("a")[1]?.left;
-    house.offer.clients.gone("one");
+    app.offer.clients.gone("one");
     await scripts.of("a")[0]?.left;
-    assert.equal(await call(house, "count", client("three")), "1");
+    assert.equal(await call(app, "count", client("three")), "1");
     assert.equal(scripts.of("a").length, 3);
   });
 
   it("ends instances that are not used, and those that are too many", async () => {
     const scripts = new Scripts({ a: asking });
     const limits = { instances: 1, instanceIdle: 60_000 };
-    await using house = await new HouseOfUpstreams({ open: scripts.open, limits }).configure(OWN);
-    for (const name of ["one", "two", "three"]) await call(house, "count", client(name));
+    await using app = await new AppWithUpstreams({ open: scripts.open, limits }).configure(OWN);
+    for (const name of ["one", "two", "three"]) await call(app, "count", client(name));
     await scripts.of("a")[1]?.left;
     const open = Promise.withResolvers<void>();
-    const asked = call(house, "ask", client("three", open.promise));
+    const asked = call(app, "ask", client("three", open.promise));
     await scripts.of("a")[2]?.until((server) => server.asked("tools/call").length === 2);
-    assert.match(await call(house, "count", client("four")), /'a' is busy: 1 clients/);
+    assert.match(await call(app, "count", client("four")), /'a' is busy: 1 clients/);
     open.resolve();
     assert.equal(await asked, "three");
 
     const idle = new Scripts({ a: asking });
     const short = { instanceIdle: 1 };
-    await using other = await new HouseOfUpstreams({ open: idle.open, limits: short }).configure(
+    await using other = await new AppWithUpstreams({ open: idle.open, limits: short }).configure(
       OWN,
     );
     for (const name of ["one", "two"]) await call(other, "count", client(name));
@@ -117,19 +113,19 @@ describe("an upstream with an instance for each client", { timeout: 600_000 }, (
         },
       },
     });
-    await using house = await new HouseOfUpstreams(scripts).configure(OWN);
-    await call(house, "count", client("one"));
-    const completion = house.offer.prompts.get("p")?.complete?.({ name: "who", value: "A" });
+    await using app = await new AppWithUpstreams(scripts).configure(OWN);
+    await call(app, "count", client("one"));
+    const completion = app.offer.prompts.get("p")?.complete?.({ name: "who", value: "A" });
     await asked.promise;
-    house.offer.clients.gone("one");
+    app.offer.clients.gone("one");
     assert.deepEqual((await completion)?.values, ["Ann"]);
   });
 
   it("asks the owner what belongs to no call", async () => {
     const scripts = new Scripts({ a: asking });
-    await using house = await new HouseOfUpstreams(scripts).configure(OWN);
+    await using app = await new AppWithUpstreams(scripts).configure(OWN);
     for (const [at, name] of ["one", "two"].entries()) {
-      await call(house, "count", client(name));
+      await call(app, "count", client(name));
       const { result } = (await scripts.of("a")[at]?.request("roots/list")) ?? {};
       assert.deepEqual(result, { roots: [{ uri: `file:///${name}` }] });
     }
@@ -139,27 +135,27 @@ describe("an upstream with an instance for each client", { timeout: 600_000 }, (
 describe("a shared upstream that asks", { timeout: 600_000 }, () => {
   it("stays shared for one client", async () => {
     const scripts = new Scripts({ a: asking });
-    await using house = await new HouseOfUpstreams(scripts).configure(A);
-    assert.equal(await call(house, "ask", client("one")), "one");
-    assert.equal(await call(house, "ask", client("one")), "one");
-    assert.equal(house.upstreams.status()[0]?.instance, "shared");
+    await using app = await new AppWithUpstreams(scripts).configure(A);
+    assert.equal(await call(app, "ask", client("one")), "one");
+    assert.equal(await call(app, "ask", client("one")), "one");
+    assert.equal(app.upstreams.status()[0]?.instance, "shared");
   });
 
   it("does not hold up other clients until it has its answer", async () => {
     const scripts = new Scripts({ a: asking });
-    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    await using app = await new AppWithUpstreams(scripts).configure(A);
     const open = Promise.withResolvers<void>();
     const one = client("one", open.promise);
-    const first = call(house, "ask", one);
+    const first = call(app, "ask", one);
     await until(() => one.asked.length > 0);
-    assert.equal(await call(house, "ask", client("two")), "two");
+    assert.equal(await call(app, "ask", client("two")), "two");
     assert.equal(scripts.of("a").length, 2);
     open.resolve();
     assert.equal(await first, "one");
-    const [status] = house.upstreams.status();
+    const [status] = app.upstreams.status();
     assert.equal(status?.instance, "client");
     assert.equal(status.isSwitched, true);
-    assert.ok(house.log.some((line) => line.includes("upstream.instance-per-client")));
+    assert.ok(app.log.some((line) => line.includes("upstream.instance-per-client")));
   });
 
   it("answers a call of a client that shared it with another, which has it now and leaves", async () => {
@@ -184,10 +180,10 @@ describe("a shared upstream that asks", { timeout: 600_000 }, () => {
         "tasks/result": () => SILENCE,
       },
     });
-    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    await using app = await new AppWithUpstreams(scripts).configure(A);
     const [one, two] = [client("one"), client("two")];
-    const job = call(house, "job", one);
-    const slow = call(house, "slow", two);
+    const job = call(app, "job", one);
+    const slow = call(app, "slow", two);
     await begun.promise;
     const server = await scripts.start("a");
     await server.until((each) => each.asked("tasks/result").length === 1);
@@ -197,7 +193,7 @@ describe("a shared upstream that asks", { timeout: 600_000 }, () => {
     });
     assert.equal(one.asked.length, 1);
     one.abort.abort(new Error("gone"));
-    house.offer.clients.gone("one");
+    app.offer.clients.gone("one");
     await job;
     open.resolve();
     assert.equal(await slow, "slow");
@@ -219,11 +215,11 @@ describe("a shared upstream that asks", { timeout: 600_000 }, () => {
         },
       },
     });
-    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    await using app = await new AppWithUpstreams(scripts).configure(A);
     const [one, two] = [client("one"), client("two")];
-    const [asks, looks] = [call(house, "ask", one), call(house, "look", one)];
+    const [asks, looks] = [call(app, "ask", one), call(app, "look", one)];
     await begun.promise;
-    const never = call(house, "count", two).catch(() => {});
+    const never = call(app, "count", two).catch(() => {});
     const server = await scripts.start("a");
     await server.until((each) => each.asked("tools/call").length === 3);
     open.resolve();
@@ -235,16 +231,16 @@ describe("a shared upstream that asks", { timeout: 600_000 }, () => {
 
   it("asks nobody where two may be meant: repeats what is harmless, and says what to do", async () => {
     const scripts = new Scripts({ a: asking });
-    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    await using app = await new AppWithUpstreams(scripts).configure(A);
     const [one, two] = [client("one"), client("two")];
-    for (const each of [one, two]) await call(house, "count", each);
-    const both = await Promise.all([call(house, "ask", one), call(house, "look", two)]);
+    for (const each of [one, two]) await call(app, "count", each);
+    const both = await Promise.all([call(app, "ask", one), call(app, "look", two)]);
     assert.match(
       both[0] ?? "",
       /'a' asked a question while several clients were using it.*call the/,
     );
     assert.equal(both[1], "two");
     assert.deepEqual([one.asked.length, two.asked.length], [0, 1]);
-    assert.equal(await call(house, "ask", one), "one");
+    assert.equal(await call(app, "ask", one), "one");
   });
 });

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { until } from "../../test/support/until.ts";
 import type { Notice } from "../tool/notices.ts";
 import { MISSING_META } from "../tool/offer/tool-sources.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { RawClient, type Json } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import {
@@ -30,7 +30,7 @@ function slowly(scripts: Record<string, Script>, limits: object = {}) {
     gates.set(name, gate);
     return gate;
   };
-  const house = new HouseOfUpstreams({
+  const app = new AppWithUpstreams({
     limits: { ...QUICK, ...limits },
     open: async (settings, ...rest) => {
       const name = "command" in settings ? settings.command : "";
@@ -41,21 +41,21 @@ function slowly(scripts: Record<string, Script>, limits: object = {}) {
   const names = ["quick", ...Object.keys(scripts)];
   const configure = async (): Promise<void> => {
     // On a busy machine, a list might not wait long enough for the quick one either.
-    await house.upstreams.configure({ quick: { command: "quick" } });
-    await house.upstreams.started();
+    await app.upstreams.configure({ quick: { command: "quick" } });
+    await app.upstreams.started();
     const all = names.map((name) => [name, { command: name }] as const);
-    await house.upstreams.configure(Object.fromEntries(all));
+    await app.upstreams.configure(Object.fromEntries(all));
   };
   const configured = configure();
-  house.offer.waitFor(house.upstreams);
+  app.offer.waitFor(app.upstreams);
   return {
-    house,
+    app,
     configured,
     letIn: (name: string) => gateOf(name).resolve(),
     fail: (name: string, why: string) => gateOf(name).reject(new Error(why)),
     [Symbol.asyncDispose]: async () => {
       for (const name of names) gateOf(name).resolve();
-      await house[Symbol.asyncDispose]();
+      await app[Symbol.asyncDispose]();
     },
   };
 }
@@ -65,7 +65,7 @@ describe("A list while a server is starting", { timeout: 600_000 }, () => {
     it(`names the missing server, and announces a change when that is ready (${revision})`, async () => {
       await using servers = slowly({ slow: named("slow") });
       await servers.configured;
-      const client = await RawClient.connect(servers.house.door, { revision });
+      const client = await RawClient.connect(servers.app.door, { revision });
       await using _ = client;
       if (client.isModern) {
         client.send("subscriptions/listen", { notifications: { toolsListChanged: true } });
@@ -93,11 +93,11 @@ describe("A list while a server is starting", { timeout: 600_000 }, () => {
   it("notifies people once of a missing server, and again if it has failed", async () => {
     await using servers = slowly({ slow: named("slow") });
     await servers.configured;
-    const { house } = servers;
+    const { app } = servers;
     const notices: Notice[] = [];
-    house.offer.notices.on((notice) => notices.push(notice));
-    await house.offer.known();
-    await house.offer.known();
+    app.offer.notices.on((notice) => notices.push(notice));
+    await app.offer.known();
+    await app.offer.known();
     assert.deepEqual(
       notices.map(({ message }) => message?.replaceAll(/\d+/g, "N")),
       [
@@ -106,11 +106,11 @@ describe("A list while a server is starting", { timeout: 600_000 }, () => {
       ],
     );
     servers.fail("slow", "the registry is down");
-    while (house.offer.arrival() !== undefined) await house.offer.arrival();
-    await house.offer.known();
+    while (app.offer.arrival() !== undefined) await app.offer.arrival();
+    await app.offer.known();
     assert.equal(notices.length, 2);
     assert.match(notices[1]?.message ?? "", /'slow' could not be started\. the registry is down/);
-    assert.equal(house.log.filter((line) => line.includes("upstream.missing")).length, 2);
+    assert.equal(app.log.filter((line) => line.includes("upstream.missing")).length, 2);
   });
 });
 
@@ -119,7 +119,7 @@ describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => 
     await using servers = slowly({ slow: named("slow"), slower: named("slower") });
     await servers.configured;
     const context = new SampleContext();
-    const calling = servers.house.offer.tools.call("slow", { text: "at last" }, context);
+    const calling = servers.app.offer.tools.call("slow", { text: "at last" }, context);
     await until(() => context.progressed.length > 0);
     const [progress, , message] = context.progressed[0] ?? [];
     assert.ok(Number(progress) < 0.001);
@@ -133,7 +133,7 @@ describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => 
   it("is unknown if no server has it, and names the servers that did not answer", async () => {
     await using servers = slowly({ slow: named("slow"), bad: named("bad") });
     await servers.configured;
-    const { tools } = servers.house.offer;
+    const { tools } = servers.app.offer;
     const calling = (async () => tools.call("nobodys", {}, new SampleContext()))();
     servers.letIn("slow");
     servers.fail("bad", "no such package");
@@ -151,7 +151,7 @@ describe("A call of a tool that nobody has listed", { timeout: 600_000 }, () => 
     await using servers = slowly({ slow: named("slow") });
     await servers.configured;
     const context = new SampleContext();
-    const calling = servers.house.offer.tools.call("slow", {}, context);
+    const calling = servers.app.offer.tools.call("slow", {}, context);
     context.abort.abort(new Error("enough"));
     const result = await calling;
     assert.equal(result.isError, true);
@@ -172,17 +172,17 @@ describe("A server that cannot list its tools at first", { timeout: 600_000 }, (
     await using servers = slowly({ slow: script });
     await servers.configured;
     servers.letIn("slow");
-    const { house } = servers;
+    const { app } = servers;
     const changed = Promise.withResolvers<void>();
-    house.offer.tools.onChange(() => {
-      if (house.toolNames.includes("echo")) changed.resolve();
+    app.offer.tools.onChange(() => {
+      if (app.toolNames.includes("echo")) changed.resolve();
     });
-    await house.offer.known();
-    const [missing] = house.offer.missing();
+    await app.offer.known();
+    const [missing] = app.offer.missing();
     assert.match(missing?.why ?? "", /could not say which tools it has: the database is locked/);
     isLocked = false;
     await changed.promise;
-    assert.deepEqual(house.offer.missing(), []);
+    assert.deepEqual(app.offer.missing(), []);
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { type Json, RawClient } from "../../test/upstream/raw-client.ts";
 import { LEGACY, type Script, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
 
@@ -15,11 +15,11 @@ function told(client: RawClient, method: string): Json[] {
 describe("Upstreams forward messages of a server outside of calls", () => {
   it("to clients that asked for them, under the server's name", async () => {
     const scripts = new Scripts({ a: LEGACY });
-    await using house = await new HouseOfUpstreams(scripts).configure({ "my a": { command: "a" } });
-    await using wants = await RawClient.connect(house.door, { revision: "2025-11-25" });
-    await using picky = await RawClient.connect(house.door, { revision: "2024-11-05" });
-    await using silent = await RawClient.connect(house.door, { revision: "2025-11-25" });
-    await using modern = await RawClient.connect(house.door, { revision: "2026-07-28" });
+    await using app = await new AppWithUpstreams(scripts).configure({ "my a": { command: "a" } });
+    await using wants = await RawClient.connect(app.door, { revision: "2025-11-25" });
+    await using picky = await RawClient.connect(app.door, { revision: "2024-11-05" });
+    await using silent = await RawClient.connect(app.door, { revision: "2025-11-25" });
+    await using modern = await RawClient.connect(app.door, { revision: "2026-07-28" });
     modern.send("subscriptions/listen", { notifications: { toolsListChanged: true } });
     await wants.request("logging/setLevel", { level: "error" });
     await wants.request("logging/setLevel", { level: "info" });
@@ -40,11 +40,11 @@ describe("Upstreams forward messages of a server outside of calls", () => {
 
   it("but not to a client that has disconnected, nor messages of another's call", async () => {
     const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
-    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
-    await using caller = await RawClient.connect(house.door, { revision: "2025-11-25" });
-    await using other = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    await using app = await new AppWithUpstreams(scripts).configure({ a: { command: "a" } });
+    await using caller = await RawClient.connect(app.door, { revision: "2025-11-25" });
+    await using other = await RawClient.connect(app.door, { revision: "2025-11-25" });
     {
-      await using gone = await RawClient.connect(house.door, { revision: "2025-11-25" });
+      await using gone = await RawClient.connect(app.door, { revision: "2025-11-25" });
       await gone.request("logging/setLevel", { level: "debug" });
     }
     await other.request("logging/setLevel", { level: "debug" });
@@ -62,8 +62,8 @@ describe("Upstreams forward messages of a server outside of calls", () => {
 
   it("with a limit, and say so", async (t) => {
     const scripts = new Scripts({ a: LEGACY });
-    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
-    await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    await using app = await new AppWithUpstreams(scripts).configure({ a: { command: "a" } });
+    await using client = await RawClient.connect(app.door, { revision: "2025-11-25" });
     await client.request("logging/setLevel", { level: "debug" });
     const [server] = scripts.of("a");
     const start = performance.now();
@@ -81,7 +81,7 @@ describe("Upstreams forward messages of a server outside of calls", () => {
     assert.deepEqual([await flood(0), await flood(2), await flood(4)], [100, 100, 100]);
     assert.equal(await flood(12), 201);
     assert.match(told(client, MESSAGE)[100]?.["data"] as string, /some messages were left out/);
-    assert.match(house.log.join(""), /upstream\.faults/);
+    assert.match(app.log.join(""), /upstream\.faults/);
   });
 });
 
@@ -98,14 +98,14 @@ describe("Upstreams report that a page is complete", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it(`to the client of ${revision} that showed it, if the revision supports that`, async () => {
       const scripts = new Scripts({ a: asking });
-      await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
+      await using app = await new AppWithUpstreams(scripts).configure({ a: { command: "a" } });
       const options = {
         revision,
         capabilities: { elicitation: { url: {} } },
         answers: { "elicitation/create": () => ({ action: "accept" }) },
       };
-      await using client = await RawClient.connect(house.door, options);
-      await using other = await RawClient.connect(house.door, options);
+      await using client = await RawClient.connect(app.door, options);
+      await using other = await RawClient.connect(app.door, options);
       assert.deepEqual((await client.callTool("echo"))["result"].content, []);
       const done = "notifications/elicitation/complete";
       const [server] = scripts.of("a");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { until } from "../../test/support/until.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
 import { Profile } from "../tool/profile/profile.ts";
@@ -12,17 +12,17 @@ const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gath
 /** A server that does nobody any harm. */
 const CALM: Script = { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "calm" }] }) };
 
-async function houseOf(script: Script): Promise<[HouseOfUpstreams, Scripts]> {
+async function appOf(script: Script): Promise<[AppWithUpstreams, Scripts]> {
   const scripts = new Scripts({ hostile: script, calm: CALM });
-  const house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-  await house.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
-  return [house, scripts];
+  const app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+  await app.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+  return [app, scripts];
 }
 
 describe("A hostile upstream", () => {
   it("cannot delay everybody with templates that take for ever", async () => {
     const uriTemplate = `x://${"{+a}a".repeat(300)}!`;
-    const [opened] = await houseOf({
+    const [opened] = await appOf({
       ...LEGACY,
       initialize: () => ({
         protocolVersion: "2025-11-25",
@@ -36,10 +36,10 @@ describe("A hostile upstream", () => {
       }),
       "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read" }] }),
     });
-    await using house = opened;
-    await house.offer.resources.templates();
+    await using app = opened;
+    await app.offer.resources.templates();
     const before = process.cpuUsage();
-    await house.offer.resources.read(`x://${"a".repeat(5_000)}`, new SampleContext());
+    await app.offer.resources.read(`x://${"a".repeat(5_000)}`, new SampleContext());
     // Microseconds of this process's own work: a busy machine makes no difference.
     assert.ok(process.cpuUsage(before).user < 5_000_000);
   });
@@ -49,7 +49,7 @@ describe("A hostile upstream", () => {
       uri: `x://${"a".repeat(200)}/${each}`,
       name: "one",
     }));
-    const [opened] = await houseOf({
+    const [opened] = await appOf({
       ...LEGACY,
       initialize: () => ({
         protocolVersion: "2025-11-25",
@@ -62,11 +62,11 @@ describe("A hostile upstream", () => {
       },
       "resources/templates/list": () => ({ resourceTemplates: [] }),
     });
-    await using house = opened;
+    await using app = opened;
     const profile = new Profile("some", { resources: { deny: ["x://*/1*"] } });
-    await until(async () => (await house.offer.resources.list()).length >= all.length);
+    await until(async () => (await app.offer.resources.list()).length >= all.length);
     const before = process.cpuUsage();
-    const shown = await house.offer.resources.list(undefined, profile);
+    const shown = await app.offer.resources.list(undefined, profile);
     assert.equal(shown.length, 8_889);
     // Microseconds of this process's own work: a busy machine makes no difference.
     assert.ok(process.cpuUsage(before).user < 2_000_000);
@@ -84,10 +84,10 @@ describe("A hostile upstream", () => {
       "resources/subscribe": () => ({}),
     };
     const scripts = new Scripts({ hostile: LEGACY, calm: resources });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
     let updates = 0;
-    house.offer.resources.watch("calm://1", () => updates++);
+    app.offer.resources.watch("calm://1", () => updates++);
     const [hostile, calm] = [await scripts.start("hostile"), await scripts.start("calm")];
     await calm.until((server) => server.asked("resources/subscribe").length === 1);
     hostile.notify("notifications/resources/updated", { uri: "calm://1" });
@@ -114,10 +114,10 @@ describe("UpstreamResources", () => {
         "resources/subscribe": () => ({}),
       },
     });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ a: { command: "a" } });
     const updated = Promise.withResolvers<void>();
-    const stop = house.offer.resources.watch("x://1", updated.resolve);
+    const stop = app.offer.resources.watch("x://1", updated.resolve);
     const server = await scripts.start("a");
     listed.push({ uri: "x://1", name: "one" });
     server.notify("notifications/resources/list_changed");

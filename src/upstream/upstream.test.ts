@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { ToolFault } from "../tool/tool.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { RawClient } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, MODERN, Refusal, Scripts } from "../../test/upstream/scripted-server.ts";
@@ -17,9 +17,9 @@ describe("Upstreams answer a call", () => {
         },
       },
     });
-    await using house = new HouseOfUpstreams(scripts);
-    await house.configure({ a: { command: "a" } });
-    const calling = house.offer.tools.call("echo", {}, new SampleContext());
+    await using app = new AppWithUpstreams(scripts);
+    await app.configure({ a: { command: "a" } });
+    const calling = app.offer.tools.call("echo", {}, new SampleContext());
     await assert.rejects(Promise.resolve(calling), (error) => {
       assert.ok(error instanceof ToolFault);
       assert.equal(error.code, -32042);
@@ -49,8 +49,8 @@ describe("Upstreams answer a call", () => {
               },
       },
     });
-    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
-    await using client = await RawClient.connect(house.door, {
+    await using app = await new AppWithUpstreams(scripts).configure({ a: { command: "a" } });
+    await using client = await RawClient.connect(app.door, {
       revision: "2025-11-25",
       capabilities: { elicitation: {} },
       answers: { "elicitation/create": () => ({ action: "accept", content: { name: "Ann" } }) },

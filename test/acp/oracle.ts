@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { WebSocket } from "ws";
 
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { Packages } from "../support/packages.ts";
 
 /** The official SDK, which our agent's side is tried with. */

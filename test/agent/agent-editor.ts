@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 
 import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { runFromShell } from "../support/run-from-shell.ts";
-import type { Json, Message } from "../support/acp-house.ts";
+import type { Json, Message } from "../support/acp-app.ts";
 import { Program } from "../support/program.ts";
 import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";

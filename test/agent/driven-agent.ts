@@ -5,12 +5,7 @@ import { join } from "node:path";
 import { ExternalAgent } from "../../src/agent/external-agent.ts";
 import type { OpenCommandSandbox } from "../../src/agent/files/command-sandbox.ts";
 import { Log } from "../../src/base/log.ts";
-import {
-  AcpHouse,
-  type AcpHouseOptions,
-  type Message,
-  type TestClient,
-} from "../support/acp-house.ts";
+import { AcpApp, type AcpAppOptions, type Message, type TestClient } from "../support/acp-app.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
@@ -23,7 +18,7 @@ interface DrivenOptions {
 export class DrivenAgent implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-driven-"));
   readonly agent: ExternalAgent;
-  house!: AcpHouse;
+  app!: AcpApp;
   client!: TestClient;
   sessionId = "";
 
@@ -39,11 +34,11 @@ export class DrivenAgent implements AsyncDisposable {
 
   static async open(
     capabilities: object = {},
-    { flags = [], sandbox, ...options }: AcpHouseOptions & DrivenOptions = {},
+    { flags = [], sandbox, ...options }: AcpAppOptions & DrivenOptions = {},
   ): Promise<DrivenAgent> {
     const driven = new DrivenAgent(flags, sandbox);
-    driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
-    driven.client = driven.house.connect();
+    driven.app = await AcpApp.open({ agent: driven.agent, ...options });
+    driven.client = driven.app.connect();
     await driven.client.initialize(capabilities);
     const { sessionId } = await driven.client.ask("session/new", { cwd: driven.folder });
     driven.sessionId = String(sessionId);
@@ -63,7 +58,7 @@ export class DrivenAgent implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.house[Symbol.asyncDispose]();
+    await this.app[Symbol.asyncDispose]();
     await this.agent[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true });
   }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { defaultConfig } from "../../src/config/config.ts";
 import { serveStdio } from "../../src/app/door/serve-stdio.ts";
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { HttpServer } from "../../src/app/serve/http-server.ts";
 import { untilSignal } from "../../src/base/process/long-running.ts";
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
@@ -15,17 +15,17 @@ import { fixtureOffer } from "./fixture/offer.ts";
 
 using data = mkdtempDisposableSync(join(tmpdir(), "trunkline-fixture-"));
 const config = defaultConfig(data.path);
-const house = new House({ ...config, server: { ...config.server, port: 0 } });
+const app = new AppContext({ ...config, server: { ...config.server, port: 0 } });
 
 if (process.argv[2] === "stdio") {
   const door = new McpDoor({ offer: fixtureOffer() });
   using connection = new Connection();
-  await serveStdio(house, connection, door.optionsFor(connection));
+  await serveStdio(app, connection, door.optionsFor(connection));
 } else {
   const signalled = untilSignal();
   // The suite has no tokens to show, and is not about access. Connections that end before their answers, as the suite wants to see them.
   const mcp = { limits: { keepAlive: 100, longestConnection: 250 } };
-  const server = await HttpServer.open(house, { offer: fixtureOffer(), mcp, noAuth: true });
+  const server = await HttpServer.open(app, { offer: fixtureOffer(), mcp, noAuth: true });
   process.stdout.write(`${JSON.stringify({ url: server.origin })}\n`);
   await signalled;
   await server.close(500);

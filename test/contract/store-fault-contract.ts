@@ -102,7 +102,7 @@ export async function coldFaultContract(open: () => Promise<FaultRig>, at: numbe
   await rig.prepare?.();
   disk.calls = [];
   disk.decide = (_, index) => (index < at ? undefined : "ENOSPC");
-  const when = `ENOSPC from call ${at} on, in a house that has opened nothing yet`;
+  const when = `ENOSPC from call ${at} on, in a program that has opened nothing yet`;
   inWords(await play(rig), when);
   disk.decide = () => undefined;
   allWell(await oneRound(rig), `after ${when}`);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
-import type { Message } from "../support/acp-house.ts";
+import type { Message } from "../support/acp-app.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");

@@ -10,7 +10,7 @@ import { defaultConfig } from "../../src/config/config.ts";
 import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 
 const { state, says, next } = await localInForce(defaultConfig(tmpdir()));

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 

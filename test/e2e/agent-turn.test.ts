@@ -5,7 +5,7 @@ import { after, before, describe, it } from "node:test";
 
 import { AgentEditor, KEY, NO_SANDBOX } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
-import type { Json, Message } from "../support/acp-house.ts";
+import type { Json, Message } from "../support/acp-app.ts";
 
 const DONE: Scripted = { content: "Done." };
 

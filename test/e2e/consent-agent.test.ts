@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import { AgentEditor, NO_SANDBOX, UNCONFINED } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { ToolsHome } from "../support/tools-home.ts";
 import { covers } from "../support/requirement.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { CONFIG, folderIn, begin, said, pageOf, SECRET } from "../support/dashboard-home.ts";
 import { DashboardPage } from "../support/dashboard-page.ts";

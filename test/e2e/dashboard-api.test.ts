@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { CONFIG, folderIn, begin, said, pageOf, SECRET } from "../support/dashboard-home.ts";
 import { type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";

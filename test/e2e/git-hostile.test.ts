@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { HostileRepository } from "../samples/sample-hostile-repository.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { seeded } from "../fuzz/fuzz-run.ts";
 import { oneIn } from "../support/full-run.ts";
 import { Program } from "../support/program.ts";

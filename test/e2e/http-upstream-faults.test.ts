@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { Program } from "../support/program.ts";
 import { until } from "../support/until.ts";
 import { type Exchange, HttpServer, json, legacy } from "../upstream/http-server.ts";

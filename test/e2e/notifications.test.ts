@@ -10,7 +10,7 @@ import type { Grant } from "../../src/store/access/access-token.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { Devices } from "../../src/store/access/devices.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 import { NotifyReceiver, type Received } from "../support/notify-receiver.ts";
 import { bearer } from "../support/owner-access.ts";

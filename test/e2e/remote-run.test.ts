@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { type ClientOptions, WebSocket } from "ws";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { Program } from "../support/program.ts";
 import { covers } from "../support/requirement.ts";

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { rounds } from "../support/full-run.ts";
 import { McpHttpServer } from "../support/mcp-http-server.ts";
 import { FATES, PackageCopy } from "../support/package-copy.ts";

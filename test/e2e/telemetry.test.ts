@@ -21,7 +21,7 @@ const BUILT = join(import.meta.dirname, "../../dist/trunkline.js");
 const SDK = pathToFileURL(join(import.meta.dirname, "../../dist/plugin.mjs")).href;
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
-/** A plugin whose tools call one of the house: one answers at once, the other in pieces. */
+/** A plugin whose tools call one of the program: one answers at once, the other in pieces. */
 const PLUGIN = `
 import { definePlugin } from ${JSON.stringify(SDK)};
 const asked = ({ callTool }) => callTool("review_list").then(() => "asked", () => "refused");
@@ -131,7 +131,7 @@ describe("a gateway that is observed", { timeout: 600_000 }, () => {
 
     const listed = async (): Promise<string> => JSON.stringify(await gateway.mcp(5, "tools/list"));
     await until(async () => (await listed()).includes("low_tide"));
-    // A plugin continues the trace, however it answers, when it calls a tool of the house.
+    // A plugin continues the trace, however it answers, when it calls a tool of the program.
     for (const [at, name] of ["high_tide", "low_tide"].entries()) {
       const _meta = { traceparent: `00-${PLUGIN_TRACE}-${SPAN.slice(0, -1)}${at}-01` };
       const { result } = await gateway.mcp(3 + at, "tools/call", { name, arguments: {}, _meta });

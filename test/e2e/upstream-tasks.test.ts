@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 
 import type { UpstreamSettings } from "../../src/upstream/settings.ts";
 import { FixtureServer, STDIO_SERVER } from "../conformance/fixture-server.ts";
-import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../upstream/app-with-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 import { until } from "../support/until.ts";
 
@@ -24,28 +24,28 @@ describe("a server that answers calls with tasks", { timeout }, () => {
   for (const transport of ["stdio", "http"] as const) {
     describe(`on ${transport}`, () => {
       let server: FixtureServer | undefined;
-      let house: HouseOfUpstreams;
+      let app: AppWithUpstreams;
 
       before(async () => {
         server = transport === "http" ? await FixtureServer.start() : undefined;
         const settings: UpstreamSettings =
           server === undefined ? STDIO_SERVER : { url: server.mcp };
-        house = await new HouseOfUpstreams({
+        app = await new AppWithUpstreams({
           limits: { firstList: 20_000, probe: 20_000 },
         }).configure({
           fixture: settings,
         });
-        assert.equal(house.upstreams.status()[0]?.revision, "2026-07-28");
+        assert.equal(app.upstreams.status()[0]?.revision, "2026-07-28");
       });
 
       after(async () => {
-        await house[Symbol.asyncDispose]();
+        await app[Symbol.asyncDispose]();
         await server?.[Symbol.asyncDispose]();
       });
 
       for (const options of CLIENTS) {
         it(`runs them until they end for a client of ${options.revision}`, async () => {
-          await using client = await RawClient.connect(house.door, options);
+          await using client = await RawClient.connect(app.door, options);
           const slow = await client.callTool("slow_compute", { seconds: 0.2, label: "tides" });
           assert.equal(slow["result"].content[0].text, "computed tides");
           const failed = await client.callTool("failing_job");
@@ -56,7 +56,7 @@ describe("a server that answers calls with tasks", { timeout }, () => {
         });
 
         it(`passes their questions to a client of ${options.revision}`, async () => {
-          await using client = await RawClient.connect(house.door, options);
+          await using client = await RawClient.connect(app.door, options);
           const { result, error } = await client.callTool("multi_input");
           if (options.answers === undefined) {
             assert.equal(error, undefined);
@@ -72,14 +72,14 @@ describe("a server that answers calls with tasks", { timeout }, () => {
       }
 
       it("cancels them when the caller cancels", async () => {
-        await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
+        await using client = await RawClient.connect(app.door, { revision: "2025-11-25" });
         const requestId = client.send("tools/call", {
           name: "slow_compute",
           arguments: { seconds: 600 },
         });
-        await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
+        await until(() => app.upstreams.status()[0]?.callsInFlight === 1);
         client.notify("notifications/cancelled", { requestId });
-        await until(() => house.upstreams.status()[0]?.callsInFlight === 0);
+        await until(() => app.upstreams.status()[0]?.callsInFlight === 0);
         const { result } = await client.callTool("greet", { name: "Ann" });
         assert.equal(textOf(result), "Hello, Ann!");
       });

@@ -7,7 +7,7 @@ import { before, describe, it } from "node:test";
 
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { Place } from "../support/acp-editor.ts";
-import type { Message } from "../support/acp-house.ts";
+import type { Message } from "../support/acp-app.ts";
 import { Packages } from "../support/packages.ts";
 import { gone, runningAt } from "../support/running-at.ts";
 import { LONG, to, toCall } from "./fake-prompts.ts";

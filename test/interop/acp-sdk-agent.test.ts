@@ -14,7 +14,7 @@ import {
 } from "../acp/oracle.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { Place } from "../support/acp-editor.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 import { gone } from "../support/running-at.ts";

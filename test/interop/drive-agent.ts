@@ -6,7 +6,7 @@ import { before, describe, it, type TestContext } from "node:test";
 import { Oracle } from "../acp/oracle.ts";
 import { FakeLlm, type Scripted, toolsOf, wordsOf } from "../agent/fake-llm.ts";
 import { AcpEditor, Place } from "../support/acp-editor.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { runningAt } from "../support/running-at.ts";
 import { OwnProgram } from "./own-program.ts";
 import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";

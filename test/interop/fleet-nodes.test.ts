@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { DRAINED } from "../../src/cli/worker/worker.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { type AcpSocket, promptOf } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 
 import type { Place } from "../support/acp-editor.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { gone } from "../support/running-at.ts";
 import type { AgentEntry } from "./other-agents.ts";
 

@@ -9,7 +9,7 @@ import { instructionsFor } from "../../src/app/tool/instructions.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Profiles } from "../../src/tool/profile/profiles.ts";
 import { EVERYTHING, everythingIsMissing, referenceServer } from "../upstream/everything.ts";
-import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../upstream/app-with-upstreams.ts";
 import { type Json, RawClient } from "../upstream/raw-client.ts";
 
 const skip = await everythingIsMissing();
@@ -35,25 +35,25 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     { skip, timeout: 600_000 },
     () => {
       const folder = mkdtempSync(join(tmpdir(), "trunkline-profiles-"));
-      const house = new HouseOfUpstreams();
+      const app = new AppWithUpstreams();
       const door = new McpDoor({
-        offer: house.offer,
-        instructions: (profile) => instructionsFor(house.offer, profile),
+        offer: app.offer,
+        instructions: (profile) => instructionsFor(app.offer, profile),
       });
 
       before(async () => {
         writeFileSync(join(folder, "a.txt"), "Hello");
-        house.offer.profiles = new Profiles(PROFILES);
-        await house.configure({
+        app.offer.profiles = new Profiles(PROFILES);
+        await app.configure({
           everything: EVERYTHING,
           filesystem: referenceServer("filesystem", folder),
           memory: referenceServer("memory"),
         });
-        await until(() => house.toolNames.length >= 14 + 9 + 10);
+        await until(() => app.toolNames.length >= 14 + 9 + 10);
       });
 
       after(async () => {
-        await house[Symbol.asyncDispose]();
+        await app[Symbol.asyncDispose]();
         rmSync(folder, { recursive: true });
       });
 
@@ -116,11 +116,11 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 
       it("pass on the instructions of the servers that they show", async () => {
         assert.match(
-          instructionsFor(house.offer),
+          instructionsFor(app.offer),
           /## The server 'everything' says about itself\n\n> \S/,
         );
         const reader = new Profiles(PROFILES).get("reads files");
-        assert.doesNotMatch(instructionsFor(house.offer, reader), /'everything'/);
+        assert.doesNotMatch(instructionsFor(app.offer, reader), /'everything'/);
       });
     },
   );

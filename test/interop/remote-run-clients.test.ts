@@ -6,7 +6,7 @@ import { type ClientOptions, WebSocket } from "ws";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { loadSdk, packages, type Stream } from "../acp/oracle.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { promptOf } from "../support/acp-socket.ts";
 import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";

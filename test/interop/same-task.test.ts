@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { FakeLlm, type Request, type Scripted } from "../agent/fake-llm.ts";
 import { AcpEditor, type AcpEditorOptions, Place } from "../support/acp-editor.ts";
-import type { Json } from "../support/acp-house.ts";
+import type { Json } from "../support/acp-app.ts";
 import { isTurn, to } from "./fake-prompts.ts";
 import { ModelProxy } from "./model-proxy.ts";
 import { claude, codex, goose, opencode, type OtherAgent } from "./other-agents.ts";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { until } from "../support/until.ts";
 import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
-import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../upstream/app-with-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 
 const skip = await everythingIsMissing();
@@ -14,10 +14,10 @@ const isGood = (answer: Json): boolean => answer["result"].isError !== true;
 
 describe("two everything servers", { skip, timeout }, () => {
   it("are independent: one that is killed again and again answers every call once, the other all", async () => {
-    await using house = new HouseOfUpstreams({ limits: { firstWait: 50, longestWait: 200 } });
-    await house.configure({ shaky: EVERYTHING, steady: EVERYTHING });
+    await using app = new AppWithUpstreams({ limits: { firstWait: 50, longestWait: 200 } });
+    await app.configure({ shaky: EVERYTHING, steady: EVERYTHING });
     const options: RawClientOptions = { revision: "2025-11-25" };
-    await using client = await RawClient.connect(house.door, options);
+    await using client = await RawClient.connect(app.door, options);
     const over = new AbortController();
     const answers = { shaky: [] as Json[], steady: [] as Json[] };
     let sent = 0;
@@ -36,7 +36,7 @@ describe("two everything servers", { skip, timeout }, () => {
     const goodOnes = (): number => answers.shaky.filter(isGood).length;
     const killing = (async () => {
       for (let kills = 0, last = -1; kills < KILLS; kills++) {
-        const pid = await nextPid(house, "shaky", last);
+        const pid = await nextPid(app, "shaky", last);
         // It has come up again, and is being called.
         const before = goodOnes();
         await until(() => goodOnes() !== before);
@@ -65,7 +65,7 @@ describe("two everything servers", { skip, timeout }, () => {
     );
     const asked = ["initialize", "ping"].length + sent;
     assert.equal(answersTo.size, asked, "a call was not answered");
-    const [shaky, steady] = house.upstreams.status();
+    const [shaky, steady] = app.upstreams.status();
     assert.ok((shaky?.restarts ?? 0) >= KILLS - 1);
     assert.equal(steady?.restarts, 0);
   });
@@ -76,9 +76,9 @@ describe("two everything servers", { skip, timeout }, () => {
 });
 
 /** Waits for the process that runs under a name after the one that was killed. */
-async function nextPid(house: HouseOfUpstreams, name: string, last: number): Promise<number> {
+async function nextPid(app: AppWithUpstreams, name: string, last: number): Promise<number> {
   for (;;) {
-    const pid = house.upstreams.status().find((each) => each.name === name)?.pid;
+    const pid = app.upstreams.status().find((each) => each.name === name)?.pid;
     if (pid !== undefined && pid !== last) return pid;
     await sleep(10);
   }

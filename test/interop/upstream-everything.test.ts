@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { OwnedChild } from "../../src/base/process/child-process.ts";
 import type { UpstreamSettings } from "../../src/upstream/settings.ts";
 import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
-import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../upstream/app-with-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 import { freePort } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
@@ -58,7 +58,7 @@ describe("the everything server", { skip, timeout, concurrency: 6 }, () => {
 });
 
 function features(transport: "stdio" | "streamableHttp", options: RawClientOptions): void {
-  let house: HouseOfUpstreams;
+  let app: AppWithUpstreams;
   let client: RawClient;
   let server: Awaited<ReturnType<typeof serverOn>>;
   const { revision } = options;
@@ -66,15 +66,15 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
 
   before(async () => {
     server = await serverOn(transport);
-    house = await new HouseOfUpstreams().configure({ everything: server.settings });
-    client = await RawClient.connect(house.door, options);
+    app = await new AppWithUpstreams().configure({ everything: server.settings });
+    client = await RawClient.connect(app.door, options);
     // It announces its optional tools one by one, and reads the roots a little later.
-    await until(() => house.toolNames.length === 19);
+    await until(() => app.toolNames.length === 19);
   });
 
   after(async () => {
     await client[Symbol.asyncDispose]();
-    await house[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
   });
 
@@ -154,9 +154,9 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
   it("is notified when a call is cancelled", async () => {
     const name = "trigger-long-running-operation";
     const id = client.send("tools/call", { name, arguments: { duration: 600, steps: 600 } });
-    await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
+    await until(() => app.upstreams.status()[0]?.callsInFlight === 1);
     client.notify("notifications/cancelled", { requestId: id, reason: "changed my mind" });
-    await until(() => house.upstreams.status()[0]?.callsInFlight === 0);
+    await until(() => app.upstreams.status()[0]?.callsInFlight === 0);
     assert.equal(await textOf("echo", { message: "still here" }), "Echo: still here");
   });
 
@@ -313,7 +313,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
       arguments: { duration: 600, steps: 600 },
     };
     const requestId = client.send("tools/call", slow);
-    await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
+    await until(() => app.upstreams.status()[0]?.callsInFlight === 1);
     await client.callTool("toggle-simulated-logging");
     const isFromIt = ({ params }: Json): boolean => String(params.data).includes("message");
     await client.until((each) => each.told("notifications/message").some(isFromIt));

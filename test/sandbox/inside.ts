@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 
 import { usualVariables } from "../../src/base/process/environment.ts";
 import { defaultConfig } from "../../src/config/config.ts";
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { EgressProxy } from "../../src/sandbox/egress-proxy.ts";
@@ -56,9 +56,9 @@ export const localSession: OpenInside = async (env) => {
   const { folder, home, data, work } = await machine();
   const base = defaultConfig(data);
   const files = { ...base.agent.files, show: [process.execPath] };
-  const house = new House({ ...base, agent: { ...base.agent, files } });
+  const app = new AppContext({ ...base, agent: { ...base.agent, files } });
   const own = { ...process.env, ...env, HOME: home };
-  const sandbox = new LocalSandbox(house, [work], own);
+  const sandbox = new LocalSandbox(app, [work], own);
   return {
     ...{ work, home, data },
     async sh(line) {

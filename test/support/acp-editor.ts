@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { Json, Message } from "./acp-house.ts";
+import type { Json, Message } from "./acp-app.ts";
 import { gone } from "./running-at.ts";
 import { Program } from "./program.ts";
 

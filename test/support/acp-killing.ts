@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Message } from "./acp-house.ts";
+import type { Message } from "./acp-app.ts";
 import { Program } from "./program.ts";
 import { SeededRandom } from "./seeded-random.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
-import type { Json } from "./acp-house.ts";
+import type { Json } from "./acp-app.ts";
 
 /** Whoever speaks ACP to a gateway over a WebSocket. */
 export class AcpSocket implements Disposable {

@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 
 import type { LiveEvent } from "../../src/server/dashboard/api.ts";
-import type { Json } from "./acp-house.ts";
+import type { Json } from "./acp-app.ts";
 
 export interface Answer {
   readonly status: number;

@@ -6,7 +6,7 @@ import { type FleetFlags, fleetValues } from "../../src/config/fleet-flags.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { FleetGateway } from "../../src/app/fleet/fleet-gateway.ts";
 import { Worker } from "../../src/app/fleet/worker.ts";
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { HttpServer } from "../../src/app/serve/http-server.ts";
 import { openTools } from "../../src/app/tool/open-tools.ts";
 import { AcpSocket } from "./acp-socket.ts";
@@ -35,21 +35,21 @@ export class FleetInProcess implements AsyncDisposable {
   }
 
   async worker(name: string, flags: FleetFlags = {}): Promise<Worker> {
-    const { house, opened } = await this.#open(name, flags);
-    const { offer } = opened.use(await openTools(house, KIND));
-    return opened.use(await Worker.open(house, { offer, isTyped: true }));
+    const { app, opened } = await this.#open(name, flags);
+    const { offer } = opened.use(await openTools(app, KIND));
+    return opened.use(await Worker.open(app, { offer, isTyped: true }));
   }
 
   /** Gives the address for clients. */
   async gateway(name: string, flags: FleetFlags = {}): Promise<string> {
-    const { house, opened } = await this.#open(name, flags);
-    const tools = opened.use(await openTools(house, KIND));
+    const { app, opened } = await this.#open(name, flags);
+    const tools = opened.use(await openTools(app, KIND));
     const { offer } = tools;
-    const fleet = opened.use(await FleetGateway.open(house, { offer, isTyped: true }));
+    const fleet = opened.use(await FleetGateway.open(app, { offer, isTyped: true }));
     const { sharing } = fleet;
     const input = { cwd: this.folder, env: {}, flags: {} };
     const sources = { tools, bus: { opened: async () => undefined }, fleet: fleet.view, input };
-    const server = await HttpServer.open(house, { offer, noAuth: true, sharing, sources });
+    const server = await HttpServer.open(app, { offer, noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));
     // As `trunkline serve` does: from the start it notices which sessions move.
     await server.holder();
@@ -81,7 +81,7 @@ export class FleetInProcess implements AsyncDisposable {
   async #open(
     name: string,
     flags: FleetFlags,
-  ): Promise<{ house: House; opened: AsyncDisposableStack }> {
+  ): Promise<{ app: AppContext; opened: AsyncDisposableStack }> {
     const data = join(this.folder, name);
     mkdirSync(data, { recursive: true, mode: 0o700 });
     const config = `${data}.json`;
@@ -98,6 +98,6 @@ export class FleetInProcess implements AsyncDisposable {
     };
     const opened = new AsyncDisposableStack();
     this.#nodes.set(name, opened);
-    return { house: new House((await loadConfig(input)).config), opened };
+    return { app: new AppContext((await loadConfig(input)).config), opened };
   }
 }

@@ -3,7 +3,7 @@ import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { SampleHome } from "../samples/sample-home.ts";
@@ -66,9 +66,9 @@ export class GitSandbox implements AsyncDisposable {
   /** Another session in the same repository. */
   static async in(home: SampleHome, repo: string, folder = repo): Promise<GitSandbox> {
     const { config } = await home.load();
-    const house = new House(config, { files: [], load: async () => config });
+    const app = new AppContext(config, { files: [], load: async () => config });
     const env = { PATH: process.env.PATH, HOME: home.path, ...NAMES };
-    return new GitSandbox(home, repo, new LocalSandbox(house, [folder], env), env);
+    return new GitSandbox(home, repo, new LocalSandbox(app, [folder], env), env);
   }
 
   /** Runs a command line in the sandbox, to its end. */

@@ -6,7 +6,7 @@ import { SessionError } from "../../src/session/session-error.ts";
 import type { EndOfTurn } from "../../src/session/turn/end-of-prompt.ts";
 import type { Channel, Sink } from "../../src/wire/channel.ts";
 import { memoryPair } from "../../src/wire/channel/memory.ts";
-import type { Json } from "./acp-house.ts";
+import type { Json } from "./acp-app.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { ScriptedHolder } from "./scripted-holder.ts";
 

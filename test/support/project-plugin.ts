@@ -1,4 +1,4 @@
-// A plugin that tells where its caller works, and has the house act there.
+// A plugin that tells where its caller works, and has the program act there.
 import { definePlugin } from "trunkline/plugin";
 
 definePlugin({
@@ -17,7 +17,7 @@ definePlugin({
       },
     },
     act: {
-      description: "Has the house switch the identity of that project",
+      description: "Has the program switch the identity of that project",
       call: async (_, { callTool }) => {
         return callTool("juggler_switch", { identity: "work" }).then(
           ({ text }) => text,

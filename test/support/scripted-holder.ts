@@ -1,7 +1,7 @@
 import { background } from "../../src/base/background.ts";
 import type { Channel } from "../../src/wire/channel.ts";
 import { memoryPair } from "../../src/wire/channel/memory.ts";
-import type { Json } from "./acp-house.ts";
+import type { Json } from "./acp-app.ts";
 import { RecordingSink } from "./recording-sink.ts";
 
 /** A process that has the session open. It gives scripted answers, and records other messages. */

@@ -13,7 +13,7 @@ import { AgentRig, KEY } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 
 const SOURCE = { by: "ada", source: "test" };
 
@@ -75,9 +75,9 @@ describe("the file tools of the built-in agent", () => {
     await using llm = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
     const { config, files } = await home.load({ flags: { config: file, data } });
     const paths = files.map(({ path }) => path);
-    const house = new House(config, { files: paths, load: async () => config });
+    const app = new AppContext(config, { files: paths, load: async () => config });
     const env = { HOME: home.path, OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${llm.url}/v1` };
-    const agent = openBuiltInAgent(house, {
+    const agent = openBuiltInAgent(app, {
       offer: async () => new Offer(),
       audit: { record: () => {} },
       env,

@@ -6,7 +6,7 @@ import type { ReviewComments } from "../commands/session-commands.ts";
 import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
@@ -16,40 +16,40 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 
 export interface OpenBuiltInOptions {
-  /** The toolbox of the house, opened when a model first needs its tools. */
+  /** The toolbox of the program, opened when a model first needs its tools. */
   readonly offer: () => Promise<Offer>;
   readonly audit: Audit;
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** The built-in agent with the parts of this house. */
-export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): BuiltInAgent {
-  const { data, models } = house.config;
+/** The built-in agent with the parts of this app. */
+export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): BuiltInAgent {
+  const { data, models } = app.config;
   const { offer, env = process.env } = options;
   return new BuiltInAgent({
     models: configuredModels({
       settings: models,
       env,
-      log: house.log,
+      log: app.log,
       open: async () =>
         (await import("../../identity/open/open-secret-store.ts")).openKeys(data, env)(),
       cacheFile: join(data, MODELS_FILE),
     }),
     data,
     offer,
-    openServers: lazyServers(house, options.audit),
+    openServers: lazyServers(app, options.audit),
     reviews: reviewComments(data),
     userFolders: userFolders(env),
-    own: ownPaths(data, house.reloading?.files, env),
-    actsAs: agentIdentity(house, undefined, env),
-    sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
-    web: { allowHosts: house.config.agent.egress.allowHosts },
+    own: ownPaths(data, app.reloading?.files, env),
+    actsAs: agentIdentity(app, undefined, env),
+    sandbox: app.config.agent.sandbox === "off" ? undefined : lazySandbox(app, env),
+    web: { allowHosts: app.config.agent.egress.allowHosts },
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }
 
 /** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
-function lazyServers({ config, report, observers }: House, audit: Audit): OpenServers {
+function lazyServers({ config, report, observers }: AppContext, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("../../session/open/session-servers.ts");
     const open = sessionServers({

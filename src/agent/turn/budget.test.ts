@@ -7,7 +7,7 @@ import type { Amount } from "../../base/limit/budget.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { groupEnd } from "../../../test/agent/group-end.ts";
-import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 
 const DAY = 24 * 60 * 60_000;
 const ALLOWED = { result: { outcome: { outcome: "selected", optionId: "allow" } } };
@@ -78,8 +78,8 @@ describe("the built-in agent with a budget", { timeout: 60_000 }, () => {
         await using llm = await FakeLlm.start([...script, { content: "It went on.", usage }]);
         await using rig = new AgentRig({ llm, cost });
         const budgets = { [scope]: { [amount]: limit }, now: () => now };
-        await using house = await AcpHouse.open({ agent: rig.agent, budgets });
-        const client = house.connect();
+        await using app = await AcpApp.open({ agent: rig.agent, budgets });
+        const client = app.connect();
         client.answer = () => ALLOWED;
         await client.initialize();
         const params = { cwd: rig.cwd, mcpServers: [] };

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
-import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { until } from "../../../test/support/until.ts";
 
 const RUNS = { toolCalls: [{ name: "run_command", arguments: { command: "echo hello" } }] };
@@ -15,8 +15,8 @@ async function shown(client: TestClient, what: RegExp): Promise<void> {
 }
 
 /** A turn that was paused while its first tool call waited for permission, and has finished that call. */
-async function pausedTurn(house: AcpHouse, rig: AgentRig) {
-  const client = house.connect();
+async function pausedTurn(app: AcpApp, rig: AgentRig) {
+  const client = app.connect();
   await client.initialize();
   const params = { cwd: rig.cwd, mcpServers: [] };
   const { sessionId } = await client.ask("session/new", params);
@@ -33,8 +33,8 @@ describe("a paused turn", { timeout: 60_000 }, () => {
   it("ends the running tool call, and goes on when the person says so", async () => {
     await using llm = await FakeLlm.start([RUNS, { content: "Done." }]);
     await using rig = new AgentRig({ llm });
-    await using house = await AcpHouse.open({ agent: rig.agent });
-    const { client, sessionId, turn } = await pausedTurn(house, rig);
+    await using app = await AcpApp.open({ agent: rig.agent });
+    const { client, sessionId, turn } = await pausedTurn(app, rig);
     // The next request would be on its way by now.
     await new Promise((resolve) => setTimeout(resolve, 200));
     assert.equal(llm.requests.length, 1);
@@ -47,8 +47,8 @@ describe("a paused turn", { timeout: 60_000 }, () => {
   it("can be cancelled", async () => {
     await using llm = await FakeLlm.start([RUNS, { content: "Done." }]);
     await using rig = new AgentRig({ llm });
-    await using house = await AcpHouse.open({ agent: rig.agent });
-    const { client, sessionId, turn } = await pausedTurn(house, rig);
+    await using app = await AcpApp.open({ agent: rig.agent });
+    const { client, sessionId, turn } = await pausedTurn(app, rig);
     client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
     assert.equal((await turn).stopReason, "cancelled");
     assert.equal(llm.requests.length, 1);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { Log } from "../../base/log.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { lazyBus } from "./lazy-bus.ts";
 
 async function openWith(home: SampleHome, plugins: object) {
@@ -14,9 +14,9 @@ async function openWith(home: SampleHome, plugins: object) {
   const log = new Log("info", (line) => {
     events.push((JSON.parse(line) as { event: string }).event);
   });
-  const house = Object.assign(new House(config), { log });
+  const app = Object.assign(new AppContext(config), { log });
   const offer = new Offer();
-  return { offer, events, bus: lazyBus(house, offer, undefined) };
+  return { offer, events, bus: lazyBus(app, offer, undefined) };
 }
 
 describe("lazyBus()", { timeout: 30_000 }, () => {

@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type Reloading } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 
 /** Milliseconds after which plugins are started, though nobody has asked for a list. */
@@ -14,7 +14,7 @@ const SOON = 200;
  * long as the configuration names none.
  */
 export function lazyBus(
-  { config, log }: House,
+  { config, log }: AppContext,
   offer: Offer,
   reloading: Reloading | undefined,
 ): AsyncDisposable {

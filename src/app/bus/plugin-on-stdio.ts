@@ -9,16 +9,16 @@ import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { serveStdio } from "../door/serve-stdio.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
 import { busFolder, busPlan, openBus } from "../../plugin/open/bus.ts";
 
 /** Serves one plugin as an MCP server on the standard streams, with a bus of its own. */
-export async function servePluginOnStdio(house: House, plugin: PluginSettings): Promise<void> {
-  const { config, log, report } = house;
+export async function servePluginOnStdio(app: AppContext, plugin: PluginSettings): Promise<void> {
+  const { config, log, report } = app;
   // With the key of an authority: if we are killed, the next bus removes it.
   using own = await openRunFolder(busFolder(config.data));
-  using audit = openAudit(house);
+  using audit = openAudit(app);
   const offer = new Offer({
     ...{ policy: new Policy(config.policy.tools), audit, report, repositoryOf },
   });
@@ -35,7 +35,7 @@ export async function servePluginOnStdio(house: House, plugin: PluginSettings): 
   } catch (error) {
     throw new TrunklineError("unavailable", (error as Error).message, { cause: error });
   }
-  const door = new McpDoor({ offer, rootsTimeout: house.rootsTimeout });
+  const door = new McpDoor({ offer, rootsTimeout: app.rootsTimeout });
   using connection = new Connection(OWNER, process.cwd());
-  await serveStdio(house, connection, door.optionsFor(connection));
+  await serveStdio(app, connection, door.optionsFor(connection));
 }

@@ -4,7 +4,7 @@ import { type BusPlan, busPlan, noteUnasked, openBus, reconfigure } from "../../
 import { openData } from "../../config/data-folder.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type Reloading } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -29,10 +29,10 @@ export interface RunningOrchestrator extends AsyncDisposable {
  * everywhere.
  */
 export async function runOrchestrator(
-  house: House,
+  app: AppContext,
   options: RunOrchestratorOptions,
 ): Promise<RunningOrchestrator> {
-  const { config, log, report } = house;
+  const { config, log, report } = app;
   openData(config.data);
   const plan = await planOf(config, options);
   if (plan.clientCertificate === "request") {
@@ -44,11 +44,11 @@ export async function runOrchestrator(
   // Orchestra's file has no place for permissions.
   if (options.pluginsFile === undefined) noteUnasked(plan, log);
   await using opening = new AsyncDisposableStack();
-  const audit = opening.use(openAudit(house));
+  const audit = opening.use(openAudit(app));
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
   const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
   const apply = (changed: BusPlan) => reconfigure(orchestrator, changed, plan, log);
-  opening.defer(followConfig(reloadingOf(house, options), log, apply));
+  opening.defer(followConfig(reloadingOf(app, options), log, apply));
   const open = opening.move();
   return {
     address: orchestrator.address,
@@ -59,7 +59,7 @@ export async function runOrchestrator(
 
 /** Follows `plugins.yaml` where the plugins come from it, else the configuration. */
 function reloadingOf(
-  { config, reloading }: House,
+  { config, reloading }: AppContext,
   options: RunOrchestratorOptions,
 ): Reloading<BusPlan> | undefined {
   const { pluginsFile, cwd } = options;

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { attachTo } from "../../protocol/acp/attach.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { ownAcpChannel, remoteAcpChannel } from "./acp-channel.ts";
 
 /** A server that refuses every WebSocket with a status. */
@@ -52,12 +52,12 @@ describe("ownAcpChannel()", { timeout: 600_000 }, () => {
   it("speaks ACP with the sessions of this process", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
-    const house = new House({
+    const app = new AppContext({
       ...config,
       log: { level: "error", verbose: false, requests: false },
     });
     await using opened = new AsyncDisposableStack();
-    const channel = ownAcpChannel(house, opened);
+    const channel = ownAcpChannel(app, opened);
     const wanted = { sessionId: "none", cwd: home.project };
     const attaching = attachTo(channel, wanted, {
       update: () => assert.fail(),
@@ -69,14 +69,14 @@ describe("ownAcpChannel()", { timeout: 600_000 }, () => {
   it("tells a person what failed, without the name of the code on the wire", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
-    const house = new House({
+    const app = new AppContext({
       ...config,
       log: { level: "error", verbose: false, requests: false },
     });
     await using opened = new AsyncDisposableStack();
     const handlers = { update: () => assert.fail(), permit: () => assert.fail() };
     const wanted = { cwd: home.project, agent: "none" };
-    const attaching = attachTo(ownAcpChannel(house, opened), wanted, handlers);
+    const attaching = attachTo(ownAcpChannel(app, opened), wanted, handlers);
     await assert.rejects(attaching, {
       message: "Cannot find agent 'none'. Configured: trunkline.",
     });

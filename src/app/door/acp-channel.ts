@@ -7,23 +7,23 @@ import { AcpConversation } from "../../protocol/acp/serve.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 
 /** A channel to a door in this process. The stack closes the door and its sessions. */
-export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Channel<string> {
-  const runs = opened.use(new LazyRuns(house));
-  const sessions = opened.use(new LazySessions(house, { runs }));
+export function ownAcpChannel(app: AppContext, opened: AsyncDisposableStack): Channel<string> {
+  const runs = opened.use(new LazyRuns(app));
+  const sessions = opened.use(new LazySessions(app, { runs }));
   const door = new AcpDoor({
     sessions: sessions.open,
-    limits: house.config.limits.messages,
+    limits: app.config.limits.messages,
     ...sessions.sharing.holders,
     setUpSession: (params, principal) => runs.place(params, principal),
   });
   const [ours, theirs] = memoryPair();
   const conversation = new AcpConversation(door, theirs, {
-    peer: house.withLimits(door.peerOptions),
+    peer: app.withLimits(door.peerOptions),
   });
   opened.defer(() => conversation.close(0));
   return ours;

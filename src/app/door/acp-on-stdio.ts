@@ -1,6 +1,6 @@
 import { serveStdio } from "./serve-stdio.ts";
 import { untilOver } from "./until-over.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { homeOf, LazySessions } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
@@ -20,22 +20,22 @@ export interface AcpOnStdioOptions {
 
 /** `trunkline acp`, which editors start. */
 export async function serveAcpOnStdio(
-  house: House,
+  app: AppContext,
   { agent, worktree, hasActions = true }: AcpOnStdioOptions = {},
 ): Promise<void> {
-  await using tools = new LazyTools(house);
-  await using sessions = new LazySessions(house, tools);
+  await using tools = new LazyTools(app);
+  await using sessions = new LazySessions(app, tools);
   const door = new AcpDoor({
     agent,
     worktree,
-    limits: house.config.limits.messages,
+    limits: app.config.limits.messages,
     sessions: sessions.open,
     ...sessions.sharing.holders,
-    home: homeOf(house),
+    home: homeOf(app),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
-  const channel = stdioChannel(house.config.limits);
-  await untilOver(new AcpConversation(door, channel, { peer: house.withLimits(options) }));
+  const channel = stdioChannel(app.config.limits);
+  await untilOver(new AcpConversation(door, channel, { peer: app.withLimits(options) }));
 }
 
 /**
@@ -51,7 +51,7 @@ export function withActions<S>(door: PeerOptions<S>, { offer }: LazyTools): Peer
 }
 
 /** `trunkline acp --dialect juggler`, which JetBrains IDEs start for RemoteJuggler's actions. */
-export async function serveJugglerOnStdio(house: House): Promise<void> {
-  await using tools = new LazyTools(house);
-  await serveStdio(house, undefined, jugglerServer({ offer: tools.offer, folder: process.cwd() }));
+export async function serveJugglerOnStdio(app: AppContext): Promise<void> {
+  await using tools = new LazyTools(app);
+  await serveStdio(app, undefined, jugglerServer({ offer: tools.offer, folder: process.cwd() }));
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { OWNER } from "../../base/principal.ts";
 import { busTransport } from "../../plugin/open/bus.ts";
 import { serveStdio } from "./serve-stdio.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
 import { BusCertificates } from "../../plugin/bus-certificates.ts";
 import { BRIDGE_NAME, expectOrchestrator } from "../../plugin/guests.ts";
@@ -31,9 +31,9 @@ const MARGIN = 5_000;
 const INFO = { name: "orchestra", version: "1.0.0" };
 
 /** MCP on stdio for the tools of an orchestrator, as Orchestra's transport.stdio does it. */
-export async function serveBridge(house: House, options: BridgeOptions): Promise<void> {
+export async function serveBridge(app: AppContext, options: BridgeOptions): Promise<void> {
   const { address, tell } = options;
-  const { config, log } = house;
+  const { config, log } = app;
   const certificates = new BusCertificates(
     options.certsDir ?? config.bus.certsDir ?? join(config.data, "certs"),
     (message) => log.warn("bus.certificates", { message }),
@@ -50,7 +50,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
   });
-  using audit = openAudit(house);
+  using audit = openAudit(app);
   const offer = new Offer({
     policy: new Policy(config.policy.tools),
     audit,
@@ -67,12 +67,12 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     offer,
     info: INFO,
     announcesChanges: false,
-    rootsTimeout: house.rootsTimeout,
+    rootsTimeout: app.rootsTimeout,
     // Orchestra transport.stdio: `{"tools":{}}` in 2024-11-05, the revision that it knows.
     capabilities: { "2024-11-05": { tools: {} } },
     methodNotFound: (method) => `method not found: ${method}`,
   });
   using connection = new Connection(OWNER, process.cwd());
-  await serveStdio(house, connection, door.optionsFor(connection));
+  await serveStdio(app, connection, door.optionsFor(connection));
   isOver = true;
 }

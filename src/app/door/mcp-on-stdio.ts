@@ -1,6 +1,6 @@
 import { OWNER } from "../../base/principal.ts";
 import { untilOver } from "./until-over.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { instructionsFor } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { openTools } from "../tool/open-tools.ts";
@@ -19,22 +19,22 @@ export interface OpenMcpOptions {
 }
 
 /** `trunkline mcp`, which assistants start. */
-export async function serveMcpOnStdio(house: House, profile?: string): Promise<void> {
-  await using opened = await openMcp(house, stdioChannel(house.config.limits), { profile });
+export async function serveMcpOnStdio(app: AppContext, profile?: string): Promise<void> {
+  await using opened = await openMcp(app, stdioChannel(app.config.limits), { profile });
   await untilOver(opened.peer);
 }
 
-/** Serves the client of a channel with the tools of this house. */
+/** Serves the client of a channel with the tools of this app. */
 export async function openMcp(
-  house: House,
+  app: AppContext,
   channel: Channel<string>,
   { firstId = 1, profile }: OpenMcpOptions = {},
 ): Promise<OpenedMcp> {
   await using opening = new AsyncDisposableStack();
   const hasProfiles = profile !== undefined;
-  const tools = opening.use(await openTools(house, { isLasting: true, hasProfiles }));
-  const tasks = opening.use(new LazyTaskStore(house));
-  const { rootsTimeout } = house;
+  const tools = opening.use(await openTools(app, { isLasting: true, hasProfiles }));
+  const tasks = opening.use(new LazyTaskStore(app));
+  const { rootsTimeout } = app;
   const door = new McpDoor({
     offer: tools.offer,
     instructions: (seen) => instructionsFor(tools.offer, seen),
@@ -42,7 +42,7 @@ export async function openMcp(
     tasks: tasks.options,
   });
   const connection = opening.use(new Connection(OWNER, process.cwd(), profile));
-  const options = house.withLimits(door.optionsFor(connection));
+  const options = app.withLimits(door.optionsFor(connection));
   const peer = new Peer(channel, connection, { ...options, firstId });
   const open = opening.move();
   return {

@@ -1,7 +1,7 @@
 import { stdioChannel } from "../../wire/channel/stdio.ts";
 import { openMcp } from "./mcp-on-stdio.ts";
 import { untilOver } from "./until-over.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { McpRelay } from "../../server/relay/mcp-relay.ts";
 import { reachGateway } from "../../server/relay/reach-gateway.ts";
 import { termsOf } from "../../server/relay/terms.ts";
@@ -11,12 +11,12 @@ import { termsOf } from "../../server/relay/terms.ts";
  * is none, and nothing was read.
  */
 export async function relayStdio(
-  house: House,
+  app: AppContext,
   sockets: readonly string[],
   env: NodeJS.ProcessEnv,
   profile?: string,
 ): Promise<boolean> {
-  const { config, log } = house;
+  const { config, log } = app;
   const { limits } = config;
   const gateway = await reachGateway({
     data: config.data,
@@ -30,7 +30,7 @@ export async function relayStdio(
   const relay = new McpRelay({
     client: stdioChannel(limits),
     gateway,
-    open: (channel, firstId) => openMcp(house, channel, { firstId, profile }),
+    open: (channel, firstId) => openMcp(app, channel, { firstId, profile }),
     tookOver: () => log.info("relay.took-over"),
   });
   await untilOver(relay);

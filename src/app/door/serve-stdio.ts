@@ -1,11 +1,15 @@
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { untilOver } from "./until-over.ts";
 
 /** Serves one conversation on the standard streams, until the other side or a signal ends it. */
-export async function serveStdio<S>(house: House, state: S, door: PeerOptions<S>): Promise<void> {
-  const channel = stdioChannel(house.config.limits);
-  await untilOver(new Peer(channel, state, house.withLimits(door)));
+export async function serveStdio<S>(
+  app: AppContext,
+  state: S,
+  door: PeerOptions<S>,
+): Promise<void> {
+  const channel = stdioChannel(app.config.limits);
+  await untilOver(new Peer(channel, state, app.withLimits(door)));
 }

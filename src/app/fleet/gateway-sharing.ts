@@ -14,7 +14,7 @@ import type {
   SharedSessions,
   SharingOptions,
 } from "../../session/open/session-sharing.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { Fleet } from "../../fleet/open/fleet.ts";
 
 /** Chooses the worker for a session, and resolves to its id. */
@@ -32,14 +32,14 @@ export interface GatewaySharingOptions {
 
 /** A gateway of a fleet has no session open itself: each is open in a worker. */
 export class GatewaySharing implements SessionSharing {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #fleet: Fleet;
   readonly #place: Place;
   readonly #opened: GatewaySharingOptions["opened"];
   #store: GatewayStore | undefined;
 
-  constructor(house: House, fleet: Fleet, { place, opened }: GatewaySharingOptions) {
-    this.#house = house;
+  constructor(app: AppContext, fleet: Fleet, { place, opened }: GatewaySharingOptions) {
+    this.#app = app;
     this.#fleet = fleet;
     this.#place = place;
     this.#opened = opened;
@@ -67,7 +67,7 @@ export class GatewaySharing implements SessionSharing {
         log,
       }),
     );
-    const local = opening.use(await SessionLog.open(this.#house.config.data));
+    const local = opening.use(await SessionLog.open(this.#app.config.data));
     this.#store = store;
     this.#opened(store);
     const opened = opening.move();

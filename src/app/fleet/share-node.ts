@@ -1,5 +1,5 @@
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { Fleet } from "../../fleet/open/fleet.ts";
 import { openShared, type Shared } from "../../fleet/open/open-shared.ts";
 import { SharedTools } from "../../fleet/open/shared-tools.ts";
@@ -12,13 +12,13 @@ export interface SharedParts extends AsyncDisposable {
 
 /** Shares what is in the data folder of a node, and its tools, with the others of its pool. */
 export async function shareNode(
-  house: House,
+  app: AppContext,
   fleet: Fleet,
   { role, offer }: { readonly role: "gateway" | "worker"; readonly offer: Offer },
 ): Promise<SharedParts> {
   await using opening = new AsyncDisposableStack();
-  const folder = opening.use(openShared({ house, fleet, role }));
-  const tools = opening.use(new SharedTools({ house, offer, fleet }));
+  const folder = opening.use(openShared({ app, fleet, role }));
+  const tools = opening.use(new SharedTools({ app, offer, fleet }));
   const shared = opening.move();
   return { folder, tools, [Symbol.asyncDispose]: () => shared.disposeAsync() };
 }

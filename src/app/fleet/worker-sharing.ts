@@ -5,7 +5,7 @@ import { deletedElsewhere } from "../../fleet/store/deleted-elsewhere.ts";
 import { WorkerStore } from "../../fleet/store/worker-store.ts";
 import type { HeldSession, SessionStore } from "../../session/store.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type {
   DeletedSession,
   SessionSharing,
@@ -23,13 +23,13 @@ export interface WorkerSharingOptions {
 
 /** A worker of a fleet has sessions open, and serves them to the gateways of its pool. */
 export class WorkerSharing implements SessionSharing {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #fleet: Fleet;
   readonly #options: WorkerSharingOptions;
   #store: WorkerStore | undefined;
 
-  constructor(house: House, fleet: Fleet, options: WorkerSharingOptions) {
-    this.#house = house;
+  constructor(app: AppContext, fleet: Fleet, options: WorkerSharingOptions) {
+    this.#app = app;
     this.#fleet = fleet;
     this.#options = options;
   }
@@ -45,7 +45,7 @@ export class WorkerSharing implements SessionSharing {
 
   async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
     const { connection, isAlive, self } = this.#fleet;
-    const { data } = this.#house.config;
+    const { data } = this.#app.config;
     const { nats, subjects } = connection;
     const store = await WorkerStore.open({ connection: nats, subjects, data, isAlive, lost, log });
     this.#store = store;

@@ -5,7 +5,7 @@ import { JobServer } from "../../fleet/members/job-server.ts";
 import { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import { Fleet } from "../../fleet/open/fleet.ts";
@@ -30,10 +30,10 @@ export class Worker implements AsyncDisposable {
     this.#ends = ends;
   }
 
-  static async open(house: House, { offer, isTyped }: WorkerOptions): Promise<Worker> {
-    const { data, fleet: settings, remote } = house.config;
+  static async open(app: AppContext, { offer, isTyped }: WorkerOptions): Promise<Worker> {
+    const { data, fleet: settings, remote } = app.config;
     await using opening = new AsyncDisposableStack();
-    const fleet = opening.use(await Fleet.connect(house, { role: "worker", isTyped }));
+    const fleet = opening.use(await Fleet.connect(app, { role: "worker", isTyped }));
     const { connection, members, self } = fleet;
     let isDraining = false;
     let isDrained = false;
@@ -47,7 +47,7 @@ export class Worker implements AsyncDisposable {
         },
       }),
     );
-    const shared = opening.use(await shareNode(house, fleet, { role: "worker", offer }));
+    const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
     const jobs = opening.use(
       new JobServer({
         connection,
@@ -56,18 +56,18 @@ export class Worker implements AsyncDisposable {
         labels: settings.labels,
         slots,
         isDraining: () => isDraining,
-        log: house.log,
+        log: app.log,
       }),
     );
     const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
-    const sharing = new WorkerSharing(house, fleet, { slots, refuse });
+    const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;
     const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
-    const runs = opening.use(new LazyRuns(house, remote.spares, carried));
+    const runs = opening.use(new LazyRuns(app, remote.spares, carried));
     // Another worker may continue them, so that nobody asks this one for them again.
     await runs.sweep(data);
     const sessions = opening.use(
-      new LazySessions(house, { offer: async () => offer, runs, sharing }),
+      new LazySessions(app, { offer: async () => offer, runs, sharing }),
     );
     await sessions.open();
     fleet.tells(() => ({

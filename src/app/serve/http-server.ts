@@ -16,7 +16,7 @@ import { clearTextWarning, resolveServing, type Serving } from "../../server/acc
 import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
@@ -50,7 +50,7 @@ export interface HttpServerOptions {
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
-  /** Observes the house already. */
+  /** Observes the program already. */
   readonly metrics?: Metrics;
   /** How sessions are shared, where that is not by the data folder. */
   readonly sharing?: SessionSharing | undefined;
@@ -69,7 +69,7 @@ export class HttpServer {
   readonly #scheme: "http" | "https";
   /** The address by which it is reached; the port is known once it listens. */
   #own: OwnAddress;
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #serving: Serving;
   readonly #admission: Admission;
   readonly #login: Login;
@@ -91,13 +91,13 @@ export class HttpServer {
   readonly #fleet: DashboardSources["fleet"];
   readonly #readiness: Readiness;
 
-  private constructor(house: House, serving: Serving, options: HttpServerOptions) {
-    const { limits } = house.config;
-    this.#house = house;
+  private constructor(app: AppContext, serving: Serving, options: HttpServerOptions) {
+    const { limits } = app.config;
+    this.#app = app;
     this.#metrics = options.metrics ?? new Metrics();
     this.#serving = serving;
     this.#fleet = options.sources?.fleet;
-    this.#admission = new Admission(house, {
+    this.#admission = new Admission(app, {
       serving,
       own: () => this.#own,
       ended: (principal) => this.#end(principal),
@@ -105,18 +105,18 @@ export class HttpServer {
     this.#login = new Login(this.#admission);
     const { resourceMetadata } = this.#admission;
     const offer = options.offer ?? new Offer();
-    this.#tasks = new LazyTaskStore(house);
+    this.#tasks = new LazyTaskStore(app);
     this.mcpDoor = new McpDoor({
       offer,
       instructions: (profile) => instructionsFor(offer, profile),
-      rootsTimeout: house.rootsTimeout,
+      rootsTimeout: app.rootsTimeout,
       tasks: this.#tasks.options,
     });
     this.#mcp = new McpHttp({
       ...options.mcp,
       door: this.mcpDoor,
       channelLimits: limits,
-      withLimits: (door) => house.withLimits(door),
+      withLimits: (door) => app.withLimits(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => {
@@ -124,29 +124,29 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#runs = new LazyRuns(house, house.config.remote.spares);
-    this.#sessions = new LazySessions(house, {
+    this.#runs = new LazyRuns(app, app.config.remote.spares);
+    this.#sessions = new LazySessions(app, {
       offer: async () => offer,
       runs: this.#runs,
       traffic: this.#traffic,
       ...(options.sharing === undefined ? {} : { sharing: options.sharing }),
     });
     this.#readiness = new Readiness({
-      data: house.config.data,
+      data: app.config.data,
       checkStore: this.#sessions.check,
       isConnected: () => this.#fleet?.state.isConnected,
-      log: house.log,
+      log: app.log,
     });
-    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions.answer);
+    this.#notify = new NotifyRoutes(app, this.#admission, this.#sessions.answer);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
       ...this.#sessions.sharing.holders,
-      relayed: house.observers?.relayed,
+      relayed: app.observers?.relayed,
       setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
-    this.#acpOptions = house.withLimits(this.#acp.peerOptions);
+    this.#acpOptions = app.withLimits(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({
       door: this.#acp,
       peerOptions: this.#acpOptions,
@@ -157,7 +157,7 @@ export class HttpServer {
       },
     });
     this.#dashboard = new LazyDashboard({
-      house,
+      app,
       door: this.#acp,
       peer: this.#acpOptions,
       reader: () => this.#sessions.openReader(),
@@ -169,7 +169,7 @@ export class HttpServer {
       assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);
-    const { server, scheme } = createListener(serving, house.log, (request, response) => {
+    const { server, scheme } = createListener(serving, app.log, (request, response) => {
       this.#handle(request, response);
     });
     this.#server = server;
@@ -181,13 +181,13 @@ export class HttpServer {
   }
 
   /** Listens on the configured address. */
-  static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
+  static async open(app: AppContext, options: HttpServerOptions = {}): Promise<HttpServer> {
     const { noAuth = false } = options;
-    const server = new HttpServer(house, resolveServing(house.config, { noAuth }), options);
+    const server = new HttpServer(app, resolveServing(app.config, { noAuth }), options);
     try {
       const replaced = await server.#admission.prepare();
-      if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
-      await listen(server.#server, server.#serving, house.config.data);
+      if (replaced !== undefined) app.log.warn("access.owner-token", { says: replaced });
+      await listen(server.#server, server.#serving, app.config.data);
       const { port } = server.#server.address() as AddressInfo;
       server.#own = { scheme: server.#scheme, port };
       background(server.#dashboard.prepare(), "Reading the files of the dashboard");
@@ -263,7 +263,7 @@ export class HttpServer {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
     const ended = Promise.all([this.#sessions.endOf(principal), this.#runs.endOf(principal)]);
-    ended.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
+    ended.catch((error: unknown) => this.#app.log.error("access.not-ended", { error }));
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
@@ -335,7 +335,7 @@ export class HttpServer {
     const text = this.#metrics.render({
       sessions: fleet?.sessions ?? sessions ?? { running: 0, idle: 0 },
       fleet,
-      spans: this.#house.observers?.spans,
+      spans: this.#app.observers?.spans,
     });
     send(response, 200, "text/plain; version=0.0.4", text);
   }

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { LazySessions } from "./lazy-sessions.ts";
 
 const AGENT = join(import.meta.dirname, "../../../test/support/acp-agent.mjs");
@@ -28,25 +28,25 @@ function answerTo(messages: readonly string[], id: number): Answer | undefined {
   return all.find((message) => message.id === id && message.method === undefined);
 }
 
-async function houseIn(home: SampleHome): Promise<House> {
+async function appIn(home: SampleHome): Promise<AppContext> {
   const { config } = await home.load();
-  return new House({ ...config, log: { level: "error", verbose: false, requests: false } });
+  return new AppContext({ ...config, log: { level: "error", verbose: false, requests: false } });
 }
 
 describe("LazySessions", { timeout: 60_000 }, () => {
   it("opens nothing until a session is requested", async () => {
     await using home = await SampleHome.create();
-    const house = await houseIn(home);
+    const app = await appIn(home);
     {
-      await using sessions = new LazySessions(house);
+      await using sessions = new LazySessions(app);
       assert.equal(await sessions.opened(), undefined);
     }
-    assert.equal(existsSync(house.config.data), false);
+    assert.equal(existsSync(app.config.data), false);
   });
 
   it("opens the sessions once for concurrent requests", async () => {
     await using home = await SampleHome.create();
-    await using sessions = new LazySessions(await houseIn(home));
+    await using sessions = new LazySessions(await appIn(home));
     const [one, other] = await Promise.all([sessions.open(), sessions.open()]);
     assert.equal(one, other);
     assert.equal(await sessions.opened(), one);
@@ -58,7 +58,7 @@ describe("LazySessions", { timeout: 60_000 }, () => {
     await home.write(home.userFile, JSON.stringify({ agent: "other", agents }));
     using repository = new SampleRepository();
     repository.run("config", "remote.origin.url", "https://git.example/acme/app.git");
-    await using sessions = new LazySessions(await houseIn(home));
+    await using sessions = new LazySessions(await appIn(home));
     const holder = await sessions.holder();
     const limits = { repositories: ["https://git.example/acme/*"] };
     const { reach } = sessions.sharing.holders;
@@ -83,13 +83,13 @@ describe("LazySessions", { timeout: 60_000 }, () => {
 
   it("retries after a failure to open them", async () => {
     await using home = await SampleHome.create();
-    const house = await houseIn(home);
-    await using sessions = new LazySessions(house);
+    const app = await appIn(home);
+    await using sessions = new LazySessions(app);
     // A file where the data folder should be.
-    await mkdir(dirname(house.config.data), { recursive: true });
-    await writeFile(house.config.data, "");
+    await mkdir(dirname(app.config.data), { recursive: true });
+    await writeFile(app.config.data, "");
     await assert.rejects(sessions.open());
-    await rm(house.config.data);
+    await rm(app.config.data);
     assert.ok(await sessions.open());
   });
 });

@@ -3,25 +3,25 @@ import { join } from "node:path";
 import { Lazy } from "../../base/lazy.ts";
 import type { Reach } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { SessionSharing } from "../../session/open/session-sharing.ts";
 import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
 
 export type LazySessionsOptions = Omit<OpenSessionsOptions, "sharing"> &
   Partial<Pick<OpenSessionsOptions, "sharing">>;
 
-/** The sessions of a house, loaded and opened for the first request. */
+/** The sessions of a program, loaded and opened for the first request. */
 export class LazySessions implements AsyncDisposable {
   readonly #sessions: Lazy<OpenedSessions>;
   /** How they are shared with other processes. */
   readonly sharing: SessionSharing;
 
-  constructor(house: House, options: LazySessionsOptions = {}) {
-    const { sharing = localSharing(house.config.data) } = options;
+  constructor(app: AppContext, options: LazySessionsOptions = {}) {
+    const { sharing = localSharing(app.config.data) } = options;
     this.sharing = sharing;
     this.#sessions = new Lazy(async () => {
       const { openSessions } = await import("./sessions.ts");
-      return openSessions(house, { ...options, sharing });
+      return openSessions(app, { ...options, sharing });
     });
   }
 
@@ -82,7 +82,10 @@ export function localSharing(data: string): SessionSharing {
 }
 
 /** Finds the running gateway in which sessions are opened, if there is one. */
-export function homeOf({ config }: House, env = process.env): () => Promise<string | undefined> {
+export function homeOf(
+  { config }: AppContext,
+  env = process.env,
+): () => Promise<string | undefined> {
   return async () => {
     const { sessionHome } = await import("../../agent/open/session-home.ts");
     return await sessionHome(config, env);

@@ -4,7 +4,7 @@ import { OWNER, scopeRefusal } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../../config/config.ts";
 import type { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
 import type { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { drainSessions, type ServedClient } from "../../session/open/drain-sessions.ts";
@@ -58,31 +58,31 @@ export interface OpenedSessions extends AsyncDisposable {
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
 export async function openSessions(
-  house: House,
+  app: AppContext,
   options: OpenSessionsOptions,
 ): Promise<OpenedSessions> {
-  const { data, limits, sessions: settings } = house.config;
+  const { data, limits, sessions: settings } = app.config;
   await using opening = new AsyncDisposableStack();
   const { sharing } = options;
   const shared = opening.use(
     await sharing.open({
       limits,
-      log: house.log,
+      log: app.log,
       lost: (id) => {
-        house.log.warn("session.taken-over", { session: id });
+        app.log.warn("session.taken-over", { session: id });
         background(sessions.abandon(id), "Leaving a session that was taken over");
       },
     }),
   );
   const { store, database, holder } = shared;
-  const audit = opening.use(openAudit(house));
-  opening.defer(() => house.observers?.flush());
-  const tools = opening.use(new LazyTools(house));
+  const audit = opening.use(openAudit(app));
+  opening.defer(() => app.observers?.flush());
+  const tools = opening.use(new LazyTools(app));
   const { offer = tools.offer } = options;
-  const agents = opening.use(new Agents(house, { offer, audit }, holder, options.traffic));
-  const notices = await openNotices(house);
+  const agents = opening.use(new Agents(app, { offer, audit }, holder, options.traffic));
+  const notices = await openNotices(app);
   if (notices !== undefined) opening.use(notices);
-  const worktrees = new SessionWorktrees(house.config);
+  const worktrees = new SessionWorktrees(app.config);
   const forget = async (id: string, run: unknown): Promise<string | undefined> => {
     const { kept } = await worktrees.remove(id);
     const { Journal } = await import("../../agent/files/journal.ts");
@@ -101,24 +101,24 @@ export async function openSessions(
         session: settings.budget ?? {},
         day: settings.dailyBudget ?? {},
         concurrent: settings.concurrent,
-        log: house.log,
+        log: app.log,
       }),
       limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
-      log: house.log,
+      log: app.log,
       audit: (entry) => audit.record(entry),
-      foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
+      foreign: { names: Object.keys(app.config.agents), allows: settings.foreign },
       workplaces: worktrees,
       permissions: settings.permissions,
-      observer: house.observers?.turns,
+      observer: app.observers?.turns,
       notices,
       forget,
     }),
   );
   const { deletedElsewhere: deleted } = shared;
-  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: house.log }));
+  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: app.log }));
   const served = new Set<ServedClient>();
-  opening.use(await letOthersIn(house, shared, { sessions, served }, options));
-  const sweeping = worktrees.sweep(store, house.log);
+  opening.use(await letOthersIn(app, shared, { sessions, served }, options));
+  const sweeping = worktrees.sweep(store, app.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
   opening.defer(() => sweeping.catch(() => {}));
@@ -160,12 +160,12 @@ async function answerAnywhere(
 
 /** Serves the open sessions to other processes. */
 async function letOthersIn(
-  house: House,
+  app: AppContext,
   shared: SharedSessions,
   { sessions, served }: { sessions: Sessions; served: Set<ServedClient> },
   { sharing, runs, traffic }: OpenSessionsOptions,
 ): Promise<AsyncDisposable> {
-  const { limits } = house.config;
+  const { limits } = app.config;
   const [{ AcpDoor }, { AcpConversation }] = await Promise.all([
     import("../../protocol/acp/door.ts"),
     import("../../protocol/acp/serve.ts"),
@@ -180,7 +180,7 @@ async function letOthersIn(
       ? {}
       : { setUpSession: (params, principal) => runs.place(params, principal) }),
   });
-  const peer = house.withLimits(door.peerOptions);
+  const peer = app.withLimits(door.peerOptions);
   try {
     return await shared.letIn(async (own, principal) => {
       // Each door asks for the scope. A process that lets in whom its door would refuse is not believed.
@@ -198,39 +198,39 @@ async function letOthersIn(
     });
   } catch (error) {
     // Sessions work without it, but other processes cannot join them.
-    house.log.warn("session.not-reachable", { error });
+    app.log.warn("session.not-reachable", { error });
     return { [Symbol.asyncDispose]: async () => {} };
   }
 }
 
 /** The agents that can work in sessions, by name, opened on first use. */
 class Agents implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #builtIn: OpenBuiltInOptions;
   readonly #holder: string;
   readonly #made = new Map<string, Promise<Agent>>();
   readonly #traffic: TrafficRing | undefined;
 
   constructor(
-    house: House,
+    app: AppContext,
     builtIn: OpenBuiltInOptions,
     holder: string,
     traffic: TrafficRing | undefined,
   ) {
-    this.#house = house;
+    this.#app = app;
     this.#holder = holder;
     this.#traffic = traffic;
     this.#builtIn = builtIn;
   }
 
   /** Throws if there is none of that name. */
-  nameOf(name: string = this.#house.config.agent.name): string {
-    const { agents } = this.#house.config;
+  nameOf(name: string = this.#app.config.agent.name): string {
+    const { agents } = this.#app.config;
     if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
     throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
   }
 
-  get(name: string = this.#house.config.agent.name): Promise<Agent> {
+  get(name: string = this.#app.config.agent.name): Promise<Agent> {
     const known = this.#made.get(name);
     if (known !== undefined) return known;
     const made = this.#make(name);
@@ -247,13 +247,13 @@ class Agents implements AsyncDisposable {
   }
 
   async #make(name: string): Promise<Agent> {
-    const { config, log } = this.#house;
+    const { config, log } = this.#app;
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
-      const actsAs = agentIdentity(this.#house, settings.identity);
+      const actsAs = agentIdentity(this.#app, settings.identity);
       // The agent itself needs its keys and its network. The commands that it lets us run do not.
-      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
+      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#app) : undefined;
       const limits = config.limits.messages;
       const tap = (agent: string) => this.#traffic?.connection("agent", agent);
       const serves = this.#holder;
@@ -261,7 +261,7 @@ class Agents implements AsyncDisposable {
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("../../agent/open/built-in-agent.ts");
-    return openBuiltInAgent(this.#house, this.#builtIn);
+    return openBuiltInAgent(this.#app, this.#builtIn);
   }
 }
 

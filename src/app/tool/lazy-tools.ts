@@ -1,5 +1,5 @@
 import { Lazy } from "../../base/lazy.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { OpenedTools } from "./open-tools.ts";
 import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task/task-record.ts";
 import type { TasksOptions } from "../../protocol/mcp/serve/task/tasks.ts";
@@ -11,10 +11,10 @@ import type { RemoteTask } from "../../tool/tool.ts";
 export class LazyTools implements AsyncDisposable {
   readonly #tools: Lazy<OpenedTools>;
 
-  constructor(house: House) {
+  constructor(app: AppContext) {
     this.#tools = new Lazy(async () => {
       const { openTools } = await import("./open-tools.ts");
-      return openTools(house, { isLasting: true });
+      return openTools(app, { isLasting: true });
     });
   }
 
@@ -31,7 +31,7 @@ export class LazyTaskStore implements TaskStore, AsyncDisposable {
   /** As a door takes them. */
   readonly options: TasksOptions;
 
-  constructor({ config, report }: House) {
+  constructor({ config, report }: AppContext) {
     this.options = { store: this, report };
     this.#records = new Lazy(async () => {
       const { TaskRecords } = await import("../../store/task-records.ts");

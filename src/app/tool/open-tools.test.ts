@@ -9,7 +9,7 @@ import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { OWNER } from "../../base/principal.ts";
 import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { type OpenedTools, openTools } from "./open-tools.ts";
 
 /** A server in a few lines, whose tools are in a file. */
@@ -85,8 +85,8 @@ class Home implements AsyncDisposable {
 
   async open(): Promise<OpenedTools> {
     const reloading = { files: [this.config], load: this.load };
-    const house = new House(await this.load(), reloading);
-    return openTools(house, { isLasting: true });
+    const app = new AppContext(await this.load(), reloading);
+    return openTools(app, { isLasting: true });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -94,7 +94,7 @@ class Home implements AsyncDisposable {
   }
 }
 
-/** Of other servers' tools; those of the house are always there. */
+/** Of other servers' tools; those of the program are always there. */
 const namesOf = ({ offer }: OpenedTools) =>
   offer.tools
     .list()
@@ -178,7 +178,7 @@ describe("openTools() with stored catalogues", { timeout: 120_000 }, () => {
     await using home = await Home.used("first");
     await home.serve(["first"], "does harm");
     // As a command does it, which opens the servers by what is known of them from the last time.
-    await using opened = await openTools(new House(await home.load()));
+    await using opened = await openTools(new AppContext(await home.load()));
     assert.match(String(await call(opened, "first")), /^'first' is not offered any more: /);
     assert.match(String(await call(opened, "first")), /^'first' of 's' is held: /);
   });

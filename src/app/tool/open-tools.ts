@@ -2,7 +2,7 @@ import { toolPolicy } from "../../config/tool-policy.ts";
 import type { Capability } from "../../base/capability.ts";
 import { CAPABILITIES } from "../../config/capabilities.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { LazyApprover } from "./lazy-approver.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit, repositoryOf } from "./toolbox-parts.ts";
@@ -35,18 +35,18 @@ export interface OpenedTools extends OpenedOffer {
  * server is held when it differs from what was approved.
  */
 export async function openTools(
-  house: House,
+  app: AppContext,
   options: OpenToolsOptions = {},
 ): Promise<OpenedTools> {
-  const { config, report } = house;
+  const { config, report } = app;
   const { data, policy } = config;
   const { isLasting = false, needsApprovals = false } = options;
   const { hasOwnBus = false } = options;
-  const reloading = isLasting ? house.reloading : undefined;
+  const reloading = isLasting ? app.reloading : undefined;
   await using opening = new AsyncDisposableStack();
   // `trunkline mcp` waits for this before its first answer: load nothing that may not be needed.
-  const audit = opening.use(openAudit(house));
-  opening.defer(() => house.observers?.flush());
+  const audit = opening.use(openAudit(app));
+  opening.defer(() => app.observers?.flush());
   const approver = opening.use(
     new LazyApprover(async () => {
       const { Approvals } = await import("../../store/approval/approvals.ts");
@@ -57,7 +57,7 @@ export async function openTools(
   const offer = new Offer({
     policy: new Policy(toolPolicy(config)),
     audit,
-    observer: house.observers?.calls,
+    observer: app.observers?.calls,
     report,
     approver,
     repositoryOf,
@@ -69,16 +69,16 @@ export async function openTools(
   }
   // Our tools come first: a tool of another server with the same name is renamed.
   const folder = options.isShared === true ? undefined : process.cwd();
-  const capabilities: readonly Capability<House, Offer>[] = CAPABILITIES;
-  for (const capability of capabilities) opening.use(capability.offer?.(house, offer, { folder }));
+  const capabilities: readonly Capability<AppContext, Offer>[] = CAPABILITIES;
+  for (const capability of capabilities) opening.use(capability.offer?.(app, offer, { folder }));
   const opened = opening.use(
-    await openOffer(house, {
+    await openOffer(app, {
       offer,
       beforeUpstreams: () => approver.open(),
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
-  if (!hasOwnBus) opening.use(lazyBus(house, opened.offer, reloading));
+  if (!hasOwnBus) opening.use(lazyBus(app, opened.offer, reloading));
   const open = opening.move();
   return {
     offer: opened.offer,

@@ -1,8 +1,8 @@
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 
-/** The record of calls of a house. */
-export function openAudit({ config, log }: House): AuditLog {
+/** The record of calls of a program. */
+export function openAudit({ config, log }: AppContext): AuditLog {
   return new AuditLog(config.data, {
     anchor: config.audit?.anchor,
     // An error, since short commands do not show warnings: a call that is not audited must be seen.

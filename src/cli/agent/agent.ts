@@ -21,7 +21,7 @@ import {
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { printJson, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline agent list` */
 export async function list(invocation: Invocation): Promise<number> {
@@ -51,7 +51,7 @@ export async function list(invocation: Invocation): Promise<number> {
 export async function test(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
   const [name = ""] = positionals;
-  const { config, log } = await quietHouse(invocation);
+  const { config, log } = await openQuietApp(invocation);
   const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
   if (settings === undefined) throw unknownAgent(name, Object.keys(config.agents));
   const started = performance.now();

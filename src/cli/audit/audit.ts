@@ -7,7 +7,7 @@ import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { counted, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,7 @@ export async function search(
   }
   const most = Number(values.limit);
   const words = positionals.map((word) => word.toLowerCase());
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const found: Entry[] = [];
   for await (const { entry } of wholeAuditBackwards(data)) {
     const text = JSON.stringify(entry).toLowerCase();
@@ -69,7 +69,7 @@ function textOf(value: unknown): string {
 /** `trunkline audit verify` */
 export async function verify(invocation: Invocation<OptionValues<"anchor">>): Promise<number> {
   const { values, cwd, out, err } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
   const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;

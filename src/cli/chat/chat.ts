@@ -12,7 +12,7 @@ import { findSession, openChannel } from "../session/attach.ts";
 import { askingWith, permitting, Questions } from "../session/questions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
 import { ChatText } from "./chat-text.ts";
 
@@ -111,14 +111,14 @@ async function openChat(
   const { values, cwd, env, err } = invocation;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const house = await quietHouse(invocation);
+  const app = await openQuietApp(invocation);
   const wanted: Wanted & { readonly agent?: string | undefined } =
     values.session === undefined
       ? { cwd, agent: values.agent, worktree: worktreeOf(values) }
-      : await findSession(house, values.session, url !== undefined, cwd);
-  const channel = await openChannel(house, opened, url, env);
+      : await findSession(app, values.session, url !== undefined, cwd);
+  const channel = await openChannel(app, opened, url, env);
   const isNew = !("sessionId" in wanted);
-  const status = new Status(wanted.agent ?? (isNew ? house.config.agent.name : "session"));
+  const status = new Status(wanted.agent ?? (isNew ? app.config.agent.name : "session"));
   const session = await attachTo(channel, wanted, {
     permit,
     queued: (message) => err(`${message}\n`),

@@ -12,7 +12,7 @@ import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { configFlags } from "../shell/open-house.ts";
+import { configFlags } from "../shell/open-app.ts";
 
 /** Options of commands that change the configuration. */
 export type Editing = OptionValues<never, "project">;

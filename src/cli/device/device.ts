@@ -3,12 +3,12 @@ import { type Device, Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import type { Invocation } from "../shell/command.ts";
 import { print, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline device list` */
 export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const { mark } = new OwnerToken(data);
   // A new token of the owner has logged out those that are still in the file.
   const devices = new Devices(data).list().filter((device) => device.mark === mark);
@@ -22,7 +22,7 @@ export async function list(invocation: Invocation): Promise<number> {
 /** `trunkline device revoke DEVICE` */
 export async function revoke(invocation: Invocation): Promise<number> {
   const { positionals } = invocation;
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const device = await new Devices(data).remove(positionals[0] ?? "");
   return print(
     invocation,

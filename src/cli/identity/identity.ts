@@ -14,11 +14,11 @@ import { type MissingPart, validationSummary } from "../../identity/validate/val
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { columns, print, printJson, table } from "../shell/layout.ts";
-import { configFlags, openHouse } from "../shell/open-house.ts";
+import { configFlags, openApp } from "../shell/open-app.ts";
 
 /** The configuration, environment and folder that a command line gives to the identities. */
 async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
-  const { config } = await openHouse(invocation);
+  const { config } = await openApp(invocation);
   const { env, cwd, values } = invocation;
   return identitiesOptions(config, { env, cwd, flags: configFlags(values) });
 }

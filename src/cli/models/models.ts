@@ -14,7 +14,7 @@ import {
 } from "../config/edit-entry.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { print, printJson } from "../shell/layout.ts";
 
 /** `trunkline models list` */
@@ -67,7 +67,7 @@ export async function clearKey(invocation: Invocation): Promise<number> {
 }
 
 async function openModels(invocation: Invocation): Promise<ModelCommands> {
-  const { config, log } = await quietHouse(invocation);
+  const { config, log } = await openQuietApp(invocation);
   const { repositories } = config.remote.setup;
   const { env } = invocation;
   const secrets = [

@@ -10,7 +10,7 @@ import { openNotifier } from "../../server/notify/open-notifier.ts";
 import type { Delivery } from "../../store/notify/notify-store.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
-import { configFlags, quietHouse } from "../shell/open-house.ts";
+import { configFlags, openQuietApp } from "../shell/open-app.ts";
 
 type SecretValues = OptionValues<never, "rotate">;
 
@@ -20,7 +20,7 @@ const LOOK_EVERY = 20;
 /** `trunkline notifications list` */
 export async function list(invocation: Invocation): Promise<number> {
   const { values, out, err } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const found = await deliveries(config.data);
   if (values.json === true) out(`${JSON.stringify({ deliveries: found }, null, 2)}\n`);
   else if (found.length > 0) out(table([HEADINGS, ...found.map(rowOf)]));
@@ -31,11 +31,11 @@ export async function list(invocation: Invocation): Promise<number> {
 /** `trunkline notifications test` */
 export async function test(invocation: Invocation): Promise<number> {
   const { values, env, out } = invocation;
-  const house = await quietHouse(invocation);
-  const { entries, problems } = readEntries(house.config.notifications);
+  const app = await openQuietApp(invocation);
+  const { entries, problems } = readEntries(app.config.notifications);
   const [problem] = problems;
   if (problem !== undefined) throw new TrunklineError("config", problem);
-  await using notifier = await openNotifier(house, env, configFileOf(invocation));
+  await using notifier = await openNotifier(app, env, configFileOf(invocation));
   if (notifier === undefined) {
     const next =
       "Add one to `notifications` of the configuration; docs/NOTIFICATIONS.md has examples";
@@ -61,7 +61,7 @@ export async function test(invocation: Invocation): Promise<number> {
 /** `trunkline notifications secret` */
 export async function secret(invocation: Invocation<SecretValues>): Promise<number> {
   const { values, env, out } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const configFile = configFileOf(invocation);
   const secrets = new NotifySecrets({ data: config.data, configFile, env });
   const found = values.rotate === true ? await secrets.rotateWebhook() : await secrets.webhook();

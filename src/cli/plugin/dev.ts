@@ -10,7 +10,7 @@ import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { openHouse, quietHouse } from "../shell/open-house.ts";
+import { openApp, openQuietApp } from "../shell/open-app.ts";
 import { type Consent, nameOf, triedPlugin, type TriedPlugin } from "./approve.ts";
 
 /** `trunkline plugin dev PLUGIN` */
@@ -23,7 +23,7 @@ export async function run(invocation: Invocation<Consent & OptionValues<"id">>):
     const why = "there is no such file or folder. Of an installed package, name the folder";
     throw new TrunklineError("not-found", `Cannot watch '${where}': ${why}.`);
   }
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const limits = await pluginsInForce(config);
   const tried = (): Promise<TriedPlugin> =>
     triedPlugin(positionals, { cwd, config, limits, consent: values });
@@ -51,12 +51,12 @@ export async function run(invocation: Invocation<Consent & OptionValues<"id">>):
 /** `trunkline plugin mcp PLUGIN`: an MCP server on the standard streams. */
 export async function serve(invocation: Invocation<Consent & OptionValues<"id">>): Promise<number> {
   const { positionals, cwd, values, err } = invocation;
-  const house = await openHouse(invocation);
-  const { config } = house;
+  const app = await openApp(invocation);
+  const { config } = app;
   const { settings, note } = await triedPlugin(positionals, { cwd, config, consent: values });
   err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
   const { servePluginOnStdio } = await import("../../app/bus/plugin-on-stdio.ts");
-  await servePluginOnStdio(house, settings);
+  await servePluginOnStdio(app, settings);
   return 0;
 }
 

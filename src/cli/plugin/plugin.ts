@@ -26,7 +26,7 @@ import {
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, print, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tools.ts";
 import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
 
@@ -116,7 +116,7 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
   const { values, cwd } = invocation;
   const certsDir = values["certs-dir"];
-  return BusControl.connect(await quietHouse(invocation), {
+  return BusControl.connect(await openQuietApp(invocation), {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
   });
@@ -184,10 +184,11 @@ async function askAbout(
 /** A file that the command is to make is not there yet. */
 async function configBefore(invocation: Invocation<PluginValues>): Promise<Config> {
   const { values, env } = invocation;
-  if (existsSync(userFile(inputOf(invocation)).path)) return (await quietHouse(invocation)).config;
+  if (existsSync(userFile(inputOf(invocation)).path))
+    return (await openQuietApp(invocation)).config;
   const { config: _, ...others } = values as PluginValues & { readonly config?: string };
   const unnamed = { ...invocation, values: others, env: { ...env, TRUNKLINE_CONFIG: "" } };
-  return (await quietHouse(unnamed)).config;
+  return (await openQuietApp(unnamed)).config;
 }
 
 /** An id may be a name that every object has. */
@@ -221,7 +222,7 @@ async function addServer(invocation: Invocation<PluginValues>): Promise<number> 
 export async function approveAgain(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
   const [id = ""] = positionals;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const entry = entryOf(config, id);
   if (entry === undefined) throw cannotApprove(id, "the configuration has none of that id");
   const file = "module" in entry ? entry.module : "command" in entry ? entry.command : undefined;

@@ -13,7 +13,7 @@ import type { Role } from "../../plugin/conformance/probe.ts";
 import { startSubject } from "../../plugin/conformance/open-subject.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { readArguments } from "../tools/tools.ts";
 
 type TestValues = OptionValues<"addr" | "certs-dir" | "tool" | "stream", "verbose"> & {
@@ -85,8 +85,8 @@ async function open(
   const transport = await busTransport();
   if (addr !== undefined) {
     const certs = values["certs-dir"];
-    const house = await quietHouse(invocation);
-    const certsDir = certs === undefined ? busPlan(house.config).certsDir : resolve(cwd, certs);
+    const app = await openQuietApp(invocation);
+    const certsDir = certs === undefined ? busPlan(app.config).certsDir : resolve(cwd, certs);
     return openSubject({ address: addr, certsDir, role: values.role, transport, ...calls });
   }
   const program = programOf(command ?? "", cwd);

@@ -7,7 +7,7 @@ import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { readComment } from "./comment-text.ts";
 import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 
@@ -45,7 +45,7 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const isGiven = comment !== undefined && comment !== "-";
   const said = isGiven ? comment : await readComment(invocation, comment, where);
   const suggestion = suggest === undefined ? undefined : await readSuggestion(invocation, suggest);
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const { id } = await addCommentIn(config.data, folderOf(invocation), {
     file,
     line,

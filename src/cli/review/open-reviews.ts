@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 export interface RepoValues extends Values {
   readonly repo?: string;
@@ -11,7 +11,7 @@ export interface RepoValues extends Values {
 
 /** The reviews of the repository that the command line names. */
 export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   return ReviewCommands.open(config.data, folderOf(invocation));
 }
 

@@ -12,7 +12,7 @@ import {
 } from "../../review/transfer/remote-reference.ts";
 import type { RemoteReview } from "../../review/transfer/remote-thread.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { folderOf, type RepoValues } from "./open-reviews.ts";
 
 export interface ForgeValues extends RepoValues {
@@ -77,7 +77,7 @@ async function open(
 ): Promise<RemoteReview> {
   const { env, values, err } = invocation;
   const { reviewOnForge } = await import("../../review/open/review-on-forge.ts");
-  return reviewOnForge(await quietHouse(invocation), reference, {
+  return reviewOnForge(await openQuietApp(invocation), reference, {
     env,
     identity: values.identity,
     isReading,

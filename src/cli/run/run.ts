@@ -11,7 +11,7 @@ import { SessionText } from "../session/session-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { counted } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 type RunValues = OptionValues<
   "revision" | "agent" | "url",
@@ -29,8 +29,8 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     const why = "the server at --url decides about its sandbox by itself";
     throw new TrunklineError("usage", `Cannot use --unsafe-no-sandbox: ${why}.`);
   }
-  const house = await quietHouse(invocation, { noSandbox });
-  const remote = await findRevision(house, repository, values.revision, cwd);
+  const app = await openQuietApp(invocation, { noSandbox });
+  const remote = await findRevision(app, repository, values.revision, cwd);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
     err("The agent does not get your changes that are not committed.\n");
   }
@@ -38,7 +38,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
   const text = new SessionText(color);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(house, opened, url, env);
+  const channel = await openChannel(app, opened, url, env);
   const wanted = {
     remote,
     agent: values.agent,

@@ -1,25 +1,25 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { serveMcpOnStdio } from "../../app/door/mcp-on-stdio.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { openLastingApp } from "../shell/open-app.ts";
 
 /** `trunkline mcp` */
 export async function run(invocation: Invocation): Promise<number> {
-  const house = await openLastingHouse(invocation);
-  await using _repair = repairIdentities(house.config.data, house.log);
+  const app = await openLastingApp(invocation);
+  await using _repair = repairIdentities(app.config.data, app.log);
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
-  const profile = profileOf(invocation, house);
+  const profile = profileOf(invocation, app);
   if (typeof address === "string") {
     const { serveBridge } = await import("../../app/door/mcp-bridge.ts");
-    await serveBridge(house, {
+    await serveBridge(app, {
       address,
       certsDir: typeof certsDir === "string" ? certsDir : undefined,
       tell: (line) => invocation.err(`trunkline: ${line}\n`),
     });
-  } else if (certsDir === undefined) await serve(house, invocation.env, profile);
+  } else if (certsDir === undefined) await serve(app, invocation.env, profile);
   else {
     const why = "certificates are only for a plugin bus";
     throw new TrunklineError(
@@ -32,21 +32,21 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** Through the gateway of the data folder, if one runs that would do the same; otherwise alone. */
 async function serve(
-  house: House,
+  app: AppContext,
   env: NodeJS.ProcessEnv,
   profile: string | undefined,
 ): Promise<void> {
-  const sockets = gatewaySockets(house.config.data);
+  const sockets = gatewaySockets(app.config.data);
   // Whoever wants every message in the log wants it in this one.
-  if (sockets.length > 0 && !house.config.log.verbose) {
+  if (sockets.length > 0 && !app.config.log.verbose) {
     const { relayStdio } = await import("../../app/door/relay-stdio.ts");
-    if (await relayStdio(house, sockets, env, profile)) return;
+    if (await relayStdio(app, sockets, env, profile)) return;
   }
-  await serveMcpOnStdio(house, profile);
+  await serveMcpOnStdio(app, profile);
 }
 
 /** The profile that the client is to have. A wrong name is refused now, where somebody reads it. */
-function profileOf({ values }: Invocation, { config }: House): string | undefined {
+function profileOf({ values }: Invocation, { config }: AppContext): string | undefined {
   const { profile, "orchestrator-addr": address } = values;
   if (typeof profile !== "string") return undefined;
   if (address !== undefined) {

@@ -1,6 +1,6 @@
 import { loginLinkFor, pairingLinkFor } from "../../server/http/local-gateway.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { openPage } from "../shell/open-page.ts";
 
 type OpenValues = OptionValues<never, "print" | "qr">;
@@ -8,7 +8,7 @@ type OpenValues = OptionValues<never, "print" | "qr">;
 /** `trunkline open` */
 export async function run(invocation: Invocation<OpenValues>): Promise<number> {
   const { values, env, out, err } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   if (values.qr === true) return await pair(invocation, config.data);
   const url = await loginLinkFor(config.data);
   out(values.json === true ? `${JSON.stringify({ url }, null, 2)}\n` : `${url}\n`);

@@ -2,7 +2,7 @@ import { homeOf } from "../../base/process/environment.ts";
 import { runOrchestrator } from "../../app/bus/run-orchestrator.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { openLastingApp } from "../shell/open-app.ts";
 
 type OrchestratorValues = OptionValues<"listen" | "certs-dir" | "config">;
 
@@ -12,11 +12,11 @@ export async function run(invocation: Invocation<OrchestratorValues>): Promise<n
   const { values, cwd, env, out, err } = invocation;
   const isYaml = /\.ya?ml$/i.test(values.config ?? "");
   // Orchestra's file lists plugins only; all other settings come from the usual configuration.
-  const house = await openLastingHouse({
+  const app = await openLastingApp({
     ...invocation,
     values: { ...values, config: isYaml ? undefined : values.config },
   });
-  await using orchestrator = await runOrchestrator(house, {
+  await using orchestrator = await runOrchestrator(app, {
     listen: values.listen,
     certsDir: values["certs-dir"],
     pluginsFile: isYaml ? values.config : undefined,

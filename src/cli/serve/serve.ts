@@ -5,7 +5,7 @@ import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import type { FleetGateway } from "../../app/fleet/fleet-gateway.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { HttpServer } from "../../app/serve/http-server.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
@@ -17,7 +17,7 @@ import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { paint } from "../shell/layout.ts";
-import { configFlags, globalOptions, openLastingHouse } from "../shell/open-house.ts";
+import { configFlags, globalOptions, openLastingApp } from "../shell/open-app.ts";
 
 /** Milliseconds that requests in flight have to finish after Ctrl-C. */
 const STOP_GRACE = 500;
@@ -33,34 +33,34 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const signalled = untilSignal();
   const { host, port, "unsafe-no-sandbox": noSandbox } = values;
   const { bus: url, pool, name } = values;
-  const house = await openLastingHouse(invocation, {
+  const app = await openLastingApp(invocation, {
     ...{ host, port, noSandbox },
     more: fleetValues({ bus: url, pool, name }),
   });
-  openData(house.config.data);
-  await using _repair = repairIdentities(house.config.data, house.log);
+  openData(app.config.data);
+  await using _repair = repairIdentities(app.config.data, app.log);
   const metrics = new Metrics();
-  (house.observers ??= new Observers()).add(metrics.work);
+  (app.observers ??= new Observers()).add(metrics.work);
   // The tools of other nodes need approvals, too.
-  const needsApprovals = house.config.fleet.url !== undefined;
+  const needsApprovals = app.config.fleet.url !== undefined;
   const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals };
-  await using tools = await openTools(house, kind);
-  const { config, log, reloading } = house;
+  await using tools = await openTools(app, kind);
+  const { config, log, reloading } = app;
   await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
   const { offer } = tools;
-  await using fleet = await fleetOf(house, { isTyped: url !== undefined, offer });
+  await using fleet = await fleetOf(app, { isTyped: url !== undefined, offer });
   const { sharing } = fleet ?? {};
   const program = [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(
     " ",
   );
   const sources = { tools, bus, input, fleet: fleet?.view, program };
-  const server = await HttpServer.open(house, { offer, noAuth, sources, metrics, sharing });
+  const server = await HttpServer.open(app, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
-    await using _relays = await letRelaysIn(house, {
+    await using _relays = await letRelaysIn(app, {
       id,
       door: server.mcpDoor,
       env: invocation.env,
@@ -68,14 +68,14 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       grace: STOP_GRACE,
     });
     // A gateway of a fleet opens them too, so that it notices from the start which sessions move.
-    const sessions = await sessionsOf(server, house, invocation.env);
+    const sessions = await sessionsOf(server, app, invocation.env);
     const gateway = {
       url: server.localUrl,
       browser: server.browserUrl,
       listens: server.origin,
       ...(fleet === undefined ? sessions : {}),
     };
-    using _announced = await announceGateway(house.config.data, gateway, id);
+    using _announced = await announceGateway(app.config.data, gateway, id);
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     fleet?.join(server.publicUrl ?? server.localUrl);
@@ -89,12 +89,12 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
 
 /** The fleet that the gateway belongs to, where one is configured. */
 async function fleetOf(
-  house: House,
+  app: AppContext,
   options: Parameters<typeof FleetGateway.open>[1],
 ): Promise<FleetGateway | undefined> {
-  if (house.config.fleet.url === undefined) return undefined;
+  if (app.config.fleet.url === undefined) return undefined;
   const { FleetGateway: Gateway } = await import("../../app/fleet/fleet-gateway.ts");
-  return await Gateway.open(house, options);
+  return await Gateway.open(app, options);
 }
 
 async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {
@@ -122,7 +122,7 @@ function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; public
 /** How other processes open sessions in this one. Where the store fails, they open them themselves. */
 async function sessionsOf(
   server: HttpServer,
-  { config, log }: House,
+  { config, log }: AppContext,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly holder?: string; readonly settings?: string }> {
   try {
@@ -135,13 +135,13 @@ async function sessionsOf(
 
 /** Serves the `trunkline mcp` processes of the data folder. Where that fails, they serve themselves. */
 async function letRelaysIn(
-  house: House,
+  app: AppContext,
   options: GatewaySocketOptions,
 ): Promise<AsyncDisposable | undefined> {
   try {
-    return await GatewaySocket.open(house, options);
+    return await GatewaySocket.open(app, options);
   } catch (error) {
-    house.log.warn("relay.not-reachable", { error });
+    app.log.warn("relay.not-reachable", { error });
     return undefined;
   }
 }

@@ -6,7 +6,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { Config } from "../../config/config.ts";
 import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
 import { serversNow } from "../../server/relay/reach-gateway.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
@@ -33,7 +33,7 @@ import {
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, firstLine, printJson, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { openPage } from "../shell/open-page.ts";
 
 /**
@@ -179,8 +179,8 @@ const SLOW = 3_000;
 export async function test(invocation: Invocation): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const [name = ""] = positionals;
-  const { config } = await quietHouse(invocation);
-  await using opened = await openTools(new House(alone(config, name)));
+  const { config } = await openQuietApp(invocation);
+  await using opened = await openTools(new AppContext(alone(config, name)));
   const started = performance.now();
   const slow = setTimeout(() => {
     err(`'${visibleLine(name)}' is still starting. Its first start may download it.\n`);
@@ -335,18 +335,18 @@ interface Reached {
 
 async function reach(invocation: Invocation, doing: string): Promise<Reached> {
   const [name = ""] = invocation.positionals;
-  const house: House = await quietHouse(invocation);
-  const settings = namedServer(house.config, name, doing);
+  const app: AppContext = await openQuietApp(invocation);
+  const settings = namedServer(app.config, name, doing);
   const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
   if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
   if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
-  const resolved = await withReferences(settings, serverReferences(house, invocation.env));
+  const resolved = await withReferences(settings, serverReferences(app, invocation.env));
   if (!isAddress(resolved)) throw cannot("it has no address");
   const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
   if (headers.includes("authorization")) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
   }
-  const logins = new ServerLogins({ data: house.config.data, env: invocation.env });
+  const logins = new ServerLogins({ data: app.config.data, env: invocation.env });
   const server = new URL(resolved.url);
   const trustsIssuer = resolved.oauth?.issuer !== undefined;
   return {

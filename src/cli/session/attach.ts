@@ -3,14 +3,14 @@ import { createInterface } from "node:readline";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { askingWith, Questions } from "./questions.ts";
 import { SessionText } from "./session-text.ts";
 
@@ -21,14 +21,14 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const house = await quietHouse(invocation);
-  const found = await findSession(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const app = await openQuietApp(invocation);
+  const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(house, opened, url, env);
+  const channel = await openChannel(app, opened, url, env);
   await using session = await attachTo(
     channel,
     { ...found, observe: values.observe },
@@ -84,14 +84,14 @@ async function say(
  * another process holds. A gateway with the same data folder gets the owner's token.
  */
 export async function openChannel(
-  house: House,
+  app: AppContext,
   opened: AsyncDisposableStack,
   url: string | undefined,
   { TRUNKLINE_TOKEN: token }: NodeJS.ProcessEnv,
 ): Promise<ReturnType<typeof ownAcpChannel>> {
-  if (url === undefined) return ownAcpChannel(house, opened);
+  if (url === undefined) return ownAcpChannel(app, opened);
   if (token !== undefined) return remoteAcpChannel(url, token);
-  const own = await ownerTokenFor(house.config.data, url);
+  const own = await ownerTokenFor(app.config.data, url);
   return remoteAcpChannel(own?.url ?? url, own?.token);
 }
 
@@ -100,12 +100,12 @@ export async function openChannel(
  * passed on as it is.
  */
 export async function findSession(
-  house: House,
+  app: AppContext,
   id: string,
   isElsewhere: boolean,
   cwd: string,
 ): Promise<{ sessionId: string; cwd: string; agent?: string }> {
-  await using commands = await SessionCommands.open(house.config.data);
+  await using commands = await SessionCommands.open(app.config.data);
   try {
     const { id: sessionId, cwd: folder, agent } = await commands.find(id);
     return { sessionId, cwd: folder, agent };

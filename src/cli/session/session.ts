@@ -11,7 +11,7 @@ import { subjectOf, subjectWords } from "../../session/permission/permission.ts"
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { maskAll, maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { LazySessions } from "../../app/session/lazy-sessions.ts";
 import type { CommitProgram } from "../../git/commit-programs.ts";
 import { readFacts } from "../../run/workspace/workspace-facts.ts";
@@ -25,7 +25,7 @@ import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { print, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { type ListedSession, sessionTable, SessionText } from "./session-text.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
@@ -33,15 +33,15 @@ type ListValues = OptionValues<"folder", "all-agents", "agent">;
 /** `trunkline session list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, cwd, env, out, err, edge } = invocation;
-  const house = await quietHouse(invocation);
-  await using commands = await SessionCommands.open(house.config.data);
+  const app = await openQuietApp(invocation);
+  await using commands = await SessionCommands.open(app.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
   const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
-    agents?.length === 0 ? undefined : await foreignSessions(house, agents, folder, err);
+    agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
   if (values.json === true) {
     const theirs = foreign === undefined ? {} : { ofAgents: foreign };
     out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
@@ -58,7 +58,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
 /** `trunkline session show ID` */
 export async function show(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
   const used = await commands.used(session.id);
@@ -139,10 +139,10 @@ export async function exportSession(
 /** `trunkline session delete ID…` */
 export async function remove(invocation: Invocation): Promise<number> {
   const { values, positionals, out } = invocation;
-  const house = await quietHouse(invocation);
-  await using commands = await SessionCommands.open(house.config.data);
-  await using runs = new LazyRuns(house);
-  const worktrees = new SessionWorktrees(house.config, invocation.env);
+  const app = await openQuietApp(invocation);
+  await using commands = await SessionCommands.open(app.config.data);
+  await using runs = new LazyRuns(app);
+  const worktrees = new SessionWorktrees(app.config, invocation.env);
   const deleted: string[] = [];
   const branches: Record<string, string> = {};
   for (const name of positionals) {
@@ -192,7 +192,7 @@ export async function permissions(
 const LIST_RULES = "`trunkline session permissions` lists them.";
 
 async function open(invocation: Invocation): Promise<SessionCommands> {
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   return SessionCommands.open(config.data);
 }
 
@@ -226,8 +226,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   if (id === undefined) {
     throw new TrunklineError("usage", `Cannot import '${given}': no session has such an id.`);
   }
-  const house = await quietHouse(invocation);
-  await using lazy = new LazySessions(house);
+  const app = await openQuietApp(invocation);
+  await using lazy = new LazySessions(app);
   const sessions = await lazy.open();
   const listed = await listAll(sessions, [agent]).then(
     ({ found }) => found.find((one) => one.theirs === theirs),
@@ -252,12 +252,12 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
 
 /** The sessions that agents began themselves, for `trunkline session list`. */
 async function foreignSessions(
-  house: House,
+  app: AppContext,
   agents: readonly string[] | undefined,
   folder: string | undefined,
   err: (text: string) => void,
 ): Promise<ListedForeign[]> {
-  await using lazy = new LazySessions(house);
+  await using lazy = new LazySessions(app);
   const { found, problems } = await listAll(await lazy.open(), agents, folder);
   for (const { agent, message } of problems) {
     err(`trunkline: ${visibleLine(agent)}: ${visibleLine(message)}\n`);
@@ -308,7 +308,7 @@ type LandValues = OptionValues<"branch" | "into", "merge" | "squash" | "run-chan
 export async function land(invocation: Invocation<LandValues>): Promise<number> {
   const { values, positionals, env } = invocation;
   const wanted = wantedWay(values);
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
   const allow = (changed: readonly CommitProgram[]): Promise<boolean> =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { globalOptions } from "./open-house.ts";
+import { globalOptions } from "./open-app.ts";
 
 test("globalOptions() repeats the options so that they mean the same files in any folder", () => {
   const env = { HOME: "/home/ada" };

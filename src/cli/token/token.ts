@@ -14,7 +14,7 @@ import { type AccessToken, OwnerToken } from "../../store/access/access-token.ts
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, print, printJson, table } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 /** The scopes of a token that is created without --scope. */
 const DEFAULT_SCOPES: readonly Scope[] = ["tools"];
@@ -92,14 +92,14 @@ async function isShared(
   { id: key }: AccessToken,
   isThere: boolean,
 ): Promise<boolean> {
-  const { data } = (await quietHouse(invocation)).config;
+  const { data } = (await openQuietApp(invocation)).config;
   const { untilShared } = await import("../../fleet/replication/until-shared.ts");
   return untilShared(data, { part: "tokens", kind: "token", key, isThere });
 }
 
 /** `trunkline token rotate` */
 export async function rotate(invocation: Invocation): Promise<number> {
-  const owner = new OwnerToken((await quietHouse(invocation)).config.data);
+  const owner = new OwnerToken((await openQuietApp(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
   return print(
@@ -110,7 +110,7 @@ export async function rotate(invocation: Invocation): Promise<number> {
 }
 
 async function open(invocation: Invocation): Promise<AccessTokens> {
-  const { config, report } = await quietHouse(invocation);
+  const { config, report } = await openQuietApp(invocation);
   return new AccessTokens(config.data, { report });
 }
 
@@ -124,7 +124,7 @@ async function usedToday(
   if (limited.length === 0) return used;
   const { SessionLog } = await import("../../store/session/session-log.ts");
   const { SessionUsage } = await import("../../store/session/session-usage.ts");
-  await using log = await SessionLog.open((await quietHouse(invocation)).config.data);
+  await using log = await SessionLog.open((await openQuietApp(invocation)).config.data);
   const usage = new SessionUsage(log.database);
   const today = new Date().toISOString().slice(0, 10);
   for (const { id } of limited) used.set(id, await usage.ofDay(`token ${id}`, today));
@@ -150,7 +150,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
 async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void> {
   const { profile } = invocation.values;
   if (profile === undefined) return;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   if (Object.hasOwn(config.profiles, profile)) return;
   const next = "Until it is, the token is shown no tools.";
   invocation.err(

@@ -17,7 +17,7 @@ import type { Content, Tool, ToolResult } from "../../tool/tool.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, paint, printJson } from "../shell/layout.ts";
-import { quietHouse } from "../shell/open-house.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 /** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
@@ -33,7 +33,7 @@ interface Row {
 /** `trunkline tools list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
-  await using opened = await openTools(await quietHouse(invocation));
+  await using opened = await openTools(await openQuietApp(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
   if (values.cost === true) return printCost(invocation, opened.offer, profile);
@@ -133,7 +133,7 @@ export async function call(invocation: Invocation<{ readonly args: string }>): P
   const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
   const args = await readArguments(values.args);
-  await using opened = await openTools(await quietHouse(invocation));
+  await using opened = await openTools(await openQuietApp(invocation));
   const stop = new AbortController();
   const signalled = untilSignal().then(() => {
     stop.abort();
@@ -254,7 +254,7 @@ export async function approve(
 
 /** The tools with their approvals, once every reachable server has listed its own. */
 async function open(invocation: Invocation): Promise<OpenedTools> {
-  const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
+  const opened = await openTools(await openQuietApp(invocation), { needsApprovals: true });
   await untilKnown(opened, invocation.err);
   return opened;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type AcpSocket, promptOf } from "../../../test/support/acp-socket.ts";
-import type { Json } from "../../../test/support/acp-house.ts";
+import type { Json } from "../../../test/support/acp-app.ts";
 import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";

@@ -18,7 +18,7 @@ import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, printJson, table } from "../shell/layout.ts";
-import { openHouse, openLastingHouse, quietHouse } from "../shell/open-house.ts";
+import { openApp, openLastingApp, openQuietApp } from "../shell/open-app.ts";
 
 type WorkerValues = OptionValues<"bus" | "pool" | "name" | "slots", never, "label">;
 
@@ -30,19 +30,19 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   const { values, out } = invocation;
   const { bus: url, pool, name, slots, label } = values;
   const signalled = untilSignal();
-  const house = await openLastingHouse(invocation, {
+  const app = await openLastingApp(invocation, {
     more: fleetValues({ bus: url, pool, name, slots, label }),
   });
-  const { config, log, reloading } = house;
+  const { config, log, reloading } = app;
   openData(config.data);
   await using _repair = repairIdentities(config.data, log);
   // The tools of other nodes need approvals, too.
   const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals: true };
-  await using tools = await openTools(house, kind);
+  await using tools = await openTools(app, kind);
   await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (plugins.isWanted) await plugins.open();
   const isTyped = url !== undefined;
-  await using worker = await Worker.open(house, { offer: tools.offer, isTyped });
+  await using worker = await Worker.open(app, { offer: tools.offer, isTyped });
   const { self } = worker.fleet;
   if (values.json === true) {
     out(`${JSON.stringify({ ready: true, name: self.name, pid: process.pid })}\n`);
@@ -52,7 +52,7 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
     out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
   }
   const drained = worker.drained.then(() => DRAINED);
-  const refused = worker.fleet.untilRefused(house.log);
+  const refused = worker.fleet.untilRefused(app.log);
   return await Promise.race([signalled.then(() => 0), drained, refused]);
 }
 
@@ -158,8 +158,8 @@ export async function credentials(invocation: Invocation<CredentialsValues>): Pr
     const form = "a name has 1 to 64 letters, digits, `-` and `_`";
     throw new TrunklineError("usage", `Cannot make credentials for '${name}': ${form}.`);
   }
-  const house = await quietHouse(invocation, { more: fleetValues({ pool: values.pool }) });
-  const { pool } = house.config.fleet;
+  const app = await openQuietApp(invocation, { more: fleetValues({ pool: values.pool }) });
+  const { pool } = app.config.fleet;
   const role = values.role === "gateway" ? "gateway" : "worker";
   const { seed, settings } = newUser({ pool, role, name });
   const file = resolve(cwd, values.out);
@@ -191,9 +191,9 @@ type FleetValues = OptionValues<"bus" | "pool">;
 /** The pool, as somebody sees it who is no part of it. */
 async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
   const { bus, pool } = invocation.values;
-  const house = await openHouse(invocation, { more: fleetValues({ bus, pool }) });
-  openData(house.config.data);
-  const fleet = await Fleet.connect(house, { role: "observer", isTyped: bus !== undefined });
+  const app = await openApp(invocation, { more: fleetValues({ bus, pool }) });
+  openData(app.config.data);
+  const fleet = await Fleet.connect(app, { role: "observer", isTyped: bus !== undefined });
   fleet.members.join();
   await delay(HEARD_WITHIN);
   return fleet;

@@ -8,12 +8,12 @@ import { until } from "../../../test/support/until.ts";
 import type { ConfigFlags } from "../../config/config.ts";
 import { openData } from "../../config/data-folder.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { Fleet } from "./fleet.ts";
 
 const isTyped = true;
 
-async function houseIn(data: string, url: string, name?: string): Promise<House> {
+async function appIn(data: string, url: string, name?: string): Promise<AppContext> {
   openData(data);
   const more: NonNullable<ConfigFlags["more"]> = [
     [["fleet", "url"], url, "--bus"],
@@ -21,7 +21,7 @@ async function houseIn(data: string, url: string, name?: string): Promise<House>
     ...(name === undefined ? [] : [[["fleet", "name"], name, "--name"] as const]),
   ];
   const input = { cwd: data, env: { HOME: data }, flags: { data, more } };
-  return new House((await loadConfig(input)).config);
+  return new AppContext((await loadConfig(input)).config);
 }
 
 describe("Fleet.connect()", { skip: noNats, timeout: 600_000 }, () => {
@@ -29,17 +29,17 @@ describe("Fleet.connect()", { skip: noNats, timeout: 600_000 }, () => {
     await using server = await NatsServer.start();
     await using folder = await SampleFolder.create();
     const { path: data } = folder;
-    const house = await houseIn(data, server.url);
+    const app = await appIn(data, server.url);
     {
-      await using _worker = await Fleet.connect(house, { role: "worker", isTyped });
-      await using _list = await Fleet.connect(house, { role: "observer", isTyped });
-      await assert.rejects(Fleet.connect(house, { role: "gateway", isTyped }), {
+      await using _worker = await Fleet.connect(app, { role: "worker", isTyped });
+      await using _list = await Fleet.connect(app, { role: "observer", isTyped });
+      await assert.rejects(Fleet.connect(app, { role: "gateway", isTyped }), {
         code: "unavailable",
         message:
           /: another gateway or worker of a fleet uses it\. Give each node a folder of its own/,
       });
     }
-    await using again = await Fleet.connect(house, { role: "gateway", isTyped });
+    await using again = await Fleet.connect(app, { role: "gateway", isTyped });
     assert.ok(again.connection.isConnected);
   });
 });
@@ -50,11 +50,11 @@ describe("Fleet.untilRefused()", { skip: noNats, timeout: 600_000 }, () => {
     // It beats more often than the other, so that it counts as the first.
     await using first = await FleetNode.open(server.url, "same", undefined, 500);
     await using folder = await SampleFolder.create();
-    const house = await houseIn(folder.path, server.url, "same");
-    await using second = await Fleet.connect(house, { role: "worker", isTyped });
+    const app = await appIn(folder.path, server.url, "same");
+    await using second = await Fleet.connect(app, { role: "worker", isTyped });
     second.members.join();
     await until(() => first.alive.length === 2);
-    await assert.rejects(second.untilRefused(house.log), {
+    await assert.rejects(second.untilRefused(app.log), {
       code: "conflict",
       message:
         /^Cannot be node 'same': another worker of pool 'p' has that name\. Give each node a/,

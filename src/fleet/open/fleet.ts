@@ -13,7 +13,7 @@ import { Subjects } from "../subjects.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 
 /** Milliseconds until a data folder counts as that of another node. */
 const LONGEST_WAIT = 2_000;
@@ -48,7 +48,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Connects to NATS as configured. The pool knows of this node once `members.join` is called. */
-  static async connect({ config }: House, options: ConnectOptions): Promise<Fleet> {
+  static async connect({ config }: AppContext, options: ConnectOptions): Promise<Fleet> {
     const { url, pool, credentials, tls, slots, labels, replicas } = config.fleet;
     if (url === undefined) {
       const next = "Name it with --bus, or as `fleet.url` in the configuration";

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { jetstream } from "@nats-io/jetstream";
 
 import { connectTo } from "../../../test/support/fleet-node.ts";
-import { FleetOfHouses, type HouseNode } from "../../../test/support/fleet-of-houses.ts";
+import { FleetOfApps, type AppNode } from "../../../test/support/fleet-of-apps.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { EncryptedFile } from "../../identity/tokens/encrypted-file.ts";
@@ -19,7 +19,7 @@ const KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbm
 
 describe("openShared()", { skip: noNats }, () => {
   it("shares identities without keys, tokens and paths, and follows their configuration", async () => {
-    await using fleet = await FleetOfHouses.start();
+    await using fleet = await FleetOfApps.start();
     const work = {
       provider: "github",
       user: "ada",
@@ -52,7 +52,7 @@ describe("openShared()", { skip: noNats }, () => {
   });
 
   it("lets no other node say where the token of an identity goes", async () => {
-    await using fleet = await FleetOfHouses.start();
+    await using fleet = await FleetOfApps.start();
     const own = { work: { provider: "github" } };
     await using a = await fleet.node("a", {}, [], { identities: own });
     await until(() => a.shared.status?.state.isUpToDate === true);
@@ -73,7 +73,7 @@ describe("openShared()", { skip: noNats }, () => {
   });
 
   it("puts no secret into NATS", async () => {
-    await using fleet = await FleetOfHouses.start();
+    await using fleet = await FleetOfApps.start();
     const more = {
       identities: { work: { provider: "github", user: "ada", sshKey: join(fleet.folder, "key") } },
     };
@@ -113,8 +113,8 @@ describe("openShared()", { skip: noNats }, () => {
   });
 });
 
-async function identityAt({ house, data }: HouseNode, named = "work") {
-  await using commands = await currentIdentities(house, data, { HOME: "/home/nobody" });
+async function identityAt({ app, data }: AppNode, named = "work") {
+  await using commands = await currentIdentities(app, data, { HOME: "/home/nobody" });
   return commands.identities.list.find(({ name }) => name === named);
 }
 

@@ -6,11 +6,11 @@ import { SharedAudit } from "../replication/shared-audit.ts";
 import { SharedState } from "../replication/shared-state.ts";
 import { openSharedStores, openTokens } from "../replication/shared-stores.ts";
 import type { SharingStatus } from "../replication/shared-store.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { IdentityKind } from "./shared-identities.ts";
 
 export interface OpenSharedOptions {
-  readonly house: House;
+  readonly app: AppContext;
   readonly fleet: { readonly connection: FleetConnection; readonly self: NodeAddress };
   /** Of a worker, the tokens are not shared. */
   readonly role: "gateway" | "worker";
@@ -72,7 +72,7 @@ class FolderShare implements Shared {
 
   async #run(): Promise<void> {
     const { signal } = this.#over;
-    const { report } = this.#options.house;
+    const { report } = this.#options.app;
     while (!signal.aborted) {
       try {
         await this.#share(signal);
@@ -84,12 +84,12 @@ class FolderShare implements Shared {
   }
 
   async #share(signal: AbortSignal): Promise<void> {
-    const { house, fleet, role, env } = this.#options;
-    const { config, report } = house;
+    const { app, fleet, role, env } = this.#options;
+    const { config, report } = app;
     const { data } = config;
     const { connection, self } = fleet;
     await using opened = new AsyncDisposableStack();
-    const identities = await IdentityKind.open(house, env);
+    const identities = await IdentityKind.open(app, env);
     const stores = opened.use(await openSharedStores(data, role));
     const sharing = { connection, data, report };
     const kinds = [...stores.kinds, identities];

@@ -12,7 +12,7 @@ import {
   type SharedText,
 } from "../replication/shared-base.ts";
 import { replaceFile } from "../../store/replace-file.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { checkIdentitySettings } from "../../config/schema/schema.gen.ts";
 import { currentConfig } from "../../identity/open/open-identities.ts";
 import {
@@ -29,29 +29,29 @@ import {
  */
 export class IdentityKind implements SharedKind {
   readonly name = "identity";
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #node: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  private constructor(house: House, node: string, env: NodeJS.ProcessEnv) {
-    this.#house = house;
+  private constructor(app: AppContext, node: string, env: NodeJS.ProcessEnv) {
+    this.#app = app;
     this.#node = node;
     this.#env = env;
   }
 
-  static async open(house: House, env = process.env): Promise<IdentityKind> {
-    const { data } = house.config;
+  static async open(app: AppContext, env = process.env): Promise<IdentityKind> {
+    const { data } = app.config;
     // From then on, a file that is missing was lost.
     if (!existsSync(join(data, SHARED_FILE))) {
       await mkdir(data, { recursive: true, mode: 0o700 });
       await replaceFile(sharedIdentitiesPath(data), "{}\n");
     }
     // Two nodes may be given the same name by mistake, but not the same id.
-    return new IdentityKind(house, await nodeIdOf(data), env);
+    return new IdentityKind(app, await nodeIdOf(data), env);
   }
 
   stamp(): unknown {
-    const files = this.#house.reloading?.files ?? [];
+    const files = this.#app.reloading?.files ?? [];
     const stamps = files.map((file) => {
       const stat = statSync(file, { throwIfNoEntry: false });
       return stat && [stat.ino, stat.size, stat.mtimeMs];
@@ -60,7 +60,7 @@ export class IdentityKind implements SharedKind {
   }
 
   async read(): Promise<SharedRows> {
-    const { data } = this.#house.config;
+    const { data } = this.#app.config;
     const theirs = Object.entries(readSharedIdentities(data)).map(([key, identity]) => {
       return [key, rowText(identity)] as const;
     });
@@ -70,7 +70,7 @@ export class IdentityKind implements SharedKind {
 
   async change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
     const own = await this.#own();
-    const theirs = { ...readSharedIdentities(this.#house.config.data) };
+    const theirs = { ...readSharedIdentities(this.#app.config.data) };
     const result = new Map<string, SharedText>();
     for (const key of keys) {
       if (this.#isOwn(key)) {
@@ -95,7 +95,7 @@ export class IdentityKind implements SharedKind {
   }
 
   get #path(): string {
-    return sharedIdentitiesPath(this.#house.config.data);
+    return sharedIdentitiesPath(this.#app.config.data);
   }
 
   #isOwn(key: string): boolean {
@@ -104,8 +104,8 @@ export class IdentityKind implements SharedKind {
 
   /** What this node shares. */
   async #own(): Promise<Map<string, string>> {
-    const { data } = this.#house.config;
-    const { config } = await currentConfig(this.#house, data, this.#env);
+    const { data } = this.#app.config;
+    const { config } = await currentConfig(this.#app, data, this.#env);
     return new Map(
       Object.entries(config.identities).map(([name, settings]) => {
         const key = `${this.#node}.${Buffer.from(name).toString("base64url")}`;

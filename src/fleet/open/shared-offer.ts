@@ -6,7 +6,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { Published } from "../../tool/offer/published.ts";
 import { errorResult, type Tool } from "../../tool/tool.ts";
 import type { Channel } from "../../wire/channel.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { calledBy } from "./shared-caller.ts";
 
 export interface SharedOfferOptions {
@@ -21,7 +21,7 @@ export interface SharedOfferOptions {
  * offer of this node, so its policy, limits and audit apply to it, for whoever made the call there.
  */
 export class SharedOffer implements Disposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #own: Offer;
   readonly #options: SharedOfferOptions;
   readonly #offered = new Offer();
@@ -32,8 +32,8 @@ export class SharedOffer implements Disposable {
   #lastKey = 0;
   #count = 0;
 
-  constructor(house: House, own: Offer, options: SharedOfferOptions) {
-    this.#house = house;
+  constructor(app: AppContext, own: Offer, options: SharedOfferOptions) {
+    this.#app = app;
     this.#own = own;
     this.#options = options;
     // What this node offers may not be known yet: its servers are started when somebody asks.
@@ -50,7 +50,7 @@ export class SharedOffer implements Disposable {
   /** Serves another node until its channel ends. */
   async serve(channel: Channel<string>, node: string): Promise<void> {
     using connection = new Connection({ ...OWNER, name: node });
-    const options = this.#house.withLimits(this.#door.optionsFor(connection));
+    const options = this.#app.withLimits(this.#door.optionsFor(connection));
     const peer = new Peer(channel, connection, options);
     await peer.ended.then(() => peer.close(0));
   }

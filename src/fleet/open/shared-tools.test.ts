@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleContext } from "../../../test/samples/sample-context.ts";
-import { FleetOfHouses } from "../../../test/support/fleet-of-houses.ts";
+import { FleetOfApps } from "../../../test/support/fleet-of-apps.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { textResult } from "../../tool/tool.ts";
@@ -10,7 +10,7 @@ import type { Principal } from "../../base/principal.ts";
 
 describe("SharedTools", { skip: noNats }, () => {
   it("lets one node call the tools of another, under its policy and for the same caller", async () => {
-    await using rig = await FleetOfHouses.start();
+    await using rig = await FleetOfApps.start();
     await using a = await rig.node("a", { x: ["x"] }, [{ tool: "x_read", decision: "deny" }]);
     await using b = await rig.node("b", { y: ["y"] });
     await until(() => a.names.includes("y_do") && b.names.includes("x_do"));
@@ -35,7 +35,7 @@ describe("SharedTools", { skip: noNats }, () => {
   });
 
   it("offers no tools of a third node, and renames those with equal names", async () => {
-    await using rig = await FleetOfHouses.start();
+    await using rig = await FleetOfApps.start();
     await using a = await rig.node("a", { x: ["same"] });
     await using b = await rig.node("b", { x: ["same"] });
     await using c = await rig.node("c", {});
@@ -53,7 +53,7 @@ describe("SharedTools", { skip: noNats }, () => {
   });
 
   it("passes progress and questions of a plugin's tool on to the caller", async () => {
-    await using rig = await FleetOfHouses.start();
+    await using rig = await FleetOfApps.start();
     await using a = await rig.node("a", {});
     await using b = await rig.node("b", {});
     const question = {
@@ -84,7 +84,7 @@ describe("SharedTools", { skip: noNats }, () => {
   });
 
   it("takes the tools of a node away that leaves, and says so to a call", async () => {
-    await using rig = await FleetOfHouses.start();
+    await using rig = await FleetOfApps.start();
     await using a = await rig.node("a", {});
     {
       await using _b = await rig.node("b", { y: ["y"] });

@@ -11,12 +11,12 @@ import type { Tool } from "../../tool/tool.ts";
 import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { withCaller } from "./shared-caller.ts";
 import { SharedOffer } from "./shared-offer.ts";
 
 export interface SharedToolsOptions {
-  readonly house: House;
+  readonly app: AppContext;
   /** The offer of this node, whose approvals are open. */
   readonly offer: Offer;
   readonly fleet: {
@@ -42,11 +42,11 @@ export class SharedTools implements AsyncDisposable {
   #nodes = "";
 
   constructor(options: SharedToolsOptions) {
-    const { house, offer, fleet } = options;
+    const { app, offer, fleet } = options;
     const { connection, self, members } = fleet;
-    const { config, log } = house;
+    const { config, log } = app;
     this.#options = options;
-    this.#own = new SharedOffer(house, offer, {
+    this.#own = new SharedOffer(app, offer, {
       isForeign: (tool) => this.#foreign.has(tool),
       changed: () => members.tell(),
     });

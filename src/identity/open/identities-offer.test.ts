@@ -9,7 +9,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { offerIdentities } from "../identities-offer.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
@@ -65,7 +65,7 @@ class Sample implements Disposable {
     const reloading = { files: [this.#file], load: async () => (await loadConfig(input)).config };
     const audit = { record: (entry: unknown) => void this.entries.push(entry) };
     this.#offer = new Offer({ audit });
-    offerIdentities(new House(config, reloading), this.#offer, { folder: this.home, env });
+    offerIdentities(new AppContext(config, reloading), this.#offer, { folder: this.home, env });
     return this.#offer;
   }
 

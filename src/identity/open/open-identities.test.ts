@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import assert from "node:assert/strict";
 
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { agentIdentity } from "./open-identities.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 
@@ -19,8 +19,8 @@ async function actsAs(sample: SampleRepository, identities: object, chosen?: str
   const data = join(sample.home, "data");
   const { config } = await loadConfig({ cwd, env, flags: { config: file, data } });
   const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
-  const house = new House(quiet, { files: [file], load: async () => config });
-  return await agentIdentity(house, chosen, env)(cwd);
+  const app = new AppContext(quiet, { files: [file], load: async () => config });
+  return await agentIdentity(app, chosen, env)(cwd);
 }
 
 describe("agentIdentity()", { timeout: 60_000 }, () => {

@@ -12,7 +12,7 @@ import { LOCK } from "../plugin/plugin-folder.ts";
 import { type RunningBus, runningBuses } from "../running-buses.ts";
 import { formatAddress, parseAddress } from "../../wire/quic/address.ts";
 import { busFolder, busPlan, busTransport } from "./bus.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 
 export interface BusControlOptions {
   readonly address: string | undefined;
@@ -29,14 +29,14 @@ export class BusControl implements AsyncDisposable {
     this.#name = name;
   }
 
-  static async connect(house: House, options: BusControlOptions): Promise<BusControl> {
-    const found = options.address === undefined ? ownBus(house) : undefined;
-    const plan = busPlan(house.config);
+  static async connect(app: AppContext, options: BusControlOptions): Promise<BusControl> {
+    const found = options.address === undefined ? ownBus(app) : undefined;
+    const plan = busPlan(app.config);
     const { address = found?.address ?? plan.listen } = options;
     const { certsDir = found?.certsDir ?? plan.certsDir } = options;
     // An invalid address is wrong usage, whether or not an orchestrator runs.
     parseAddress(address);
-    const warn = (message: string): void => house.log.warn("bus.certificates", { message });
+    const warn = (message: string): void => app.log.warn("bus.certificates", { message });
     const certificates = new BusCertificates(certsDir, warn, { makesAuthority: false });
     const transport = await busTransport();
     const name = `The bus at ${address}`;
@@ -102,7 +102,7 @@ export class BusControl implements AsyncDisposable {
  * `trunkline mcp` with plugins of its own. Undefined where none runs and the configuration names an
  * address with a port, which may be that of a bus on another data folder.
  */
-function ownBus({ config }: House): RunningBus | undefined {
+function ownBus({ config }: AppContext): RunningBus | undefined {
   const { listen } = config.bus;
   const running = runningBuses(busFolder(config.data), LOCK);
   const isConfigured = ({ address }: RunningBus): boolean => {

@@ -54,7 +54,7 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
   return {
     definition,
     bringer: plugin.id,
-    // A plugin is told where its caller works, and says so when it calls tools of the house.
+    // A plugin is told where its caller works, and says so when it calls tools of the program.
     project: TOLD,
     call: (args, context) => {
       const { span } = context;
@@ -108,7 +108,7 @@ interface Owned<T> extends Publication<T> {
   readonly owner: string;
 }
 
-/** What all plugins offer, as part of the house's offer, under names that do not clash. */
+/** What all plugins offer, as part of the program's offer, under names that do not clash. */
 export class PluginTools {
   readonly #offer: Offer;
   readonly #manifestOf: (id: string) => PluginManifest | undefined;

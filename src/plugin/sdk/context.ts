@@ -58,7 +58,7 @@ export interface PluginContext {
   /** Aborted when what is being done is no longer wanted. */
   readonly signal: AbortSignal;
   readonly storage: PluginStorage;
-  /** Calls a tool of another plugin or of the house. Throws a `ToolError` when it fails. */
+  /** Calls a tool of another plugin or of the program. Throws a `ToolError` when it fails. */
   readonly callTool: (
     name: string,
     args?: Readonly<Record<string, unknown>>,

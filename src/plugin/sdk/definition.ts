@@ -158,7 +158,7 @@ export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
     /** Providers of AI that its tools speak for. */
     readonly ai?: readonly string[];
   };
-  /** What it wants of others. Tools of the house can only be called if they are named here. */
+  /** What it wants of others. Tools of the program can only be called if they are named here. */
   readonly needs?: {
     readonly tools?: readonly string[];
     readonly storage?: readonly string[];

@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 
 describe("the ACP door, for clients whose principals are known", { timeout: 30_000 }, () => {
   const place = { cwd: "/tmp", mcpServers: [] };
 
-  async function come(house: AcpHouse, id?: string, name?: string): Promise<TestClient> {
-    const client = house.connect({}, id === undefined ? undefined : { id, name });
+  async function come(app: AcpApp, id?: string, name?: string): Promise<TestClient> {
+    const client = app.connect({}, id === undefined ? undefined : { id, name });
     await client.initialize();
     return client;
   }
 
   it("hides the sessions of others, open or not", async () => {
-    await using house = await AcpHouse.open();
-    const ann = await come(house, "token ann", "ann");
-    const bob = await come(house, "token bob", "bob");
+    await using app = await AcpApp.open();
+    const ann = await come(app, "token ann", "ann");
+    const bob = await come(app, "token bob", "bob");
     const { sessionId } = await ann.ask("session/new", place);
     const prompt = [{ type: "text", text: "x" }];
     const others = async (): Promise<void> => {
@@ -49,14 +49,14 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
 
   it("does not let a principal cancel the turns of others", async () => {
     const release = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("working"));
         await release.promise;
       },
     });
-    const ann = await come(house, "token ann");
-    const bob = await come(house, "token bob");
+    const ann = await come(app, "token ann");
+    const bob = await come(app, "token bob");
     const { sessionId } = await ann.ask("session/new", place);
     const end = ann.prompt(String(sessionId), "x");
     await ann.find(() => ann.text === "working");
@@ -67,15 +67,15 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
   });
 
   it("shows everything to the owner, and names people by their tokens", async () => {
-    await using house = await AcpHouse.open();
-    const ann = await come(house, "token ann", "ann");
+    await using app = await AcpApp.open();
+    const ann = await come(app, "token ann", "ann");
     const { sessionId } = await ann.ask("session/new", place);
     await ann.prompt(String(sessionId), "x");
-    const own = await come(house);
+    const own = await come(app);
     assert.equal((await own.ask("session/list", {})).sessions.length, 1);
     await own.ask("session/load", { sessionId, ...place });
     const prompts: unknown[] = [];
-    const events = (await Array.fromAsync(house.log.read(String(sessionId)))).flat();
+    const events = (await Array.fromAsync(app.log.read(String(sessionId)))).flat();
     for (const { message } of events) {
       const { kind, by } = message as { kind: string; by?: string };
       if (kind === "prompt") prompts.push(by);
@@ -83,15 +83,15 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.deepEqual(prompts, ["ann"]);
     // With the owner's token it is the same; who has none finds what nobody else has begun.
     await own.ask("session/new", place);
-    const owner = await come(house, "");
+    const owner = await come(app, "");
     assert.equal((await owner.ask("session/list", {})).sessions.length, 2);
-    const stranger = await come(house, "anyone");
+    const stranger = await come(app, "anyone");
     assert.deepEqual((await stranger.ask("session/list", {})).sessions, []);
   });
 
   it("asks each principal again, even if another has chosen always", async () => {
     const asked: string[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         const outcome = await turn.requestPermission({
           toolCall: { toolCallId: "1", title: "Run npm install" },
@@ -105,7 +105,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
       },
     });
     const prompted = async (name: string, id: string | undefined, optionId: string) => {
-      const client = await come(house, id, name);
+      const client = await come(app, id, name);
       client.answer = () => {
         asked.push(name);
         return { result: { outcome: { outcome: "selected", optionId } } };
@@ -119,7 +119,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.equal(await prompted("bob", "token bob", "no"), "no");
     assert.equal(await prompted("owner", undefined, "no"), "no");
     assert.deepEqual(asked, ["ann", "bob", "owner"]);
-    const rules = await house.rules.list("/tmp");
+    const rules = await app.rules.list("/tmp");
     assert.deepEqual(
       rules.map(({ by, principal }) => ({ by, principal })),
       [{ by: "ann", principal: "token ann" }],
@@ -129,7 +129,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
 
 describe("AcpConnection", { timeout: 30_000 }, () => {
   it("agrees on version 2 with clients that use it, and on no unsupported version", async () => {
-    await using house = await AcpHouse.open();
+    await using app = await AcpApp.open();
     const info = { name: "new", version: "1" };
     for (const [params, version] of [
       [{ protocolVersion: 2, info }, 2],
@@ -141,7 +141,7 @@ describe("AcpConnection", { timeout: 30_000 }, () => {
       [{ protocolVersion: 2, clientInfo: info, clientCapabilities: {} }, 1],
       [{ protocolVersion: 99 }, 1],
     ] as const) {
-      const client = house.connect({}, undefined, version);
+      const client = app.connect({}, undefined, version);
       const hello = await client.ask("initialize", params);
       assert.equal(hello.protocolVersion, version, JSON.stringify(params));
       assert.equal("agentInfo" in hello, version === 1);

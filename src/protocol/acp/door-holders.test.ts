@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Json } from "../../../test/support/acp-house.ts";
+import type { Json } from "../../../test/support/acp-app.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";

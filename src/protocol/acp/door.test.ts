@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { covers } from "../../../test/support/requirement.ts";
 
 describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
@@ -19,8 +19,8 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
       "acp.validate.formats",
     );
     covers("acp.path.separators", "acp.parse.validated");
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     const text = { type: "text", text: "a" };
     for (const [method, params, words] of [
       ["session/new", {}, /'params.cwd' is missing/],
@@ -54,13 +54,13 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
       await assert.rejects(client.ask(method, params), { code: -32602, message: words });
     }
     assert.deepEqual(await client.ask("logout", {}), {});
-    assert.equal(house.agent.sessions.length, 1, "nothing was begun of what was refused");
+    assert.equal(app.agent.sessions.length, 1, "nothing was begun of what was refused");
   });
 
   it("finds no session under an impossible id", async () => {
     covers("acp.id.characters");
-    await using house = await AcpHouse.open();
-    const { client } = await house.client();
+    await using app = await AcpApp.open();
+    const { client } = await app.client();
     for (const id of ["../../etc", "a\nb", "' OR 1=1 --", "%", "\u0000", "😀"]) {
       await assert.rejects(client.prompt(id, "x"), { code: -31900 }, id);
       const place = { sessionId: id, cwd: "/tmp", mcpServers: [] };
@@ -70,9 +70,9 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
 
   it("reads slowly if every message is wrong, but answers every request", async () => {
     covers("acp.answer.rate");
-    await using house = await AcpHouse.open();
-    const { client } = await house.client();
-    assert.deepEqual(house.door.peerOptions.errorRate, { limit: 100, windowMs: 1_000 });
+    await using app = await AcpApp.open();
+    const { client } = await app.client();
+    assert.deepEqual(app.door.peerOptions.errorRate, { limit: 100, windowMs: 1_000 });
     for (let at = 0; at < 150; at++) client.send([]);
     const ids = Array.from({ length: 10 }, () => client.post("nothing/at_all", {}));
     for (const id of ids) assert.equal((await client.answerTo(id)).error.code, -32601);
@@ -87,8 +87,8 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
       "acp.error.invalid-request",
       "acp.content.size",
     );
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     const pad = (length: number) => ({ _meta: { pad: "x".repeat(length) } });
     const KB = 1024;
     const hello = (length: number) =>
@@ -110,8 +110,8 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
 
   it("accepts ten prompts a minute for each session", async () => {
     covers("acp.rate.prompt");
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     for (let at = 0; at < 10; at++) await client.prompt(sessionId, "x");
     await assert.rejects(client.prompt(sessionId, "x"), {
       code: -32029,
@@ -122,11 +122,11 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
   });
 
   it("does not count commands that the agent runs without a model", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "x");
     const isCommand = ([block]: readonly { readonly text?: unknown }[]) => block?.text === "/help";
-    for (const session of house.agent.sessions) Object.assign(session, { isCommand });
+    for (const session of app.agent.sessions) Object.assign(session, { isCommand });
     for (let at = 0; at < 12; at++) await client.prompt(sessionId, "/help");
     for (let at = 0; at < 9; at++) await client.prompt(sessionId, "x");
     await assert.rejects(client.prompt(sessionId, "x"), { code: -32029 });

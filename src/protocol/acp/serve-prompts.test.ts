@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { until } from "../../../test/support/until.ts";
@@ -10,18 +10,18 @@ import { SessionError } from "../../session/session-error.ts";
 describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
   it("cancels the turn of a prompt that is cancelled with $/cancel_request", async () => {
     const stopped = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         turn.stop.add({ stopped: () => stopped.resolve() });
         await stopped.promise;
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const prompt = [{ type: "text", text: "x" }];
     const id = client.post("session/prompt", { sessionId, prompt });
-    await house.log.flush();
+    await app.log.flush();
     await until(
-      () => house.agent.sessions.length > 0 && house.sessions.get(sessionId)?.isRunning === true,
+      () => app.agent.sessions.length > 0 && app.sessions.get(sessionId)?.isRunning === true,
     );
     client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
     assert.equal((await client.answerTo(id)).error.code, -32800);
@@ -31,19 +31,19 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
   it("does not run a prompt again that it knows, and answers it as its turn ends or ended", async () => {
     const going = Promise.withResolvers<void>();
     const told: number[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         told.push(turn.prompt.length);
         await going.promise;
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const text = { type: "text", text: "go" };
     const prompt = { sessionId, prompt: [text, text] };
     const again = { ...prompt, _meta: { trunkline: { sentAfter: 0 } } };
     const first = client.post("session/prompt", prompt);
     const second = client.post("session/prompt", again);
-    const other = house.connect();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     // Another client may say the same, and is refused while the turn runs.
@@ -61,11 +61,11 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
 
   it("takes a screenshot of some megabytes, though text has the document's limit", async () => {
     const sizes: number[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async ({ prompt }) => void sizes.push(String(prompt[1]?.data).length),
     });
-    const { client, sessionId } = await house.client();
-    const other = house.connect();
+    const { client, sessionId } = await app.client();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const data = Buffer.alloc(3 * 1024 * 1024, 7).toString("base64");
@@ -88,7 +88,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
 
   it("answers a cancelled prompt when its turn has ended, so that the next one is accepted", async () => {
     let running = 0;
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "session/prompt": { rate: { limit: 1_000, windowMs: 1_000 } } },
       script: async (turn) => {
         assert.equal(++running, 1);
@@ -100,7 +100,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
         running--;
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const prompt = [{ type: "text", text: "long" }];
     for (let time = 0; time < 20; time++) {
       const id = client.post("session/prompt", { sessionId, prompt });
@@ -115,8 +115,8 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
 
   it("answers a cancelled prompt at once if it only waits for another", async () => {
     const release = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({ script: () => release.promise });
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open({ script: () => release.promise });
+    const { client, sessionId } = await app.client();
     const first = client.prompt(sessionId, "first");
     for (const whileRunning of ["queue", "steer"]) {
       const _meta = { trunkline: { whileRunning } };
@@ -131,7 +131,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
 
   it("supports the steering requests of other agents' clients", async () => {
     const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       // The method is in no schema.
       isOdd: true,
       script: async (turn) => {
@@ -140,7 +140,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
         await turn.update(chunk(`(${[promptText(turn), ...joined].join("+")})`));
       },
     });
-    const client = house.connect();
+    const client = app.connect();
     const { _meta } = await client.initialize();
     assert.deepEqual(_meta, { steering: { supported: true } });
     const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
@@ -179,7 +179,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
       "acp.flow.file-not-found",
       "acp.error.connection-lost",
     );
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         const text = promptText(turn);
         if (text === "fault") throw new Error("secret inside");
@@ -187,7 +187,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
       },
       limits: { "session/prompt": { rate: { limit: 1000, windowMs: 1 } } },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     for (const [problem, code, message] of [
       ["tool-not-found", -31800, "Tool not found"],
       ["tool-disabled", -31801, "Tool disabled"],
@@ -209,7 +209,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     const answer = await client.answerTo(id);
     assert.equal(answer.error.code, -32603);
     assert.ok(!JSON.stringify(client.messages).includes("secret inside"));
-    house.agent.script = async () => {};
+    app.agent.script = async () => {};
     assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
   });
 });

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempDisposableSync, realpathSync, symlinkSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { AcpHouse, type Message } from "../../../test/support/acp-house.ts";
+import { AcpApp, type Message } from "../../../test/support/acp-app.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { ANYONE, OWNER, type Principal, type PrincipalLimits } from "../../base/principal.ts";
 import { SessionError } from "../../session/session-error.ts";
@@ -74,8 +74,8 @@ describe("refuseFolders()", () => {
 describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   it("answers session/new before any update of the session, with models, modes and options", async () => {
     covers("acp.new.answer", "acp.new.local-server");
-    await using house = await AcpHouse.open();
-    const client = house.connect();
+    await using app = await AcpApp.open();
+    const client = app.connect();
     await client.initialize();
     const created = await client.ask("session/new", {
       cwd: "/path/to/project",
@@ -99,7 +99,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     });
     const categories = created.configOptions.map((option: { category: string }) => option.category);
     assert.deepEqual(categories, ["mode", "model"]);
-    assert.deepEqual(house.agent.sessions[0]?.options.mcpServers, [
+    assert.deepEqual(app.agent.sessions[0]?.options.mcpServers, [
       { name: "weather", command: "bun", args: ["x", "@h1deya/mcp-server-weather"], env: [] },
       { name: "today", command: "node", args: ["x"], env: [{ name: "A", value: "b" }] },
       { name: "web", type: "http", url: "http://localhost:1", headers: [] },
@@ -110,9 +110,9 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
 
   it("changes mode and model in both forms, and notifies the other clients", async () => {
     covers("acp.set-mode.answer", "acp.set-model.answer", "acp.order.session");
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
-    const other = house.connect();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const ids = [
@@ -149,8 +149,8 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   it("distinguishes sessions that do not exist, were closed or were deleted", async () => {
     covers("acp.flow.invalid-session", "acp.error.session-not-found", "acp.error.session-expired");
     covers("acp.error.session-locked", "acp.order.concurrent", "acp.answer.helpful");
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await assert.rejects(client.prompt("invalid", "x"), {
       code: -31900,
       message: "Session not found",
@@ -160,7 +160,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     const id = crypto.randomUUID();
     await assert.rejects(client.ask("session/load", { sessionId: id, ...place }), { code: -31900 });
     await client.ask("session/close", { sessionId });
-    assert.equal(house.agent.sessions[0]?.isDisposed, true);
+    assert.equal(app.agent.sessions[0]?.isDisposed, true);
     await assert.rejects(client.prompt(sessionId, "x"), {
       code: -31901,
       message: "Session expired",
@@ -174,8 +174,8 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("lists sessions page by page, also of one folder", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "A title\nand more");
     for (let at = 0; at < 101; at++) await client.ask("session/new", { cwd: "/", mcpServers: [] });
     const here = await client.ask("session/list", { cwd: "/tmp" });
@@ -201,13 +201,13 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
 
   it("changes a setting completely or not at all", async () => {
     covers("acp.order.atomic");
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await house.client();
-    const other = house.connect();
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await app.client();
+    const other = app.connect();
     await other.initialize();
     const place = { sessionId, cwd: "/tmp", mcpServers: [] };
     await other.ask("session/load", place);
-    const [worker] = house.agent.sessions;
+    const [worker] = app.agent.sessions;
     assert.ok(worker);
     worker.setMode = () => Promise.reject(new SessionError("tool-disabled", "Not now"));
     const change = client.ask("session/set_mode", { sessionId, modeId: "architect" });
@@ -220,24 +220,24 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
 
   it("leaves nothing behind if a session's agent does not start", async () => {
     covers("acp.order.rollback");
-    await using house = await AcpHouse.open();
-    const client = house.connect();
-    house.agent.open = () => Promise.reject(new SessionError("mcp-unavailable", "It is down"));
+    await using app = await AcpApp.open();
+    const client = app.connect();
+    app.agent.open = () => Promise.reject(new SessionError("mcp-unavailable", "It is down"));
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -31601 });
     assert.deepEqual((await client.ask("session/list", {})).sessions, []);
-    assert.equal(house.sessions.size, 0);
+    assert.equal(app.sessions.size, 0);
   });
 
   it("aborts a session/new that takes too long", async () => {
     covers("acp.timeout.new", "acp.error.timeout");
-    await using house = await AcpHouse.open({ limits: { "session/new": { timeout: 20 } } });
-    const open = house.agent.open.bind(house.agent);
+    await using app = await AcpApp.open({ limits: { "session/new": { timeout: 20 } } });
+    const open = app.agent.open.bind(app.agent);
     const late = Promise.withResolvers<void>();
-    house.agent.open = async (options) => {
+    app.agent.open = async (options) => {
       await late.promise;
       return open(options);
     };
-    const client = house.connect();
+    const client = app.connect();
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     late.resolve();
   });

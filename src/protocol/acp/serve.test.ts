@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
@@ -52,10 +52,10 @@ describe("the ACP door", { timeout: 30_000 }, () => {
       "acp.initialize.answer",
       "acp.order.unique-ids",
     );
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => turn.update(chunk("Hi there!")),
     });
-    const client = house.connect();
+    const client = app.connect();
     const hello = await client.initialize();
     assert.deepEqual(hello.agentCapabilities.promptCapabilities, {
       embeddedContext: true,
@@ -87,12 +87,12 @@ describe("the ACP door", { timeout: 30_000 }, () => {
       "acp.update.plan",
     );
     covers("acp.update.commands", "acp.stream.chunks", "acp.stream.interleave");
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         for (const update of UPDATES) void turn.update(update);
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "all");
     assert.deepEqual(client.updates.slice(1), UPDATES);
   });
@@ -100,14 +100,14 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   it("passes unknown updates on", async () => {
     const future = { sessionUpdate: "of_the_future", mine: { a: [1] } };
     const odd = { ...chunk("x"), _unknown: true };
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       isOdd: true,
       script: async (turn) => {
         void turn.update(future);
         await turn.update(odd);
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "all");
     assert.deepEqual(client.updates.slice(1), [future, odd]);
   });
@@ -116,8 +116,8 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     covers("acp.message.null-id", "acp.error.method-not-found", "acp.validate.response-id");
     covers("acp.cancel.session");
     const script = () => new Promise<never>(() => {});
-    await using house = await AcpHouse.open({ script, sessionLimits: { cancelGrace: 1 } });
-    const { client, sessionId } = await house.client();
+    await using app = await AcpApp.open({ script, sessionLimits: { cancelGrace: 1 } });
+    const { client, sessionId } = await app.client();
     const prompt = client.prompt(sessionId, "hang");
     client.send({ jsonrpc: "2.0", id: 77, result: {} });
     client.send({ jsonrpc: "2.0", id: null, method: "session/cancel", params: { sessionId } });

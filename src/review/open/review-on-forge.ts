@@ -12,7 +12,7 @@ import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";
 import { readGitLabDiscussions } from "../transfer/gitlab-review.ts";
 import { type RemoteReference, referenceText } from "../transfer/remote-reference.ts";
 import type { RemoteReview } from "../transfer/remote-thread.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 import { identifyFor } from "../../run/open/identify.ts";
 
@@ -28,11 +28,11 @@ export interface ReviewOnForgeOptions {
 
 /** The threads of a pull or merge request, with the token of an identity. */
 export async function reviewOnForge(
-  house: House,
+  app: AppContext,
   reference: RemoteReference,
   options: ReviewOnForgeOptions,
 ): Promise<RemoteReview> {
-  const token = await tokenFor(house, reference, options);
+  const token = await tokenFor(app, reference, options);
   const name = referenceText(reference);
   if (reference.scheme === "http" && !isLoopback(reference.host)) {
     const why = "it would send the token unencrypted. Use https";
@@ -49,13 +49,13 @@ export async function reviewOnForge(
 
 /** A token goes to the host of its identity, and nowhere else. */
 async function tokenFor(
-  house: House,
+  app: AppContext,
   { scheme, host, owner, repository }: RemoteReference,
   { env, identity: named }: ReviewOnForgeOptions,
 ): Promise<string | undefined> {
   const url = `${scheme}://${host}/${owner}/${repository}`;
-  if (named === undefined) return (await identifyFor(house, env)(url)).credentials.token;
-  await using commands = await currentIdentities(house, house.config.data, env);
+  if (named === undefined) return (await identifyFor(app, env)(url)).credentials.token;
+  await using commands = await currentIdentities(app, app.config.data, env);
   const identity = commands.identities.find(named);
   if (hostFit(identity.host, parseRemoteUrl(url)) !== "exact") {
     const why = `its token is for ${identity.host ?? "no host"}, and not for ${host}`;

@@ -6,7 +6,7 @@ import { writeAskpass } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";
 import { openData } from "../../config/data-folder.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { identifyFor } from "./identify.ts";
 
 const PROTOCOLS = ["https", "ssh", "file"];
@@ -17,7 +17,7 @@ const TIMEOUT = 60_000;
  * repository, or else the person's own git configuration.
  */
 export async function findRevision(
-  house: House,
+  app: AppContext,
   repository: string,
   wanted: string | undefined,
   cwd: string,
@@ -30,7 +30,7 @@ export async function findRevision(
       address,
       ...refs,
     ];
-    const { credentials } = await identifyFor(house)(url);
+    const { credentials } = await identifyFor(app)(url);
     if (credentials.scope === "") {
       const git = new Git(cwd);
       return await git.text(listing(url), {
@@ -39,13 +39,13 @@ export async function findRevision(
         timeout: TIMEOUT,
       });
     }
-    const { normal } = checkRemoteUrl(url, house.config.remote);
-    openData(house.config.data);
-    const gitDir = join(house.config.data, "run");
+    const { normal } = checkRemoteUrl(url, app.config.remote);
+    openData(app.config.data);
+    const gitDir = join(app.config.data, "run");
     const git = new ServerGit({
       gitDir,
       askpass: await writeAskpass(gitDir),
-      resolve: (host) => pinAddresses({ host }, house.config.remote),
+      resolve: (host) => pinAddresses({ host }, app.config.remote),
     });
     const remote = { url: normal, credentials };
     return await git.text(listing(normal), { remote, timeout: TIMEOUT });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { identifyFor } from "./identify.ts";
 
 const IDENTITIES = {
@@ -30,9 +30,9 @@ async function identifier(home: SampleHome, identities: object = IDENTITIES) {
   await home.write(home.userFile, JSON.stringify({ identities }));
   const { config } = await home.load();
   const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
-  const house = new House(quiet, { files: [home.userFile], load: async () => config });
+  const app = new AppContext(quiet, { files: [home.userFile], load: async () => config });
   const env = { HOME: home.path, PATH: process.env.PATH, WORK_TOKEN: "t0k3n" };
-  return identifyFor(house, { ...env, TRUNKLINE_TOKEN_STORE: "file" });
+  return identifyFor(app, { ...env, TRUNKLINE_TOKEN_STORE: "file" });
 }
 
 describe("identifyFor()", () => {

@@ -6,7 +6,7 @@ import { webHost } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../deliver.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 
 /** The author of commits if no identity matches the repository. */
@@ -28,8 +28,8 @@ type Identify = (url: string) => Promise<Identified>;
 const HOLDS = 10_000;
 
 /** Finds the identity for an address: its credentials, and the author of its commits. */
-export function identifyFor(house: House, env: NodeJS.ProcessEnv = process.env): Identify {
-  const identify = identifyAnew(house, env);
+export function identifyFor(app: AppContext, env: NodeJS.ProcessEnv = process.env): Identify {
+  const identify = identifyAnew(app, env);
   const known = new Map<string, ReturnType<Identify>>();
   return (url) => {
     const before = known.get(url);
@@ -44,9 +44,9 @@ export function identifyFor(house: House, env: NodeJS.ProcessEnv = process.env):
   };
 }
 
-function identifyAnew(house: House, env: NodeJS.ProcessEnv): Identify {
+function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
   return async (url) => {
-    await using commands = await currentIdentities(house, house.config.data, env);
+    await using commands = await currentIdentities(app, app.config.data, env);
     const identity = bestFor(commands.identities.list, url);
     if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
     const found = await commands.tokens.find(identity);

@@ -4,7 +4,7 @@ import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-a
 import { TrunklineError } from "../../base/errors.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { BUILT_IN } from "../../config/config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
 import type { Run } from "../run.ts";
@@ -22,7 +22,7 @@ export interface InnerAgentOptions {
  * everything it reads and runs is inside the sandbox.
  */
 export async function innerAgent(
-  { config, log }: House,
+  { config, log }: AppContext,
   name: string,
   { run, parts }: InnerAgentOptions,
 ): Promise<InnerAgent> {
@@ -56,7 +56,7 @@ export async function innerAgent(
  * are in a sandbox already.
  */
 function builtIn(
-  { models: { cost } }: House["config"],
+  { models: { cost } }: AppContext["config"],
   parts: SandboxParts | undefined,
 ): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
   const [command, ...args] = selfCommand();

@@ -6,7 +6,7 @@ import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
 /** Remote runs, loaded and opened for the first request. */
@@ -18,10 +18,10 @@ export class LazyRuns implements AsyncDisposable {
    * `spares` is how many sessions are prepared in advance: a program for one session needs none.
    * `carried` stores checkpoints for other machines, if there are some.
    */
-  constructor(house: House, spares = 0, carried?: CarriedCheckpoints) {
+  constructor(app: AppContext, spares = 0, carried?: CarriedCheckpoints) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
-      return (this.#opened = await openRuns(house, spares, carried));
+      return (this.#opened = await openRuns(app, spares, carried));
     });
   }
 

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { openRuns } from "./open-runs.ts";
 
 describe("openRuns()", () => {
@@ -11,14 +11,14 @@ describe("openRuns()", () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "remote": { "sandbox": "unsafe-off" } }`);
     const { config } = await home.load();
-    await using _runs = await openRuns(new House(config));
+    await using _runs = await openRuns(new AppContext(config));
     assert.equal(statSync(config.data).mode & 0o777, 0o700);
   });
 
   it("judges a token by the address that git is given, and not by how it was written", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "remote": { "sandbox": "unsafe-off" } }`);
-    await using runs = await openRuns(new House((await home.load()).config));
+    await using runs = await openRuns(new AppContext((await home.load()).config));
     const limits = { repositories: ["https://git.example.com/acme/*"] };
     const place = (url: string): unknown => {
       const meta = { remote: { url, revision: "0".repeat(40) } };

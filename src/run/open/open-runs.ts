@@ -21,7 +21,7 @@ import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { openData } from "../../config/data-folder.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { removeSandbox } from "./confined-agent.ts";
 import { identifyFor } from "./identify.ts";
@@ -48,11 +48,11 @@ export interface OpenedRuns extends AsyncDisposable {
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
 export async function openRuns(
-  house: House,
+  app: AppContext,
   mostSpares = 0,
   carried?: CarriedCheckpoints,
 ): Promise<OpenedRuns> {
-  const { config, log } = house;
+  const { config, log } = app;
   const { remote } = config;
   // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
   openData(config.data);
@@ -63,7 +63,7 @@ export async function openRuns(
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
-  const identify = identifyFor(house);
+  const identify = identifyFor(app);
   const canBeOthers = process.getuid?.() === 0 && parts !== undefined;
   const users = canBeOthers ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
@@ -85,7 +85,7 @@ export async function openRuns(
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(house, name, { run, parts });
+    innerAgent(app, name, { run, parts });
   const remove = async (plan: unknown): Promise<void> => {
     await runs.remove(plan);
     if (!isPlan(plan)) return;

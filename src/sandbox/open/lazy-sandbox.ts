@@ -1,16 +1,16 @@
 import type { OpenCommandSandbox } from "../../agent/files/command-sandbox.ts";
 import { Lazy } from "../../base/lazy.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 
 /** Loads the code of the sandbox with the first command: most sessions run none at first. */
-export function lazySandbox(house: House, env = process.env): OpenCommandSandbox {
+export function lazySandbox(app: AppContext, env = process.env): OpenCommandSandbox {
   return (folders) => {
     const sandbox = new Lazy(async () => {
       const { LocalSandbox } = await import("./local-sandbox.ts");
-      return new LocalSandbox(house, folders, env);
+      return new LocalSandbox(app, folders, env);
     });
     return {
-      mayBeLeft: house.config.agent.sandbox !== "on",
+      mayBeLeft: app.config.agent.sandbox !== "on",
       isThere: async () => (await sandbox.get()).isThere(),
       enter: async (ask) => (await sandbox.get()).enter(ask),
       [Symbol.asyncDispose]: async () => (await sandbox.opened())?.[Symbol.asyncDispose](),

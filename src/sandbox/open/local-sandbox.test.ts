@@ -9,7 +9,7 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { spawnWrapped } from "../../../test/support/spawn-wrapped.ts";
 import type { Program } from "../bubblewrap.ts";
 import { systemProgram } from "../remedy.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { LocalSandbox, sandboxPrograms } from "./local-sandbox.ts";
 
@@ -33,9 +33,9 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
     for (const named of [{ flags: { config: file } }, { env: { TRUNKLINE_CONFIG: file } }]) {
       const { config, files } = await home.load(named);
       const paths = files.map(({ path }) => path);
-      const house = new House(config, { files: paths, load: async () => config });
+      const app = new AppContext(config, { files: paths, load: async () => config });
       const env = { PATH: process.env.PATH, HOME: home.path, ...named.env };
-      await using sandbox = new LocalSandbox(house, [project], env);
+      await using sandbox = new LocalSandbox(app, [project], env);
       await using inside = await sandbox.enter(async () => false);
       const shell = { command: "/bin/sh", args: ["-c", SCRIPT], env, cwd: project };
       const child = spawnWrapped(inside.confine(shell) as Program);
@@ -55,8 +55,8 @@ describe("a local session", { skip, timeout: 60_000 }, () => {
     const base = defaultConfig(home.data);
     const env = { PATH: process.env.PATH, HOME: home.path };
     const at = (folder: string, wanted = sandbox, with_ = programs): LocalSandbox => {
-      const house = new House({ ...base, agent: { ...base.agent, sandbox: wanted } });
-      return new LocalSandbox(house, [folder], env, with_);
+      const app = new AppContext({ ...base, agent: { ...base.agent, sandbox: wanted } });
+      return new LocalSandbox(app, [folder], env, with_);
     };
     return { home, at, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
   }
@@ -84,7 +84,7 @@ describe("a local session", { skip, timeout: 60_000 }, () => {
     await rig.home.write(join(rig.home.data, "file"), "");
     await assert.rejects(rig.at(rig.home.data).isThere(), /belongs to Trunkline itself/);
     await using inside = new LocalSandbox(
-      new House(defaultConfig(rig.home.data)),
+      new AppContext(defaultConfig(rig.home.data)),
       [rig.home.project],
       { PATH: process.env.PATH, HOME: rig.home.path, TRUNKLINE_SERVICES: "http://127.0.0.1:1" },
     );

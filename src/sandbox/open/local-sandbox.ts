@@ -19,7 +19,7 @@ import { namedFiles, type SandboxUser } from "../system-files.ts";
 import { systemProgram } from "../remedy.ts";
 import { folderOf, readRecord } from "../../worktree/worktrees.ts";
 import { ownPaths } from "../../config/locations.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { personalGitConfig } from "./personal-git-config.ts";
 import { ProjectHomes } from "./project-home.ts";
 
@@ -55,7 +55,7 @@ let isSaid = false;
 
 /** The sandbox that the commands of one session share, opened for the first command. */
 export class LocalSandbox implements CommandSandbox {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #folders: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly #programs: typeof sandboxPrograms;
@@ -64,19 +64,19 @@ export class LocalSandbox implements CommandSandbox {
 
   /** `programs` finds those that make a sandbox. */
   constructor(
-    house: House,
+    app: AppContext,
     folders: readonly string[],
     env: NodeJS.ProcessEnv = process.env,
     programs = sandboxPrograms,
   ) {
-    this.#house = house;
+    this.#app = app;
     this.#programs = programs;
     this.#folders = folders.map((folder) => resolve(folder));
     this.#env = env;
   }
 
   get mayBeLeft(): boolean {
-    return this.#house.config.agent.sandbox !== "on";
+    return this.#app.config.agent.sandbox !== "on";
   }
 
   async isThere(): Promise<boolean> {
@@ -107,7 +107,7 @@ export class LocalSandbox implements CommandSandbox {
 
   #wrap(sandbox: Sandbox, program: ChildOptions, mounts: readonly Mount[]): ChildOptions {
     const { command, args = [], env, cwd = "/", ...rest } = program;
-    const { variables } = this.#house.config.agent;
+    const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
     const wrapped = sandbox.wrap({ command, args, env: shown, cwd: realPath(cwd) }, mounts);
     return { ...rest, ...wrapped };
@@ -119,7 +119,7 @@ export class LocalSandbox implements CommandSandbox {
 
   /** Undefined where this machine can have no sandbox, and never had one. */
   async #open(): Promise<Opened | undefined> {
-    const { config, log } = this.#house;
+    const { config, log } = this.#app;
     const { sandbox: wanted } = config.agent;
     const works = workedFile(config.data);
     try {
@@ -139,7 +139,7 @@ export class LocalSandbox implements CommandSandbox {
 
   async #start(): Promise<Opened> {
     const { bwrap, nsenter } = this.#programs();
-    const { data } = this.#house.config;
+    const { data } = this.#app.config;
     const homes = new ProjectHomes(data);
     const user = userOf(this.#env);
     const folders = this.#folders.map((folder) => homes.real(folder));
@@ -166,7 +166,7 @@ export class LocalSandbox implements CommandSandbox {
 
   #egress(): EgressProxy {
     return new EgressProxy({
-      allowHosts: this.#house.config.agent.egress.allowHosts,
+      allowHosts: this.#app.config.agent.egress.allowHosts,
       forbids: (address) => !isOtherMachine(address),
       setting: SETTING,
       permit: (host) => this.#permit(host),
@@ -196,7 +196,7 @@ export class LocalSandbox implements CommandSandbox {
     folders: readonly string[],
     home: string,
   ): Pick<FileView, "read" | "write" | "also" | "hide"> {
-    const { config, reloading } = this.#house;
+    const { config, reloading } = this.#app;
     const { files } = config.agent;
     // The files too: they may be in a folder of the session.
     const own = ownPaths(config.data, reloading?.files, this.#env);

@@ -6,7 +6,7 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { Access, type Admitted, type Refused, challenge } from "./access.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 import type { OwnAddress } from "./refuse-foreign.ts";
@@ -48,14 +48,14 @@ export class Admission implements AsyncDisposable {
   readonly #watch = new TokenWatch();
   readonly #ended: (principal: string) => void;
 
-  constructor(house: House, { serving, own, ended }: AdmissionOptions) {
-    const { data } = house.config;
+  constructor(app: AppContext, { serving, own, ended }: AdmissionOptions) {
+    const { data } = app.config;
     const { oauth, publicOrigin, proxied } = serving;
     this.#owner = new OwnerToken(data);
     this.tokenFile = this.#owner.path;
-    this.#tokens = new AccessTokens(data, { report: house.report });
+    this.#tokens = new AccessTokens(data, { report: app.report });
     this.codes = new LoginCodes(data);
-    this.#devices = new Devices(data, { report: house.report });
+    this.#devices = new Devices(data, { report: app.report });
     const devices = this.#devices;
     this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin, proxied });
     this.#ended = ended;
@@ -68,7 +68,7 @@ export class Admission implements AsyncDisposable {
       owner: this.#owner,
       tokens: this.#tokens,
       logins: this.logins,
-      log: house.log,
+      log: app.log,
       verifications: oauth === undefined ? undefined : new Verifications({ load }),
     });
     this.resourceMetadata = metadataOf(serving);

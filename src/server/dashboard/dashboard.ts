@@ -21,7 +21,7 @@ import type { SessionReading } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { CAPABILITIES } from "../../config/capabilities.ts";
 import { followConfig } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
 import type { Me, Trouble } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
@@ -45,7 +45,7 @@ import { Tools } from "./view/tools.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 export interface DashboardOptions {
-  readonly house: House;
+  readonly app: AppContext;
   readonly door: AcpDoor;
   readonly peer: PeerOptions<AcpConnection>;
   /** The sessions, which end with the dashboard. */
@@ -94,8 +94,8 @@ export class Dashboard implements AsyncDisposable {
     routes: readonly ApiRoute[],
     ends: DisposableStack,
   ) {
-    const { house, door, peer } = options;
-    const { data } = house.config;
+    const { app, door, peer } = options;
+    const { data } = app.config;
     this.#ends = ends;
     this.#reader = rows.reader;
     this.#rows = rows;
@@ -120,29 +120,29 @@ export class Dashboard implements AsyncDisposable {
       sources: [this.#source, threads.source, ...parts.live],
       failed: (error) => tellTrouble(this.#live, "The dashboard cannot see what changes", error),
     });
-    this.#log = house.log;
+    this.#log = app.log;
     this.#fleet = options.sources?.fleet;
     this.#program = options.sources?.program;
     const own = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.routes = [...this.#ownRoutes(), ...own, ...routes];
-    this.#router = new Router(this.routes, house.log);
+    this.#router = new Router(this.routes, app.log);
   }
 
   static async open(options: DashboardOptions): Promise<Dashboard> {
     using ends = new DisposableStack();
-    const { data } = options.house.config;
+    const { data } = options.app.config;
     const reader = ends.use(await options.reader());
     const tokens = new AccessTokens(data);
     const rows = new SessionRows({
       reader,
       holder: () => options.holder,
       nameOf: (owner) => nameIn(tokens, owner),
-      identityOf: (agent, cwd) => agentIdentityName(options.house, agent, cwd),
+      identityOf: (agent, cwd) => agentIdentityName(options.app, agent, cwd),
     });
     const threads = ends.use(await Threads.open(data, rows));
-    const capabilities: readonly Capability<House>[] = CAPABILITIES;
+    const capabilities: readonly Capability<AppContext>[] = CAPABILITIES;
     const routes = await Promise.all(
-      capabilities.map(async (capability) => (await capability.routes?.(options.house)) ?? []),
+      capabilities.map(async (capability) => (await capability.routes?.(options.app)) ?? []),
     );
     return new Dashboard(options, rows, threads, routes.flat(), ends.move());
   }
@@ -232,12 +232,12 @@ function serverParts(
   threads: Threads,
   ends: DisposableStack,
 ): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
-  const { house, sources } = options;
-  const { data } = house.config;
+  const { app, sources } = options;
+  const { data } = app.config;
   const { fleet } = sources ?? {};
-  let { config } = house;
+  let { config } = app;
   ends.defer(
-    followConfig(house.reloading, house.log, (changed) => {
+    followConfig(app.reloading, app.log, (changed) => {
       config = { ...config, ...changed };
     }),
   );
@@ -257,7 +257,7 @@ function serverParts(
     ...(tools?.routes ?? []),
     ...(services?.routes ?? []),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
-    ...identityRoutes(house, sessions.reader),
+    ...identityRoutes(app, sessions.reader),
   ];
   const started = new PolledRows({
     event: "overview",

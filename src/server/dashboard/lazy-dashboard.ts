@@ -63,7 +63,7 @@ export class LazyDashboard implements AsyncDisposable {
           else withoutPage();
         });
     answered.catch((error: unknown) => {
-      this.#options.house.log.error("dashboard.not-opened", { error });
+      this.#options.app.log.error("dashboard.not-opened", { error });
       if (response.headersSent) return;
       const words = error instanceof TrunklineError ? error.message : diskWords(error);
       const why = words === undefined ? "see its log" : maskText(words);

@@ -62,9 +62,9 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as
 async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   await using _log = await SessionLog.open(data);
   const sources = { tools: {}, bus: {}, fleet: {}, input: {} };
-  const house = { config: { data }, log: new Log("error", () => {}) };
+  const app = { config: { data }, log: new Log("error", () => {}) };
   const reader = (): Promise<SessionReader> => SessionReader.open(data);
-  const options = { house, sources, reader, holder: "x" } as unknown as DashboardOptions;
+  const options = { app, sources, reader, holder: "x" } as unknown as DashboardOptions;
   await using dashboard = await Dashboard.open(options);
   return dashboard.routes;
 }

@@ -11,7 +11,7 @@ import { deviceName } from "../access/device-name.ts";
 import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
 import { NotifySecrets } from "./notify-secrets.ts";
 import { readPushKeys } from "./push/encrypt-push.ts";
@@ -36,18 +36,18 @@ type AnswerPermission = (answer: AnswerParams, by: string) => Promise<void>;
  * programs that preview links get them.
  */
 export class NotifyRoutes implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #admission: Admission;
   readonly #answerPermission: AnswerPermission;
   readonly #secrets: NotifySecrets;
   readonly #store: Lazy<NotifyStore>;
 
-  constructor(house: House, admission: Admission, answer: AnswerPermission) {
-    this.#house = house;
+  constructor(app: AppContext, admission: Admission, answer: AnswerPermission) {
+    this.#app = app;
     this.#admission = admission;
     this.#answerPermission = answer;
-    const { data } = house.config;
-    const configFile = house.reloading?.files[0];
+    const { data } = app.config;
+    const configFile = app.reloading?.files[0];
     this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
     this.#store = new Lazy(() => NotifyStore.open(data));
   }
@@ -61,7 +61,7 @@ export class NotifyRoutes implements AsyncDisposable {
       ? this.#answer(path.slice(ANSWER_PATH.length), request, response)
       : this.#push(path, request, response);
     background(
-      answered.catch((error: unknown) => failWith(response, error, path, this.#house.log)),
+      answered.catch((error: unknown) => failWith(response, error, path, this.#app.log)),
       "Answering a request about notifications",
     );
   }
@@ -84,7 +84,7 @@ export class NotifyRoutes implements AsyncDisposable {
       await links.close(linked.requestId);
     } catch (error) {
       // The answer counts all the same, and the session accepts no second one.
-      this.#house.log.warn("notify.link-not-closed", { error });
+      this.#app.log.warn("notify.link-not-closed", { error });
     }
     return sendJson(response, { ok: true });
   }
@@ -126,7 +126,7 @@ export class NotifyRoutes implements AsyncDisposable {
         `Send {"endpoint": "…", "keys": {"p256dh": "…", "auth": "…"}}`,
       );
     }
-    const { entries } = readEntries(this.#house.config.notifications);
+    const { entries } = readEntries(this.#app.config.notifications);
     const pushing = entries.filter(({ how }) => how.kind === "push");
     if (pushing.length === 0) {
       const next = 'Add {"push": true} to `notifications` of the configuration, and restart';

@@ -6,28 +6,28 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Log } from "../../base/log.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { openNotices, openNotifier } from "./open-notifier.ts";
 
-function houseWith(data: string, notifications: House["config"]["notifications"]): House {
+function appWith(data: string, notifications: AppContext["config"]["notifications"]): AppContext {
   const config = { ...defaultConfig(data), notifications };
-  return new House({ ...config, log: { level: "error", verbose: false, requests: false } });
+  return new AppContext({ ...config, log: { level: "error", verbose: false, requests: false } });
 }
 
 describe("openNotices()", () => {
   it("opens nothing where nobody is to be notified", async () => {
     await using folder = await SampleFolder.create();
-    assert.equal(await openNotices(houseWith(folder.path, [])), undefined);
+    assert.equal(await openNotices(appWith(folder.path, [])), undefined);
   });
 
   it("lets sessions go on while the database cannot be opened, and says so to whoever tries it out", async () => {
     await using folder = await SampleFolder.create();
     mkdirSync(join(folder.path, "notifications.sqlite"), { recursive: true });
-    const house = houseWith(folder.path, [{ command: ["true"] }]);
-    Object.assign(house, { log: new Log("error", () => {}) });
-    await using notices = await openNotices(house);
+    const app = appWith(folder.path, [{ command: ["true"] }]);
+    Object.assign(app, { log: new Log("error", () => {}) });
+    await using notices = await openNotices(app);
     assert.ok(notices !== undefined);
-    await using notifier = await openNotifier(house, {});
+    await using notifier = await openNotifier(app, {});
     await assert.rejects(notifier!.add({ reason: "test" }), /notifications\.sqlite/);
   });
 });

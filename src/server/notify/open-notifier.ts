@@ -1,11 +1,11 @@
 import type { NoticeListener } from "../../session/notice.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
 import type { Notifier } from "./notifier.ts";
 
 /** Notifies people as the configuration says; undefined where it names nobody. */
 export async function openNotifier(
-  { config, log, reloading }: House,
+  { config, log, reloading }: AppContext,
   env: NodeJS.ProcessEnv,
   configFile = reloading?.files[0],
 ): Promise<Notifier | undefined> {
@@ -24,8 +24,8 @@ export async function openNotifier(
 
 /** The same for sessions. */
 export async function openNotices(
-  house: House,
+  app: AppContext,
 ): Promise<(NoticeListener & AsyncDisposable) | undefined> {
-  if (house.config.notifications.length === 0) return undefined;
-  return await openNotifier(house, process.env);
+  if (app.config.notifications.length === 0) return undefined;
+  return await openNotifier(app, process.env);
 }

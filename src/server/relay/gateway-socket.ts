@@ -10,7 +10,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { ProcessSocket } from "../../session/open/process-socket.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { gatewaySocketPath } from "./gateway-sockets.ts";
 import {
   CLOSING,
@@ -41,7 +41,7 @@ interface Served {
  * proves that it is one, so a client here is the owner.
  */
 export class GatewaySocket implements AsyncDisposable {
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #options: GatewaySocketOptions;
   readonly #served = new Set<Served>();
   readonly #unfollow: () => void;
@@ -49,26 +49,26 @@ export class GatewaySocket implements AsyncDisposable {
   /** As it is now: it may change while the gateway runs. */
   #config: Config;
 
-  private constructor(house: House, options: GatewaySocketOptions) {
-    this.#house = house;
+  private constructor(app: AppContext, options: GatewaySocketOptions) {
+    this.#app = app;
     this.#options = options;
-    this.#config = house.config;
+    this.#config = app.config;
     // Only what is applied while the gateway runs: with any other change, a window serves itself.
-    this.#unfollow = followConfig(house.reloading, house.log, (live) => {
+    this.#unfollow = followConfig(app.reloading, app.log, (live) => {
       const { mcpServers, bus, policy, profiles } = live;
-      this.#config = { ...house.config, mcpServers, bus, policy, profiles };
+      this.#config = { ...app.config, mcpServers, bus, policy, profiles };
     });
   }
 
-  static async open(house: House, options: GatewaySocketOptions): Promise<GatewaySocket> {
-    const opened = new GatewaySocket(house, options);
-    const { data, limits } = house.config;
+  static async open(app: AppContext, options: GatewaySocketOptions): Promise<GatewaySocket> {
+    const opened = new GatewaySocket(app, options);
+    const { data, limits } = app.config;
     try {
       opened.#socket = await ProcessSocket.open<RelayGreeting | StatusQuestion, GatewayWelcome>({
         data,
         path: gatewaySocketPath(data, options.id),
         limits,
-        log: house.log,
+        log: app.log,
         welcome: (greeting) => opened.#welcome(greeting as RelayGreeting | StatusQuestion),
         serve: async (channel, greeting) => {
           if (greeting.protocol === "mcp") await opened.#serve(channel, greeting);
@@ -103,7 +103,7 @@ export class GatewaySocket implements AsyncDisposable {
   async #serve(channel: Channel<string>, { folder, profile }: RelayGreeting): Promise<void> {
     using connection = new Connection(OWNER, folder, profile);
     const options = this.#options.door.optionsFor(connection);
-    const peer = new Peer(channel, connection, this.#house.withLimits(options));
+    const peer = new Peer(channel, connection, this.#app.withLimits(options));
     const gone = peer.ended.then(() => peer.close(0));
     const served = { channel, gone };
     this.#served.add(served);

@@ -3,7 +3,7 @@ import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver } from "../../tool/call-observer.ts";
 
-/** Whoever observes the work of a house: traces, metrics, the request log. */
+/** Whoever observes the work of a program: traces, metrics, the request log. */
 export interface Observer {
   readonly calls?: CallObserver;
   readonly turns?: TurnObserver;
@@ -17,7 +17,7 @@ export interface Observer {
   readonly flush?: () => Promise<void>;
 }
 
-/** All observers of a house as one. Only there where something is observed. */
+/** All observers of a program as one. Only there where something is observed. */
 export class Observers implements Required<Observer> {
   readonly #all: Observer[] = [];
 

@@ -34,7 +34,7 @@ describe("traces of tool calls", { timeout: 60_000 }, () => {
   async function traced(settings: OtlpSettings, receiver: OtlpReceiver): Promise<void> {
     const telemetry = openTelemetry({
       settings: { endpoint: receiver.url, ...settings },
-      env: { OTEL_SERVICE_NAME: "house", OTEL_EXPORTER_OTLP_HEADERS: "x-team=a" },
+      env: { OTEL_SERVICE_NAME: "app", OTEL_EXPORTER_OTLP_HEADERS: "x-team=a" },
       resolve: async (headers) => ({ ...headers, "x-key": "resolved" }),
       report: () => {},
     });
@@ -67,7 +67,7 @@ describe("traces of tool calls", { timeout: 60_000 }, () => {
     );
     assert.equal(tell?.attributes["gen_ai.tool.name"], "tell");
     assert.equal(tell?.attributes["mcp.session.id"], "s-1");
-    assert.deepEqual([tell?.status, tell?.service], [{}, "house"]);
+    assert.deepEqual([tell?.status, tell?.service], [{}, "app"]);
     assert.deepEqual([fail?.attributes["error.type"], fail?.status.code], ["tool_error", 2]);
     assert.equal(missing?.attributes["error.type"], "refused");
     assert.doesNotMatch(JSON.stringify(receiver.spans), /hidden|a\.txt|the token/);

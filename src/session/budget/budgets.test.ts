@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { Principal } from "../../base/principal.ts";
-import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
@@ -40,8 +40,8 @@ function tokenOf(id: string, limits: NonNullable<Principal["limits"]> = {}): Pri
   return { id: `token ${id}`, name: id, scopes: ["sessions"], limits };
 }
 
-async function join(house: AcpHouse, principal?: Principal) {
-  const client = house.connect({}, principal);
+async function join(app: AcpApp, principal?: Principal) {
+  const client = app.connect({}, principal);
   await client.initialize();
   return { client, sessionId: await begin(client) };
 }
@@ -53,11 +53,11 @@ async function begin(client: TestClient): Promise<string> {
 
 describe("the budget of a session", { timeout: 30_000 }, () => {
   it("refuses a prompt once it is used up, and names the amount, the use and the setting", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: use,
       budgets: { session: { tokens: 1_000 } },
     });
-    const { client, sessionId } = await join(house);
+    const { client, sessionId } = await join(app);
     const first = await client.prompt(sessionId, "tokens 700");
     assert.deepEqual(first._meta.trunkline.budget, {
       session: { tokens: { used: 700, limit: 1_000 } },
@@ -72,15 +72,15 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
   });
 
   it("is still used up after a restart", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: use,
       budgets: { session: { tokens: 1_000 } },
     });
-    const { client, sessionId } = await join(house);
+    const { client, sessionId } = await join(app);
     await client.prompt(sessionId, "tokens 1000");
-    await house.stop();
-    await house.start();
-    const again = house.connect();
+    await app.stop();
+    await app.start();
+    const again = app.connect();
     await again.initialize();
     await again.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await assert.rejects(again.prompt(sessionId, "tokens 1"), /1,000 of 1,000 tokens/);
@@ -98,8 +98,8 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
     [{ time: 0.05 }, "wait", "max_turn_requests", /Stopped: 0 of 0 seconds/],
   ] as const) {
     it(`stops a turn that uses up its ${Object.keys(budget)[0]}, and says why`, async () => {
-      await using house = await AcpHouse.open({ script: use, budgets: { session: budget } });
-      const { client, sessionId } = await join(house);
+      await using app = await AcpApp.open({ script: use, budgets: { session: budget } });
+      const { client, sessionId } = await join(app);
       const end = await client.prompt(sessionId, prompt);
       assert.equal(end.stopReason, stopReason);
       assert.match(client.text, says);
@@ -108,8 +108,8 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
   }
 
   it("lets the last step finish, and refuses the step after it", async () => {
-    await using house = await AcpHouse.open({ script: use, budgets: { session: { steps: 2 } } });
-    const { client, sessionId } = await join(house);
+    await using app = await AcpApp.open({ script: use, budgets: { session: { steps: 2 } } });
+    const { client, sessionId } = await join(app);
     await client.prompt(sessionId, "steps 9");
     const statuses = client.updates
       .filter(({ sessionUpdate }) => sessionUpdate === "tool_call_update")
@@ -120,14 +120,14 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
   it("ends the turn of an agent that does not stop", async () => {
     const budgets = { session: { time: 0.02 } };
     const sessionLimits = { cancelGrace: 20 };
-    await using house = await AcpHouse.open({ script: use, budgets, sessionLimits });
-    const { client, sessionId } = await join(house);
+    await using app = await AcpApp.open({ script: use, budgets, sessionLimits });
+    const { client, sessionId } = await join(app);
     assert.equal((await client.prompt(sessionId, "hang")).stopReason, "max_turn_requests");
   });
 
   it("waits for work that a stopped turn still has to finish", async () => {
     const sessionLimits = { cancelGrace: 5 };
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       budgets: { session: { steps: 1 } },
       sessionLimits,
       script: async (turn) => {
@@ -144,7 +144,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
         await turn.update(chunk("pushed"));
       },
     });
-    const { client, sessionId } = await join(house);
+    const { client, sessionId } = await join(app);
     await client.prompt(sessionId, "push");
     assert.match(client.text, /Stopped: .*pushed/s);
   });
@@ -153,7 +153,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
     const now = performance.now.bind(performance);
     let asked = 0;
     t.mock.method(performance, "now", () => now() + asked);
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       budgets: { session: { time: 60 } },
       script: async (turn) => {
         await turn.whileWaiting?.(async () => void (asked = 3_600_000));
@@ -161,15 +161,15 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
         await turn.update({ sessionUpdate: "tool_call", toolCallId: "a", title: "T" });
       },
     });
-    const { client, sessionId } = await join(house);
+    const { client, sessionId } = await join(app);
     const end = await client.prompt(sessionId, "ask");
     assert.equal(end.stopReason, "end_turn");
     assert.ok(end._meta.trunkline.budget.session.time.used < 60);
   });
 
   it("warns once when four fifths are used", async () => {
-    await using house = await AcpHouse.open({ script: use, budgets: { session: { steps: 10 } } });
-    const { client, sessionId } = await join(house);
+    await using app = await AcpApp.open({ script: use, budgets: { session: { steps: 10 } } });
+    const { client, sessionId } = await join(app);
     await client.prompt(sessionId, "steps 9");
     assert.equal(client.text.match(/8 of 10 steps of this session's budget are used/g)?.length, 1);
     assert.ok(!client.text.includes("Stopped"));
@@ -180,8 +180,8 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
   it("is shared by all sessions of one token only, and resets the next day", async () => {
     let now = NOON;
     const budgets = { day: { tokens: 1_000 }, now: () => now };
-    await using house = await AcpHouse.open({ script: use, budgets });
-    const { client, sessionId } = await join(house, tokenOf("a"));
+    await using app = await AcpApp.open({ script: use, budgets });
+    const { client, sessionId } = await join(app, tokenOf("a"));
     await client.prompt(sessionId, "tokens 600");
     const second = await begin(client);
     const end = await client.prompt(second, "tokens 500");
@@ -192,7 +192,7 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
     const refused =
       /1,100 of 1,000 tokens of today's budget are used\. It resets at 2026-03-02 00:00 UTC\. `sessions\.dailyBudget\.tokens` raises it/;
     await assert.rejects(client.prompt(sessionId, "tokens 1"), refused);
-    const other = await join(house, tokenOf("b"));
+    const other = await join(app, tokenOf("b"));
     assert.equal((await other.client.prompt(other.sessionId, "tokens 1")).stopReason, "end_turn");
     now += DAY;
     assert.equal((await client.prompt(sessionId, "tokens 1")).stopReason, "end_turn");
@@ -200,8 +200,8 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
 
   it("is the token's own if it has one, and deleting a session gives nothing back", async () => {
     const budgets = { day: { tokens: 10_000, steps: 5 } };
-    await using house = await AcpHouse.open({ script: use, budgets });
-    const { client, sessionId } = await join(house, tokenOf("a", { budget: { tokens: 100 } }));
+    await using app = await AcpApp.open({ script: use, budgets });
+    const { client, sessionId } = await join(app, tokenOf("a", { budget: { tokens: 100 } }));
     await client.prompt(sessionId, "tokens 100");
     await client.ask("session/delete", { sessionId });
     const next = await begin(client);
@@ -212,15 +212,15 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
 
   it("stops a turn when other turns of the token use it up meanwhile", async () => {
     const budgets = { day: { tokens: 1_000 }, noteEvery: 10 };
-    await using house = await AcpHouse.open({ script: use, budgets });
-    const { client, sessionId } = await join(house, tokenOf("a"));
+    await using app = await AcpApp.open({ script: use, budgets });
+    const { client, sessionId } = await join(app, tokenOf("a"));
     const waiting = client.prompt(sessionId, "wait");
     await client.prompt(await begin(client), "tokens 1000");
     assert.equal((await waiting).stopReason, "max_tokens");
   });
 
   it("refuses prompts while it cannot be read, and later stores what could not be stored", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       budgets: { day: { tokens: 100 } },
       script: async (turn) => {
         if (promptText(turn) === "fail") fail = true;
@@ -231,10 +231,10 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
       },
     });
     let fail = false;
-    using disk = new DiskFaults(house.folder.path);
+    using disk = new DiskFaults(app.folder.path);
     // Only the counts fail: the log of the session can still be written.
     disk.decide = ({ operation }) => (fail && operation.includes("turn_usage") ? "EIO" : undefined);
-    const { client, sessionId } = await join(house);
+    const { client, sessionId } = await join(app);
     await client.prompt(sessionId, "fail");
     await assert.rejects(client.prompt(sessionId, "again"), /disk I\/O error|EIO/);
     fail = false;

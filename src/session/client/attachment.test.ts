@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { AcpHouse, type Message, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type Message, type TestClient } from "../../../test/support/acp-app.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 
 const COUNT = 2_000;
@@ -38,14 +38,14 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
   it("is sent from the log what it has missed, in order, and delays nobody", async () => {
     const text = (at: number): string => `${at} `.padEnd(1000, "x");
     const all = Array.from({ length: 50 }, (_, at) => text(at)).join("");
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await Promise.all(NUMBERS.slice(0, 50).map((_, at) => turn.update(chunk(text(at)))));
       },
       sessionLimits: LIMITS,
     });
-    const { client, sessionId } = await house.client();
-    const slow = house.connect({ highWater: 2_000 });
+    const { client, sessionId } = await app.client();
+    const slow = app.connect({ highWater: 2_000 });
     await slow.initialize();
     await slow.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const release = slow.pause();
@@ -68,7 +68,7 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
   });
 
   it("is sent each update once, before and after a question, and then the answer to its prompt", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         for (const [at, text] of NUMBERS.entries()) {
           void turn.update(chunk(text));
@@ -79,8 +79,8 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
       },
       sessionLimits: LIMITS,
     });
-    const fast = await house.client();
-    const slow = house.connect({ highWater: 500 });
+    const fast = await app.client();
+    const slow = app.connect({ highWater: 500 });
     await slow.initialize();
     const { sessionId } = fast;
     await slow.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
@@ -102,14 +102,14 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
 
   it("gets all parts of an update that is larger than a message may be", async () => {
     const long = Array.from({ length: 3_000 }, (_, at) => `${at} `).join("");
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         for (const text of ["a", long, "b", long, "c"]) await turn.update(chunk(text));
       },
       sessionLimits: { ...LIMITS, updateSize: 2_000, backlog: { updates: 2, characters: 5_000 } },
     });
-    const { client, sessionId } = await house.client();
-    const slow = house.connect({ highWater: 500 });
+    const { client, sessionId } = await app.client();
+    const slow = app.connect({ highWater: 500 });
     await slow.initialize();
     await slow.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const release = slow.pause();
@@ -120,21 +120,21 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
   });
 
   it("is sent the rest once the log can be read again", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await Promise.all(NUMBERS.slice(0, 200).map((text) => turn.update(chunk(text))));
       },
       sessionLimits: LIMITS,
     });
-    const { client, sessionId } = await house.client();
-    const slow = house.connect({ highWater: 100 });
+    const { client, sessionId } = await app.client();
+    const slow = app.connect({ highWater: 100 });
     await slow.initialize();
     await slow.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const release = slow.pause();
     await client.prompt(sessionId, "go");
-    const read = house.log.read.bind(house.log);
+    const read = app.log.read.bind(app.log);
     let failures = 0;
-    house.log.read = async function* (id, after) {
+    app.log.read = async function* (id, after) {
       for await (const batch of read(id, after)) {
         const upTo = failures < 2 ? 50 * (failures + 1) : Infinity;
         yield batch.filter(({ seq }) => seq <= upTo);
@@ -150,15 +150,15 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
   });
 
   it("gets its answer after all updates of the turn", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         for (let at = 0; at < 20; at++) await turn.update(chunk("x".repeat(1000)));
       },
     });
-    const slow = house.connect({ highWater: 2_000 });
+    const slow = app.connect({ highWater: 2_000 });
     await slow.initialize();
     const { sessionId } = await slow.ask("session/new", { cwd: "/tmp", mcpServers: [] });
-    const other = house.connect();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const release = slow.pause();

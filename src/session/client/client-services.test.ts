@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { resolveSessionLimits } from "../limits.ts";
 
 describe("requests of an agent to clients", { timeout: 600_000 }, () => {
   it("go only to clients that support files, terminals and forms", async () => {
     covers("acp.write-file.request", "acp.read-file.request");
     const seen: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async ({ client }) => {
         seen.push(Object.keys(client));
         if (client.fs?.readTextFile === undefined) return;
@@ -21,10 +21,10 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
         seen.push(await client.elicit?.({ mode: "form", message: "?\u202e", requestedSchema: {} }));
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "none");
     assert.deepEqual(seen.splice(0), [["notices", "compaction"]]);
-    const able = house.connect();
+    const able = app.connect();
     const results: Record<string, object> = {
       "fs/read_text_file": { content: "text\n" },
       "fs/write_text_file": {},
@@ -64,7 +64,7 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
   it("are retried once for a file if the client is late, and then fail", async () => {
     covers("acp.timeout.read", "acp.timeout.write");
     const done: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "fs/read_text_file": { timeout: 250 }, "fs/write_text_file": { timeout: 250 } },
       script: async ({ client: { fs } }) => {
         done.push(await fs?.readTextFile?.("/a"));
@@ -72,7 +72,7 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
         await fs?.readTextFile?.("/never").catch(({ code }) => done.push(code));
       },
     });
-    const { client, sessionId } = await house.client({
+    const { client, sessionId } = await app.client({
       fs: { readTextFile: true, writeTextFile: true },
     });
     const asked: Record<string, number> = {};
@@ -93,14 +93,14 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
 
   it("say that they wait, and why, before they do", async () => {
     const rate = { limit: 1, windowMs: 60_000 };
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "fs/read_text_file": { rate } },
       script: async ({ client: { fs } }) => {
         await fs?.readTextFile?.("/a");
         await Promise.all(["/b", "/c"].map(async (path) => fs?.readTextFile?.(path)));
       },
     });
-    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
+    const { client, sessionId } = await app.client({ fs: { readTextFile: true } });
     client.answer = () => ({ result: { content: "" } });
     const prompt = client.prompt(sessionId, "go");
     await client.find(({ params }) => /Waiting \d+ s/.test(params?.update?.content?.text ?? ""));
@@ -118,14 +118,14 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
     covers("acp.rate.read", "acp.rate.write");
     const rate = { limit: 2, windowMs: 300 };
     const times: number[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "fs/read_text_file": { rate }, "fs/write_text_file": { rate } },
       script: async ({ client: { fs } }) => {
         for (let at = 0; at < 3; at++) await fs?.readTextFile?.("/a");
         for (let at = 0; at < 3; at++) await fs?.writeTextFile?.("/a", "");
       },
     });
-    const { client, sessionId } = await house.client({
+    const { client, sessionId } = await app.client({
       fs: { readTextFile: true, writeTextFile: true },
     });
     client.answer = () => {
@@ -149,12 +149,12 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
   it("fail with the specification's error if the client fails", async () => {
     covers("acp.read-file.error", "acp.validate.response-body");
     const failures: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async ({ client: { fs } }) => {
         await fs?.readTextFile?.("/a").catch((error: unknown) => failures.push(error));
       },
     });
-    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
+    const { client, sessionId } = await app.client({ fs: { readTextFile: true } });
     const error = { code: -31700, message: "File not found", data: { path: "/a" } };
     client.answer = () => ({ error });
     await client.prompt(sessionId, "one");
@@ -175,14 +175,14 @@ describe("requests of an agent to clients", { timeout: 600_000 }, () => {
     covers("acp.size.fs");
     const failures: { problem?: string; code?: string }[] = [];
     const MB = 1024 * 1024;
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async ({ client: { fs } }) => {
         const failed = (error: unknown) => void failures.push(error as object);
         await fs?.writeTextFile?.("/a", "x".repeat(11 * MB)).catch(failed);
         await fs?.readTextFile?.("/a").catch(failed);
       },
     });
-    const { client, sessionId } = await house.client({
+    const { client, sessionId } = await app.client({
       fs: { readTextFile: true, writeTextFile: true },
     });
     client.answer = () => ({ result: { content: "x".repeat(11 * MB) } });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 import { fitUpdate } from "./fit-update.ts";
 import { covers } from "../../../test/support/requirement.ts";
@@ -47,7 +47,7 @@ describe("an update that is too large for one message", { timeout: 30_000 }, () 
   it("is split if it is text over 100 KB, and otherwise shortened", async () => {
     covers("acp.size.update");
     const long = "ä\0😀\n".repeat(60_000);
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk(long));
         await turn.update({
@@ -58,7 +58,7 @@ describe("an update that is too large for one message", { timeout: 30_000 }, () 
         });
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "x");
     assert.equal(client.text, long);
     for (const message of client.messages) {

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import type { PermissionOutcome } from "./permission.ts";
 
 describe("a permission that several clients are asked for", { timeout: 30_000 }, () => {
   it("goes to all attached clients; the first answer counts and the others are told", async () => {
     let outcome: PermissionOutcome | undefined;
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => void (outcome = await turn.requestPermission(REQUEST)),
     });
-    const { client, sessionId } = await house.client();
-    const other = house.connect();
+    const { client, sessionId } = await app.client();
+    const other = app.connect();
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const prompt = client.prompt(sessionId, "Install");
@@ -28,28 +28,28 @@ describe("a permission that several clients are asked for", { timeout: 30_000 },
   });
 
   it("goes to clients that attach while it is open", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => void (await turn.requestPermission(REQUEST)),
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Install" }] });
     await client.request("session/request_permission");
     await client.leave();
-    const later = house.connect();
+    const later = app.connect();
     await later.initialize();
     later.answer = () => choose("reject");
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await later.find(({ params }) => params?.update?._meta !== undefined);
-    const { outcome, by } = house.audit[0] as { outcome: PermissionOutcome; by: string };
+    const { outcome, by } = app.audit[0] as { outcome: PermissionOutcome; by: string };
     assert.deepEqual([outcome.outcome, by], ["selected", "test"]);
   });
 
   it("is refused if a client cannot answer, or answers with an unknown option", async () => {
     const outcomes: PermissionOutcome[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.answer = () => ({ error: { code: -32601, message: "Method not found" } });
     await client.prompt(sessionId, "one");
     client.answer = () => choose("made up");

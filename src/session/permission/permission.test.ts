@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { AcpHouse, type Message, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type Message, type TestClient } from "../../../test/support/acp-app.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { SessionEvent } from "../event.ts";
 import type { SessionNotice } from "../notice.ts";
@@ -64,20 +64,20 @@ const MAY_NOT = "you observe this session and cannot answer";
 
 async function open(permissions: AnswerPolicy, notices: SessionNotice[] = []) {
   const outcomes: PermissionOutcome[] = [];
-  const house = await AcpHouse.open({
+  const app = await AcpApp.open({
     permissions,
     notices: { noticed: (notice) => notices.push(notice), closed: () => {} },
     script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),
   });
-  return { house, outcomes };
+  return { app, outcomes };
 }
 
 async function join(
-  house: AcpHouse,
+  app: AcpApp,
   sessionId: string,
   { principal, ...more }: { principal?: Principal; _meta?: object } = {},
 ): Promise<TestClient> {
-  const client = house.connect({}, principal);
+  const client = app.connect({}, principal);
   await client.initialize();
   await client.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [], ...more });
   return client;
@@ -98,10 +98,10 @@ const denied = (error: { code?: number; data?: { details?: string } }): boolean 
 
 describe("whose answer to a permission request counts", { timeout: 30_000 }, () => {
   it("first: any controller's, and the others learn who has answered", async () => {
-    const { house, outcomes } = await open("first");
-    await using _ = house;
-    const { client, sessionId } = await house.client();
-    const bot = await join(house, sessionId, { principal: ADMIN });
+    const { app, outcomes } = await open("first");
+    await using _ = app;
+    const { client, sessionId } = await app.client();
+    const bot = await join(app, sessionId, { principal: ADMIN });
     const prompt = client.prompt(sessionId, "go");
     answer(bot, await bot.request(ASK), "no");
     await prompt;
@@ -113,11 +113,11 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
   });
 
   it("asker: only that of the client that prompted, though another is of the same principal", async () => {
-    const { house, outcomes } = await open("asker");
-    await using _ = house;
-    const { client, sessionId } = await house.client();
-    const window = await join(house, sessionId);
-    const bot = await join(house, sessionId, { principal: ADMIN });
+    const { app, outcomes } = await open("asker");
+    await using _ = app;
+    const { client, sessionId } = await app.client();
+    const window = await join(app, sessionId);
+    const bot = await join(app, sessionId, { principal: ADMIN });
     const prompt = client.prompt(sessionId, "go");
     for (const other of [window, bot]) {
       const asked = await other.request(ASK);
@@ -136,15 +136,15 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
   });
 
   it("asker: after it has disconnected, that of a client of the same principal, and of no other", async () => {
-    const { house, outcomes } = await open("asker");
-    await using _ = house;
-    const { client, sessionId } = await house.client();
+    const { app, outcomes } = await open("asker");
+    await using _ = app;
+    const { client, sessionId } = await app.client();
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "go" }] });
-    const window = await join(house, sessionId);
+    const window = await join(app, sessionId);
     const first = await window.request(ASK);
     answer(window, first);
     await news(window, "refused");
-    const bot = await join(house, sessionId, { principal: ADMIN });
+    const bot = await join(app, sessionId, { principal: ADMIN });
     await client.leave();
     answer(bot, await bot.request(ASK), "no");
     await news(bot, "refused");
@@ -158,16 +158,16 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
 
   it("owner: only the owner's, also where somebody else prompted", async () => {
     const notices: SessionNotice[] = [];
-    const { house, outcomes } = await open("owner", notices);
-    await using _ = house;
-    const bot = house.connect({}, ADMIN);
+    const { app, outcomes } = await open("owner", notices);
+    await using _ = app;
+    const bot = app.connect({}, ADMIN);
     await bot.initialize();
     const { sessionId } = await bot.ask("session/new", { cwd: "/tmp", mcpServers: [] });
     const prompt = bot.prompt(String(sessionId), "go");
     answer(bot, await bot.request(ASK));
     await news(bot, "refused");
     assert.match(bot.text, /only the owner of this gateway may answer/);
-    const owner = await join(house, String(sessionId));
+    const owner = await join(app, String(sessionId));
     answer(owner, await owner.request(ASK), "no");
     await prompt;
     assert.equal(outcomes[0]?.outcome === "selected" && outcomes[0].optionId, "no");
@@ -178,20 +178,20 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
 
   it("an answer from elsewhere counts once, and by the same rule", async () => {
     const notices: SessionNotice[] = [];
-    const { house } = await open("owner", notices);
-    await using _ = house;
-    const { client, sessionId } = await house.client();
+    const { app } = await open("owner", notices);
+    await using _ = app;
+    const { client, sessionId } = await app.client();
     const prompt = client.prompt(sessionId, "go");
     await client.request(ASK);
     const [asked] = notices;
     assert.ok(asked?.reason === "permission");
-    const session = await house.sessions.need(sessionId);
+    const session = await app.sessions.need(sessionId);
     const answerAs = (principal: Principal, option = "once"): Promise<void> =>
       session.answer(asked.requestId, option, { name: "phone", principal });
     await assert.rejects(answerAs(ADMIN), /Your answer does not count: only the owner/);
     await assert.rejects(answerAs({ id: "" }, "other"), /no option 'other'/);
     await answerAs({ id: "" });
-    const log = (await Array.fromAsync(house.log.read(sessionId))).flat();
+    const log = (await Array.fromAsync(app.log.read(sessionId))).flat();
     const isAnswer = ({ message }: { message: unknown }): boolean =>
       (message as SessionEvent).kind === "answer";
     assert.ok(log.some(isAnswer), "it is stored before it is acknowledged");
@@ -204,10 +204,10 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
 
 describe("a client that observes a session", { timeout: 30_000 }, () => {
   it("sees requests and updates, and cannot prompt, cancel, answer, change or close", async () => {
-    const { house, outcomes } = await open("first");
-    await using _ = house;
-    const { client, sessionId } = await house.client();
-    const observer = house.connect();
+    const { app, outcomes } = await open("first");
+    await using _ = app;
+    const { client, sessionId } = await app.client();
+    const observer = app.connect();
     await observer.initialize();
     const params = { sessionId, cwd: "/tmp", mcpServers: [] };
     const loaded = await observer.ask("session/load", { ...params, ...OBSERVER });
@@ -231,11 +231,11 @@ describe("a client that observes a session", { timeout: 30_000 }, () => {
 
   it("is not asked for files, terminals and forms", async () => {
     const offered: string[][] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async ({ client }) => void offered.push(Object.keys(client)),
     });
-    const { client, sessionId } = await house.client();
-    const able = house.connect();
+    const { client, sessionId } = await app.client();
+    const able = app.connect();
     await able.initialize({
       fs: { readTextFile: true },
       terminal: true,
@@ -253,16 +253,16 @@ describe("a client that observes a session", { timeout: 30_000 }, () => {
   });
 
   it("cannot be more with a token that only observes, and opens a session as it was stored", async () => {
-    const { house } = await open("first");
-    await using _ = house;
-    const { client, sessionId } = await house.client();
+    const { app } = await open("first");
+    await using _ = app;
+    const { client, sessionId } = await app.client();
     await client.ask("session/close", { sessionId });
-    const tv = house.connect({}, WATCHER);
+    const tv = app.connect({}, WATCHER);
     await tv.initialize();
     const params = { sessionId, cwd: "/etc", mcpServers: [] };
     const loaded = await tv.ask("session/load", params);
     assert.equal(loaded._meta.trunkline.role, "observer");
-    assert.equal((await house.sessions.need(sessionId)).cwd, "/tmp");
+    assert.equal((await app.sessions.need(sessionId)).cwd, "/tmp");
     await assert.rejects(tv.prompt(sessionId, "mine"), denied);
     await assert.rejects(tv.ask("session/new", { cwd: "/tmp", mcpServers: [] }), denied);
     await assert.rejects(tv.ask("session/fork", params), denied);
@@ -272,13 +272,13 @@ describe("a client that observes a session", { timeout: 30_000 }, () => {
     for (const permissions of ["first", "asker", "owner"] as const) {
       const outcomes: PermissionOutcome[] = [];
       const request = { ...REQUEST, acceptedBy: "mode auto-accept" };
-      await using house = await AcpHouse.open({
+      await using app = await AcpApp.open({
         permissions,
         script: async (turn) => void outcomes.push(await turn.requestPermission(request)),
       });
-      const { client, sessionId } = await house.client();
+      const { client, sessionId } = await app.client();
       client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "no" } } });
-      const bot = await join(house, sessionId, { principal: ADMIN });
+      const bot = await join(app, sessionId, { principal: ADMIN });
       await client.prompt(sessionId, "go");
       const prompt = bot.prompt(sessionId, "go");
       await prompt;

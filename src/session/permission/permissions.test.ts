@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
 import { type PermissionOutcome, subjectKey } from "./permission.ts";
@@ -21,12 +21,12 @@ const allow = () => ({ result: { outcome: { outcome: "selected", optionId: "yes"
 describe("PermissionRequests", { timeout: 30_000 }, () => {
   it("show the whole action, up to the limit of the message", async () => {
     const command = `${"echo hello; ".repeat(80_000)}last`;
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await ask(turn, { title: command, content: text("short") });
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.answer = allow;
     await client.prompt(sessionId, "go");
     const { params } = await client.request("session/request_permission");
@@ -35,7 +35,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
 
   it("are refused with a message if they cannot be shown whole, and nobody is asked", async () => {
     const outcomes: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "session/request_permission": { maxSize: 2_000 } },
       script: async (turn) => {
         const long = ask(turn, { title: "Run", content: text("é".repeat(1_000)) });
@@ -43,7 +43,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
         outcomes.push(await ask(turn, { title: "Run", content: text("é".repeat(500)) }));
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.answer = allow;
     await client.prompt(sessionId, "go");
     assert.match(String(outcomes[0]), /at most 2000 can be shown.*smaller steps/);
@@ -53,7 +53,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
   });
 
   it("escape hidden characters in titles, content, arguments and options", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update({ sessionUpdate: "tool_call", toolCallId: "t", title: "a\u202eb" });
         await turn.requestPermission({
@@ -70,7 +70,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
         });
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.answer = allow;
     await client.prompt(sessionId, "go");
     const { params } = await client.request("session/request_permission");
@@ -86,7 +86,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
   });
 
   it("arrive after all earlier updates, however slowly those are sent or read", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "session/update": { rate: { limit: 10, windowMs: 300 } } },
       script: async (turn) => {
         for (let at = 0; at < 12; at++) {
@@ -96,7 +96,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
         await ask(turn, { title: "whole" });
       },
     });
-    const slow = house.connect({ highWater: 1_000 });
+    const slow = app.connect({ highWater: 1_000 });
     await slow.initialize();
     const { sessionId } = await slow.ask("session/new", { cwd: "/tmp", mcpServers: [] });
     slow.answer = allow;
@@ -114,23 +114,23 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
 
   it("remember 'always' for the workspace, until it is revoked", async () => {
     const outcomes: PermissionOutcome[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.answer = () => choose("always");
     await client.prompt(sessionId, "one");
     client.answer = () => choose("reject");
     await client.prompt(sessionId, "two");
-    const [rule] = await house.rules.list("/tmp");
+    const [rule] = await app.rules.list("/tmp");
     assert.equal(rule?.subject, subjectKey(REQUEST.subject ?? { action: "edit" }));
     const elsewhere = await client.ask("session/new", { cwd: "/", mcpServers: [] });
     await client.prompt(String(elsewhere.sessionId), "three");
-    assert.equal(await house.rules.revoke(rule?.id ?? 0), true);
+    assert.equal(await app.rules.revoke(rule?.id ?? 0), true);
     await client.prompt(sessionId, "four");
     const kinds = outcomes.map((one) => one.outcome === "selected" && one.kind);
     assert.deepEqual(kinds, ["allow_always", "allow_once", "reject_once", "reject_once"]);
-    const by = (house.audit as { by: string }[]).map((entry) => entry.by);
+    const by = (app.audit as { by: string }[]).map((entry) => entry.by);
     assert.deepEqual(by, ["test", `rule ${rule?.id}`, "test", "test"]);
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { until } from "../../../test/support/until.ts";
 import type { EndEvent, SessionEvent } from "../event.ts";
@@ -14,20 +14,20 @@ import type { PermissionRequest } from "../permission/permission.ts";
 describe("a turn whose process died", { timeout: 600_000 }, () => {
   it("is reported as interrupted", async () => {
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("half"));
         await turn.update(tool);
         await new Promise(() => {});
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hello" }] });
     await client.find(({ params }) => params?.update?.sessionUpdate === "tool_call");
-    // Another house finds what this one left, as after a SIGKILL.
-    const { sessions, log } = house;
-    await house.start();
-    const later = house.connect();
+    // Another app finds what this one left, as after a SIGKILL.
+    const { sessions, log } = app;
+    await app.start();
+    const later = app.connect();
     await later.initialize({ session: { notices: {} } });
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.deepEqual(
@@ -41,12 +41,12 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
         ["available_commands_update", undefined],
       ],
     );
-    const plain = house.connect();
+    const plain = app.connect();
     await plain.initialize();
     await plain.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.match(plain.text, /^half\n\n\[This turn was interrupted: .*\]\n\n$/);
     const history = [];
-    for await (const entries of house.agent.sessions[1]?.options.history ?? []) {
+    for await (const entries of app.agent.sessions[1]?.options.history ?? []) {
       history.push(
         ...entries.map((entry) => (entry.kind === "end" ? entry.stopReason : entry.kind)),
       );
@@ -64,9 +64,9 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     ],
   });
 
-  /** A house whose agent asks for permission to do what the prompt says, and says how that ended. */
-  const asking = (): Promise<AcpHouse> =>
-    AcpHouse.open({
+  /** A program whose agent asks for permission to do what the prompt says, and says how that ended. */
+  const asking = (): Promise<AcpApp> =>
+    AcpApp.open({
       script: async (turn) => {
         const outcome = await turn.requestPermission(requestFor(promptText(turn)));
         await turn.update(chunk(JSON.stringify(outcome)));
@@ -78,21 +78,21 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
   });
 
   /** Begins a turn that asks, and leaves it behind as a killed process does. */
-  const leave = async (house: AcpHouse, title: string): Promise<string> => {
-    const { client, sessionId } = await house.client();
+  const leave = async (app: AcpApp, title: string): Promise<string> => {
+    const { client, sessionId } = await app.client();
     client.answer = () => undefined;
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: title }] });
     await client.request("session/request_permission");
-    const { log } = house;
-    await house.start();
+    const { log } = app;
+    await app.start();
     log.database[Symbol.dispose]();
     return sessionId;
   };
 
   it("still asks for the permission, and the answer counts for the next turn", async () => {
-    await using house = await asking();
-    const sessionId = await leave(house, "Remove all");
-    const later = house.connect();
+    await using app = await asking();
+    const sessionId = await leave(app, "Remove all");
+    const later = app.connect();
     await later.initialize();
     let asked = 0;
     const answered = Promise.withResolvers<void>();
@@ -112,9 +112,9 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
   });
 
   it("asks again what another turn does not repeat, and forgets the old request then", async () => {
-    await using house = await asking();
-    const sessionId = await leave(house, "Remove all");
-    const later = house.connect();
+    await using app = await asking();
+    const sessionId = await leave(app, "Remove all");
+    const later = app.connect();
     await later.initialize();
     const titles: string[] = [];
     later.answer = ({ params }) => {
@@ -126,22 +126,22 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     await later.prompt(sessionId, "Remove one");
     assert.deepEqual(titles, ["Remove all", "Remove one"]);
     assert.match(later.text, /"optionId":"yes"/);
-    assert.equal((await house.log.find(sessionId))?.notes.permission, undefined);
+    assert.equal((await app.log.find(sessionId))?.notes.permission, undefined);
   });
 
   it("keeps the request also where the program stops twice before anybody answers", async () => {
-    await using house = await asking();
-    const sessionId = await leave(house, "Remove all");
+    await using app = await asking();
+    const sessionId = await leave(app, "Remove all");
     for (const _ of [1, 2]) {
-      const watcher = house.connect();
+      const watcher = app.connect();
       await watcher.initialize();
       watcher.answer = () => undefined;
       await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
       await watcher.request("session/request_permission");
-      await house.stop();
-      await house.start();
+      await app.stop();
+      await app.start();
     }
-    const { permission } = (await house.log.find(sessionId))?.notes ?? {};
+    const { permission } = (await app.log.find(sessionId))?.notes ?? {};
     assert.equal(
       (permission as { request?: PermissionRequest }).request?.toolCall.title,
       "Remove all",
@@ -149,14 +149,14 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
   });
 
   it("keeps the request of a turn that is interrupted because the program stops", async () => {
-    await using house = await asking();
-    const { client, sessionId } = await house.client();
+    await using app = await asking();
+    const { client, sessionId } = await app.client();
     client.answer = () => undefined;
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Remove all" }] });
     await client.request("session/request_permission");
-    await house.stop();
-    await house.start();
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const later = app.connect();
     await later.initialize();
     later.answer = () => selected("yes");
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
@@ -165,38 +165,38 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
   });
 
   it("asks for the permission while nothing can be noted", async () => {
-    await using house = await asking();
-    const sessionId = await leave(house, "Remove all");
-    const first = house.connect();
+    await using app = await asking();
+    const sessionId = await leave(app, "Remove all");
+    const first = app.connect();
     await first.initialize();
     first.answer = () => undefined;
     await first.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await first.request("session/request_permission");
-    await house.stop();
-    await house.start();
-    const write = house.log.describe.bind(house.log);
-    house.log.describe = async () => await Promise.reject(new Error("The store is away"));
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const write = app.log.describe.bind(app.log);
+    app.log.describe = async () => await Promise.reject(new Error("The store is away"));
+    const later = app.connect();
     await later.initialize();
     later.answer = () => undefined;
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const { params } = await later.request("session/request_permission");
     assert.equal(params.toolCall.title, "Remove all");
-    house.log.describe = write;
+    app.log.describe = write;
   });
 
   it("is looked for only in what was said since it began", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("said"));
         if (promptText(turn) === "Wait") await new Promise(() => {});
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "Hello");
     client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Wait" }] });
     await until(() => client.text === "saidsaid");
-    const { log } = house;
+    const { log } = app;
     const { notes = {} } = (await log.find(sessionId)) ?? {};
     const read: unknown[] = [];
     const store = {

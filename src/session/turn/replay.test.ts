@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
 import { historyOf, replay, SUMMARY } from "./replay.ts";
@@ -9,18 +9,18 @@ import { historyOf, replay, SUMMARY } from "./replay.ts";
 describe("an agent that continues a session", { timeout: 30_000 }, () => {
   it("gets the earlier events when it asks late, and not the current prompt", async () => {
     const known: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (_turn, session) => {
         for (const entry of (await Array.fromAsync(session.options.history ?? [])).flat()) {
           if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
         }
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "one");
-    await house.stop();
-    await house.start();
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const later = app.connect();
     await later.initialize();
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await later.prompt(sessionId, "two");
@@ -31,7 +31,7 @@ describe("an agent that continues a session", { timeout: 30_000 }, () => {
 describe("an agent that has summarised the conversation", { timeout: 30_000 }, () => {
   it("gets the events from the turn of the last summary on", async () => {
     const known: unknown[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn, session) => {
         for (const entry of (await Array.fromAsync(session.options.history ?? [])).flat()) {
           if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
@@ -46,11 +46,11 @@ describe("an agent that has summarised the conversation", { timeout: 30_000 }, (
         await turn.update({ ...chunk("Done"), _meta });
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     for (const text of ["one", "two", "three"]) await client.prompt(sessionId, text);
-    await house.stop();
-    await house.start();
-    const later = house.connect();
+    await app.stop();
+    await app.start();
+    const later = app.connect();
     await later.initialize();
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(later.text, "DoneDoneDone");

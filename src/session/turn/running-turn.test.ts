@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { promptText, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 
@@ -11,7 +11,7 @@ describe("a turn without progress", { timeout: 120_000 }, () => {
     covers("acp.timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       limits: { "session/prompt": { timeout: 500 } },
       sessionLimits: { cancelGrace: 10 },
       script: async (turn) => {
@@ -24,7 +24,7 @@ describe("a turn without progress", { timeout: 120_000 }, () => {
         return { stopReason: "end_turn" };
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await assert.rejects(client.prompt(sessionId, "hang"), { code: -32001 });
     assert.deepEqual(await client.prompt(sessionId, "tool"), { stopReason: "end_turn" });
     const asked = client.prompt(sessionId, "ask");

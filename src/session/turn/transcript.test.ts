@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import type { SessionEvent } from "../event.ts";
@@ -9,15 +9,15 @@ import type { SessionEvent } from "../event.ts";
 const LARGE = "word ".repeat(40_000);
 
 /** SQLite's own limit of a file's size stands for the disk's: it answers the same, SQLITE_FULL. */
-function limitDisk(house: AcpHouse, isFull: boolean): Promise<void> {
-  return house.log.database.read((database) => {
+function limitDisk(app: AcpApp, isFull: boolean): Promise<void> {
+  return app.log.database.read((database) => {
     const { page_count: pages } = database.prepare("PRAGMA page_count").get() ?? {};
     database.exec(`PRAGMA max_page_count = ${isFull ? Number(pages) : 1_000_000}`);
   });
 }
 
-async function eventsOf(house: AcpHouse, sessionId: string) {
-  const events = (await Array.fromAsync(house.log.read(sessionId))).flat();
+async function eventsOf(app: AcpApp, sessionId: string) {
+  const events = (await Array.fromAsync(app.log.read(sessionId))).flat();
   const numbers = events.map(({ seq }) => seq);
   assert.deepEqual(
     numbers,
@@ -33,29 +33,29 @@ function updatesOf(client: TestClient): string[] {
 
 describe("a session whose store fails", { timeout: 60_000 }, () => {
   it("fails the turn with a message, shows nothing that is not stored, and recovers", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         if (promptText(turn) === "small") return turn.update(chunk("small answer"));
         await turn.update(chunk("stored"));
-        await limitDisk(house, true);
+        await limitDisk(app, true);
         // As somebody else's agent does, which never hears whether its words are stored.
         for (let at = 0; at < 20; at++) {
           void turn.update(chunk(LARGE));
           await new Promise(setImmediate);
         }
-        await limitDisk(house, false);
+        await limitDisk(app, false);
         void turn.update(chunk("after the gap"));
         await new Promise((resolve) => turn.stop.add({ stopped: resolve }));
         return { stopReason: "cancelled" };
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     await assert.rejects(client.prompt(sessionId, "large"), /database or disk is full.*Free some/s);
     assert.deepEqual(updatesOf(client).filter(Boolean), ["stored"]);
     const { stopReason } = await client.prompt(sessionId, "small");
     assert.equal(stopReason, "end_turn");
     assert.deepEqual(updatesOf(client).filter(Boolean), ["stored", "small an"]);
-    const kinds = (await eventsOf(house, sessionId)).map((event) => {
+    const kinds = (await eventsOf(app, sessionId)).map((event) => {
       return event.kind === "end" ? `end ${event.stopReason}` : event.kind;
     });
     assert.deepEqual(kinds, [
@@ -70,22 +70,22 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
   });
 
   it("records the end of a turn later, if it could not be written at once", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         if (promptText(turn) !== "large") return;
         await turn.update({ sessionUpdate: "tool_call", toolCallId: "t", title: "T" });
         disk.decide = ({ operation }) => (operation === "COMMIT" ? "EIO" : undefined);
       },
     });
-    using disk = new DiskFaults(house.folder.path);
-    const { client, sessionId } = await house.client();
+    using disk = new DiskFaults(app.folder.path);
+    const { client, sessionId } = await app.client();
     await assert.rejects(client.prompt(sessionId, "large"), /disk I\/O error/);
     // While it lasts, so does the failure, and in words.
     await assert.rejects(client.prompt(sessionId, "again"), /disk I\/O error/);
     disk.decide = () => undefined;
-    assert.equal((await eventsOf(house, sessionId)).at(-1)?.kind, "update");
+    assert.equal((await eventsOf(app, sessionId)).at(-1)?.kind, "update");
     await client.prompt(sessionId, "again");
-    const kinds = (await eventsOf(house, sessionId)).map((event) => {
+    const kinds = (await eventsOf(app, sessionId)).map((event) => {
       if (event.kind === "end") return `end ${event.stopReason}`;
       return event.kind === "update"
         ? ((event.update.status as string | undefined) ?? "update")

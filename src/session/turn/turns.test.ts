@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
 
@@ -13,13 +13,13 @@ const REQUEST: PermissionRequest = {
 describe("a cancelled turn", { timeout: 30_000 }, () => {
   it("stops the agent, withdraws questions, and answers the prompt with cancelled", async () => {
     let outcome: PermissionOutcome | undefined;
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         outcome = await turn.requestPermission(REQUEST);
         turn.stop.signal.throwIfAborted();
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const prompt = client.prompt(sessionId, "Install");
     const asked = await client.request("session/request_permission");
     client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
@@ -30,15 +30,15 @@ describe("a cancelled turn", { timeout: 30_000 }, () => {
   });
 
   it("ends without an agent that ignores the cancel", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: () => new Promise(() => {}),
       sessionLimits: { cancelGrace: 10 },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const prompt = client.prompt(sessionId, "hang");
     client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
     assert.deepEqual(await prompt, { stopReason: "cancelled" });
-    house.agent.script = async () => {};
+    app.agent.script = async () => {};
     assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
   });
 });
@@ -46,12 +46,12 @@ describe("a cancelled turn", { timeout: 30_000 }, () => {
 describe("a prompt during another", { timeout: 30_000 }, () => {
   it("is refused, while other sessions continue", async () => {
     const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         if (promptText(turn) === "wait") await go.promise;
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
     const first = client.prompt(sessionId, "wait");
     await assert.rejects(client.prompt(sessionId, "next"), {
@@ -65,7 +65,7 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
 
   it("is cancelled together with the turn that it waits for", async () => {
     const seen: string[] = [];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       sessionLimits: { cancelGrace: 1 },
       script: async (turn) => {
         seen.push(promptText(turn));
@@ -73,7 +73,7 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
         if (promptText(turn) === "hang") await new Promise(() => {});
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const hang = client.prompt(sessionId, "hang");
     await client.find(() => client.text === "working");
     const wish = { _meta: { trunkline: { whileRunning: "queue" } } };
@@ -89,20 +89,20 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
   it("is queued or steers if the client asks for it", async () => {
     const seen: unknown[] = [];
     const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         const text = promptText(turn);
         if (text === "first") await go.promise;
         seen.push(text, ...(turn.steering?.().map(([block]) => block?.text) ?? []));
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const first = client.prompt(sessionId, "first");
     const wish = (whileRunning: string) => ({ _meta: { trunkline: { whileRunning } } });
     const queued = client.prompt(sessionId, "queued", wish("queue"));
     const steered = client.prompt(sessionId, "steered", wish("steer"));
     // It is stored before it counts.
-    for await (const _ of house.log.read(sessionId));
+    for await (const _ of app.log.read(sessionId));
     go.resolve();
     await Promise.all([first, queued, steered]);
     assert.deepEqual(seen, ["first", "steered", "queued"]);
@@ -110,13 +110,13 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
 
   it("becomes the next turn if no agent takes it into the running one", async () => {
     const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         if (promptText(turn) === "first") await go.promise;
         await turn.update(chunk(`${promptText(turn)}, done. `));
       },
     });
-    const { client, sessionId } = await house.client();
+    const { client, sessionId } = await app.client();
     const first = client.prompt(sessionId, "first");
     const wish = { _meta: { trunkline: { whileRunning: "steer" } } };
     const steered = client.prompt(sessionId, "steered", wish);
@@ -124,7 +124,7 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
     go.resolve();
     const ended = { stopReason: "end_turn" };
     assert.deepEqual(await Promise.all([first, steered]), [ended, ended]);
-    const watcher = house.connect();
+    const watcher = app.connect();
     await watcher.initialize();
     await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const said = watcher.updates.flatMap(({ content }) => content?.text ?? []);

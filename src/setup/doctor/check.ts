@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Config } from "../../config/config.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 
 /** What a check found. */
 export interface Finding {
@@ -136,7 +136,7 @@ export function seconds(milliseconds: number): string {
   return String(Math.round(milliseconds / 100) / 10);
 }
 
-/** The house of a check. It logs errors only: what goes wrong is a finding. */
-export function silentHouse(config: Config): House {
-  return new House({ ...config, log: { level: "error", verbose: false, requests: false } });
+/** The program of a check. It logs errors only: what goes wrong is a finding. */
+export function silentApp(config: Config): AppContext {
+  return new AppContext({ ...config, log: { level: "error", verbose: false, requests: false } });
 }

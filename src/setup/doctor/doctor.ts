@@ -4,7 +4,7 @@ import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { isVerbose } from "../../cli/shell/host.ts";
 import { paint } from "../../cli/shell/layout.ts";
-import { configFlags } from "../../cli/shell/open-house.ts";
+import { configFlags } from "../../cli/shell/open-app.ts";
 import { checkAccess, checkTls } from "./access-checks.ts";
 import {
   type Allowance,

@@ -8,7 +8,7 @@ import type { Config } from "../../config/config.ts";
 import { examineRuns, type RunsExamined } from "../../run/open/examine-runs.ts";
 import { Git } from "../../git/git.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { globalOptions } from "../../cli/shell/open-house.ts";
+import { globalOptions } from "../../cli/shell/open-app.ts";
 import type { Allowance, Finding } from "./check.ts";
 
 const PORT = "Port";

@@ -32,7 +32,7 @@ import { approving } from "../../plugin/plugin/permissions.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { counted } from "../../cli/shell/layout.ts";
-import { configFlags } from "../../cli/shell/open-house.ts";
+import { configFlags } from "../../cli/shell/open-app.ts";
 import {
   type Allowance,
   byCommand,
@@ -40,7 +40,7 @@ import {
   type Finding,
   FIX_COMMAND,
   seconds,
-  silentHouse,
+  silentApp,
 } from "./check.ts";
 import { setAside } from "./state-checks.ts";
 
@@ -223,7 +223,7 @@ export async function checkServers(
   if (Object.keys(config.mcpServers).length === 0) {
     return [{ state: "ok", what: "MCP servers", says: "none configured" }];
   }
-  const opened = await openTools(silentHouse(config));
+  const opened = await openTools(silentApp(config));
   const enough = new AbortController();
   const until = { signal: AbortSignal.any([signal, enough.signal]) };
   const late = sleep(wait, undefined, until).catch(() => {});
@@ -286,7 +286,7 @@ async function runningFindings(config: Config): Promise<Finding[]> {
   const { BusControl } = await import("../../plugin/open/bus-control.ts");
   const asked = { address: undefined, certsDir: undefined };
   try {
-    await using bus = await BusControl.connect(silentHouse(config), asked);
+    await using bus = await BusControl.connect(silentApp(config), asked);
     return await pluginFindings(bus);
   } catch (error) {
     const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);

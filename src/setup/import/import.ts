@@ -12,7 +12,7 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { counted } from "../../cli/shell/layout.ts";
-import { configFlags, quietHouse } from "../../cli/shell/open-house.ts";
+import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { readProgramFile } from "../change.ts";
 import { isMap, valueAt } from "../format/format.ts";
 import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
@@ -30,7 +30,7 @@ export async function importServers(
     const says = `Cannot import from '${program ?? ""}': it has no file with MCP servers.`;
     throw new TrunklineError("usage", says);
   }
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const { path: file } = userFile({ cwd, env, flags: configFlags(invocation.values) });
   const known = config.mcpServers as Readonly<Record<string, OwnServer>>;
   const hashes = new Set(new AccessTokens(config.data).list().map(({ sha256 }) => sha256));

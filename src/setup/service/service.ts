@@ -13,7 +13,7 @@ import { runningGateways } from "../../store/access/running-gateways.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { print, printJson } from "../../cli/shell/layout.ts";
-import { quietHouse } from "../../cli/shell/open-house.ts";
+import { openQuietApp } from "../../cli/shell/open-app.ts";
 
 type ServiceValues = OptionValues<"host" | "port" | "config" | "data", "print">;
 
@@ -21,7 +21,7 @@ type ServiceValues = OptionValues<"host" | "port" | "config" | "data", "print">;
 export async function install(invocation: Invocation<ServiceValues>): Promise<number> {
   const { values, out, err } = invocation;
   // Throws for a configuration that cannot be read: the service would stop again and again.
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
   const words = wordsOf(invocation, config.data, manager?.file ?? "");
   if (manager === undefined) {
@@ -66,7 +66,7 @@ export async function remove(invocation: Invocation<ServiceValues>): Promise<num
 /** `trunkline service status`: 0 if it is installed and runs. */
 export async function status(invocation: Invocation<ServiceValues>): Promise<number> {
   const { values, out } = invocation;
-  const { config } = await quietHouse(invocation);
+  const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
   if (manager === undefined) {
     out("Run: schtasks /Query /TN Trunkline\n");

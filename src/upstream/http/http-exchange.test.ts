@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { HouseOfUpstreams } from "../../../test/upstream/house-of-upstreams.ts";
+import { AppWithUpstreams } from "../../../test/upstream/app-with-upstreams.ts";
 import {
   answerOf,
   events,
@@ -192,14 +192,14 @@ const DONE = { content: [{ type: "text", text: "done" }] };
 /** What a server does with the calls of each of its tools; those that begin with "read" are harmless. */
 type Tools = Readonly<Record<string, (exchange: Exchange) => void>>;
 
-/** A server of 2025-11-25 with these tools, and a house that calls them. */
+/** A server of 2025-11-25 with these tools, and a program that calls them. */
 class Rig implements AsyncDisposable {
   readonly server: HttpServer;
-  readonly house: HouseOfUpstreams;
+  readonly app: AppWithUpstreams;
 
-  private constructor(server: HttpServer, house: HouseOfUpstreams) {
+  private constructor(server: HttpServer, app: AppWithUpstreams) {
     this.server = server;
-    this.house = house;
+    this.app = app;
   }
 
   static async open(tools: Tools, limits: object = {}): Promise<Rig> {
@@ -210,13 +210,13 @@ class Rig implements AsyncDisposable {
     });
     // Else a call may go to a connection that is about to be closed, and it shows in no error.
     server.keepsAlive = false;
-    const house = new HouseOfUpstreams({ limits: { firstWait: 20, longestWait: 50, ...limits } });
-    await house.configure({ web: { url: server.url.href } });
-    return new Rig(server, house);
+    const app = new AppWithUpstreams({ limits: { firstWait: 20, longestWait: 50, ...limits } });
+    await app.configure({ web: { url: server.url.href } });
+    return new Rig(server, app);
   }
 
   async call(name: string): Promise<string> {
-    return textOf(await this.house.offer.tools.call(name, {}, new SampleContext()));
+    return textOf(await this.app.offer.tools.call(name, {}, new SampleContext()));
   }
 
   /** A call that is in flight, and how to have it answered. */
@@ -238,7 +238,7 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.house[Symbol.asyncDispose]();
+    await this.app[Symbol.asyncDispose]();
     await this.server[Symbol.asyncDispose]();
   }
 }
@@ -275,7 +275,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
     assert.match(lost, /Nobody knows whether it has done what it was called for\.$/);
     assert.equal(rig.calls("write"), 1);
     assert.equal(await slow.answer(), "done");
-    const [status] = rig.house.upstreams.status();
+    const [status] = rig.app.upstreams.status();
     assert.deepEqual([status?.state, status?.restarts], ["up", 0]);
   });
 
@@ -389,7 +389,7 @@ describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
       assert.equal(rig.calls("write"), 1);
       assert.equal(await rig.call("good"), "done");
       assert.equal(await slow.answer(), "done");
-      assert.equal(rig.house.upstreams.status()[0]?.restarts, 0);
+      assert.equal(rig.app.upstreams.status()[0]?.restarts, 0);
     });
   }
 
@@ -443,10 +443,10 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
     it(`is followed at the same origin with everything that was sent (${status})`, async () => {
       await using server = await HttpServer.open(legacy((exchange) => json(exchange, DONE)));
       server.answer = moved(status);
-      await using house = new HouseOfUpstreams();
+      await using app = new AppWithUpstreams();
       const headers = { authorization: "Bearer secret" };
-      await house.configure({ web: { url: server.url.href, headers } });
-      const [up] = house.upstreams.status();
+      await app.configure({ web: { url: server.url.href, headers } });
+      const [up] = app.upstreams.status();
       assert.equal(up?.state, "up");
       const posted = server.of("initialize").filter(({ path }) => path === "/new");
       assert.equal(posted.length, 1);
@@ -463,10 +463,10 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
       response.writeHead(307, { location: other.url.href }).end();
       return true;
     };
-    await using house = new HouseOfUpstreams();
+    await using app = new AppWithUpstreams();
     const headers = { authorization: "Bearer secret" };
-    await house.configure({ web: { url: server.url.href, headers } });
-    const { lastError = "" } = house.upstreams.status()[0] ?? {};
+    await app.configure({ web: { url: server.url.href, headers } });
+    const { lastError = "" } = app.upstreams.status()[0] ?? {};
     assert.match(lastError, /redirects to http:\S+\/mcp, which is another server: configure/);
     assert.deepEqual(other.exchanges, []);
   });
@@ -477,9 +477,9 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
       response.writeHead(308, { location: "/mcp" }).end();
       return true;
     };
-    await using house = new HouseOfUpstreams();
-    await house.configure({ web: { url: server.url.href } });
-    assert.match(house.upstreams.status()[0]?.lastError ?? "", /redirects more than 5 times/);
+    await using app = new AppWithUpstreams();
+    await app.configure({ web: { url: server.url.href } });
+    assert.match(app.upstreams.status()[0]?.lastError ?? "", /redirects more than 5 times/);
     assert.ok(server.exchanges.length <= 12, `${server.exchanges.length} requests`);
   });
 });

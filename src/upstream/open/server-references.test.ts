@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { keyName } from "../../agent/models/models.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -23,7 +23,7 @@ describe("serverReferences()", () => {
     await home.write(home.userFile, JSON.stringify({ identities: { work, none } }));
     const { config } = await home.load();
     const env = { HOME: home.path, WORK_TOKEN: "s3cret" };
-    const { token } = serverReferences(new House(config), env);
+    const { token } = serverReferences(new AppContext(config), env);
     for (const url of ["https://git.example.com/x", "https://api.git.example.com/"]) {
       assert.equal(await token("work", new URL(url)), "s3cret");
     }
@@ -52,7 +52,7 @@ describe("serverReferences()", () => {
     const env = { HOME: home.path, TRUNKLINE_TOKEN_STORE: "file" };
     const store = await openKeys(config.data, env)();
     await store.set(keyName("DOCS"), "s3cret");
-    const { secret } = serverReferences(new House(config), env);
+    const { secret } = serverReferences(new AppContext(config), env);
     assert.equal(await secret("DOCS"), "s3cret");
     assert.equal(await secret("OTHER"), undefined);
     await chmod(join(config.data, "keys.enc"), 0o644);

@@ -1,33 +1,36 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import type { References } from "../references.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 
 /**
  * What the settings of MCP servers may refer to: variables, secrets that the person has stored, and
  * tokens of identities.
  */
-export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.env): References {
+export function serverReferences(
+  app: AppContext,
+  env: NodeJS.ProcessEnv = process.env,
+): References {
   return {
     env,
     secret: async (name) => {
       const { storedKey } = await import("../../agent/models/models.ts");
       const { openKeys } = await import("../../identity/open/open-secret-store.ts");
-      return storedKey(name, openKeys(house.config.data, env));
+      return storedKey(name, openKeys(app.config.data, env));
     },
-    token: (name, address) => tokenFor(house, env, name, address),
+    token: (name, address) => tokenFor(app, env, name, address),
   };
 }
 
 /** A token goes to the host of its identity and to that of its API, and nowhere else. */
 async function tokenFor(
-  house: House,
+  app: AppContext,
   env: NodeJS.ProcessEnv,
   name: string,
   address: URL,
 ): Promise<string> {
   const { currentIdentities } = await import("../../identity/open/open-identities.ts");
-  await using commands = await currentIdentities(house, house.config.data, env);
+  await using commands = await currentIdentities(app, app.config.data, env);
   const identity = commands.identities.find(name);
   const { host } = identity;
   const isSafe = address.protocol === "https:" || isLoopback(address);

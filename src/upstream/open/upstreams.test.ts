@@ -9,7 +9,7 @@ import { until } from "../../../test/support/until.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { openOffer } from "./upstreams.ts";
 
 /** A server in a few lines, whose one tool has the name that it is started with. */
@@ -61,7 +61,7 @@ class Home implements AsyncDisposable {
 
   async open() {
     const reloading = { files: [this.file], load: this.load };
-    return openOffer(new House(await this.load()), { reloading });
+    return openOffer(new AppContext(await this.load()), { reloading });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,8 +133,8 @@ describe("openOffer()", { timeout: 60_000 }, () => {
         throw error;
       }
     };
-    const house = new House(await home.load());
-    await using opened = await openOffer(house, { reloading: { files: [home.file], load } });
+    const app = new AppContext(await home.load());
+    await using opened = await openOffer(app, { reloading: { files: [home.file], load } });
     await home.write(`{ "mcpServers": { "a": `);
     await until(() => loads.includes(false));
     assert.deepEqual(

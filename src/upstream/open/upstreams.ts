@@ -13,7 +13,7 @@ import type { Upstreams } from "../upstreams.ts";
 import type { Config } from "../../config/config.ts";
 import { toolPolicy } from "../../config/tool-policy.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
-import type { House } from "../../config/house.ts";
+import type { AppContext } from "../../config/app-context.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 
@@ -47,17 +47,17 @@ export interface OpenedOffer extends AsyncDisposable {
  * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
  */
 export async function openOffer(
-  house: House,
+  app: AppContext,
   options: OpenOfferOptions = {},
 ): Promise<OpenedOffer> {
-  const opened = new HouseOffer(house, options);
+  const opened = new ConfiguredOffer(app, options);
   await opened.open();
   return opened;
 }
 
-class HouseOffer implements OpenedOffer {
+class ConfiguredOffer implements OpenedOffer {
   readonly offer: Offer;
-  readonly #house: House;
+  readonly #app: AppContext;
   readonly #options: OpenOfferOptions;
   readonly #ends: (() => void)[] = [];
   #table: Config["mcpServers"];
@@ -68,12 +68,12 @@ class HouseOffer implements OpenedOffer {
   /** What decides on the lists of clients, as text. */
   #shown: string;
 
-  constructor(house: House, options: OpenOfferOptions) {
+  constructor(app: AppContext, options: OpenOfferOptions) {
     this.offer = options.offer ?? new Offer(options.toolbox);
-    this.#house = house;
+    this.#app = app;
     this.#options = options;
-    this.#table = enabledServers(house.config.mcpServers);
-    this.#shown = JSON.stringify([house.config.policy, house.config.profiles]);
+    this.#table = enabledServers(app.config.mcpServers);
+    this.#shown = JSON.stringify([app.config.policy, app.config.profiles]);
   }
 
   known(): Promise<void> | undefined {
@@ -97,7 +97,7 @@ class HouseOffer implements OpenedOffer {
   async open(): Promise<void> {
     const { reloading } = this.#options;
     if (Object.keys(this.#table).length > 0) await this.#opened();
-    const { log } = this.#house;
+    const { log } = this.#app;
     this.#ends.push(
       followConfig(reloading, log, (config) => {
         this.offer.tools.policy = new Policy(toolPolicy(config));
@@ -153,8 +153,8 @@ class HouseOffer implements OpenedOffer {
     const { openLink } = await import("../link.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
-    const { config, log } = this.#house;
-    const references = serverReferences(this.#house);
+    const { config, log } = this.#app;
+    const references = serverReferences(this.#app);
     const upstreams = new Upstreams({
       offer: this.offer,
       folder: join(config.data, "upstreams"),
@@ -184,7 +184,7 @@ class HouseOffer implements OpenedOffer {
 
   async #tokensFor(name: string, settings: AddressSettings): Promise<HttpAuthorization> {
     const { ServerLogins } = await import("./server-logins.ts");
-    const { config, log } = this.#house;
+    const { config, log } = this.#app;
     if (!this.#followsLogins) {
       this.#followsLogins = true;
       this.#ends.push(

@@ -11,7 +11,7 @@ import { OwnerToken } from "../../../src/store/access/access-token.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
-import { faultHouse, type FaultHouse } from "./fault-house.ts";
+import { faultApp, type FaultApp } from "./fault-app.ts";
 
 const AGENT = join(import.meta.dirname, "../../support/acp-agent.mjs");
 
@@ -73,7 +73,7 @@ const BUILT_IN: Prompts = { say: () => "/help", saysIt: false, others: ["/search
 class AcpRig implements FaultRig {
   readonly folder: string;
   readonly steps: readonly Step[];
-  readonly #home: FaultHouse["home"];
+  readonly #home: FaultApp["home"];
   readonly #editor: Editor;
   readonly #place: object;
   readonly #open: AsyncDisposable;
@@ -83,7 +83,7 @@ class AcpRig implements FaultRig {
   readonly #said: { readonly session: string; readonly text: string }[] = [];
 
   constructor(
-    home: FaultHouse["home"],
+    home: FaultApp["home"],
     editor: Editor,
     open: AsyncDisposable,
     prompts: Prompts = EXTERNAL,
@@ -195,10 +195,10 @@ function textOf(event: SessionEvent): string | undefined {
   return (event.update as { content?: { text?: string } }).content?.text;
 }
 
-async function open(agent = "other"): Promise<FaultHouse> {
+async function open(agent = "other"): Promise<FaultApp> {
   // Rates are for people, who do not prompt a hundred times in a minute.
   const rate = { limit: 1_000_000, windowMs: 1 };
-  return faultHouse({
+  return faultApp({
     agent,
     agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
     limits: { messages: { "session/*": { rate } } },
@@ -214,14 +214,14 @@ export function acpWithBuiltIn(): Promise<FaultRig> {
 }
 
 async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
-  const { home, house } = await open(agent);
+  const { home, app } = await open(agent);
   const opened = new AsyncDisposableStack();
-  const tools = opened.use(new LazyTools(house));
-  const sessions = opened.use(new LazySessions(house, tools));
-  const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
+  const tools = opened.use(new LazyTools(app));
+  const sessions = opened.use(new LazySessions(app, tools));
+  const door = new AcpDoor({ sessions: sessions.open, limits: app.config.limits.messages });
   const [near, far] = memoryPair();
   const conversation = new AcpConversation(door, near, {
-    peer: house.withLimits(door.peerOptions),
+    peer: app.withLimits(door.peerOptions),
   });
   opened.defer(() => conversation.close(0));
   const editor = new Editor((text) => void far.send(text));
@@ -231,9 +231,9 @@ async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
 }
 
 export async function acpOnWebSocket(): Promise<FaultRig> {
-  const { home, house } = await open();
+  const { home, app } = await open();
   const opened = new AsyncDisposableStack();
-  const server = await HttpServer.open(house);
+  const server = await HttpServer.open(app);
   opened.defer(() => server.close(0));
   const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
   // Node's own takes headers.

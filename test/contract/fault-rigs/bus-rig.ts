@@ -9,15 +9,15 @@ import { Offer } from "../../../src/tool/offer/offer.ts";
 import { textResult } from "../../../src/tool/tool.ts";
 import { connect } from "../../../src/wire/quic/transport.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
-import { faultHouse } from "./fault-house.ts";
+import { faultApp } from "./fault-app.ts";
 
 /** Documents of both kinds, and a call that is put on record. */
 export async function bus(): Promise<FaultRig> {
-  const { home, house } = await faultHouse({ bus: { listen: "tls://localhost:0" } });
-  const { config, log } = house;
+  const { home, app } = await faultApp({ bus: { listen: "tls://localhost:0" } });
+  const { config, log } = app;
   const opened = new AsyncDisposableStack();
   opened.use(home);
-  const offer = new Offer({ audit: opened.use(openAudit(house)) });
+  const offer = new Offer({ audit: opened.use(openAudit(app)) });
   offer.tools.add({
     definition: { name: "say", inputSchema: { type: "object" } },
     call: () => textResult("said"),

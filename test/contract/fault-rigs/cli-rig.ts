@@ -9,7 +9,7 @@ import { ServerLogins } from "../../../src/upstream/open/server-logins.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
 import type { Login } from "../../../src/upstream/oauth/login-tokens.ts";
 import type { FaultRig } from "../store-fault-contract.ts";
-import { faultHouse } from "./fault-house.ts";
+import { faultApp } from "./fault-app.ts";
 
 /** An output that is kept. */
 class KeptOutput implements Output {
@@ -34,7 +34,7 @@ const LOGIN: Login = {
 
 /** Commands that write: comments, tokens, configuration, identities, sessions, logins at servers. */
 export async function commandLine(): Promise<FaultRig> {
-  const { home } = await faultHouse();
+  const { home } = await faultApp();
   const { project, path, data } = home;
   execFileSync("git", ["init", "--quiet"], { cwd: project });
   writeFileSync(join(project, "a.txt"), "one\n");

@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../../src/session/event.ts";
 import { announceGateway } from "../../../src/store/access/running-gateways.ts";
 import { OwnerToken } from "../../../src/store/access/access-token.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
-import { type FaultHouse, faultHouse } from "./fault-house.ts";
+import { type FaultApp, faultApp } from "./fault-app.ts";
 
 const AGENT = join(import.meta.dirname, "../../support/acp-agent.mjs");
 // Rates are for people, who do not prompt a hundred times in a minute.
@@ -25,8 +25,8 @@ type Json = any;
 
 /** A gateway as `trunkline serve` opens it, in this process, and its owner at its HTTP door. */
 export class GatewayDoor implements AsyncDisposable {
-  readonly home: FaultHouse["home"];
-  readonly house: FaultHouse["house"];
+  readonly home: FaultApp["home"];
+  readonly app: FaultApp["app"];
   readonly tools: OpenedTools;
   readonly server: HttpServer;
   /** The headers of the owner's requests. */
@@ -34,13 +34,13 @@ export class GatewayDoor implements AsyncDisposable {
   readonly #open: AsyncDisposableStack;
 
   private constructor(
-    { home, house }: FaultHouse,
+    { home, app }: FaultApp,
     tools: OpenedTools,
     server: HttpServer,
     open: AsyncDisposableStack,
   ) {
     this.home = home;
-    this.house = house;
+    this.app = app;
     this.tools = tools;
     this.server = server;
     this.#open = open;
@@ -48,16 +48,16 @@ export class GatewayDoor implements AsyncDisposable {
   }
 
   static async open(config: object): Promise<GatewayDoor> {
-    const opened = await faultHouse(config);
-    const { home, house } = opened;
+    const opened = await faultApp(config);
+    const { home, app } = opened;
     const stack = new AsyncDisposableStack();
     stack.use(home);
-    const tools = stack.use(await openTools(house, { needsApprovals: true, isShared: true }));
-    const { log, reloading, config: settings } = house;
+    const tools = stack.use(await openTools(app, { needsApprovals: true, isShared: true }));
+    const { log, reloading, config: settings } = app;
     const { offer } = tools;
     const bus = stack.use(new ConfiguredBus({ config: settings, log, reloading, offer }));
     const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
-    const server = await HttpServer.open(house, { offer, sources: { tools, bus, input } });
+    const server = await HttpServer.open(app, { offer, sources: { tools, bus, input } });
     stack.defer(() => server.close(0));
     const gateway = { url: server.localUrl, browser: server.browserUrl };
     stack.use(await announceGateway(home.data, gateway));

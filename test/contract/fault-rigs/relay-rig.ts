@@ -7,14 +7,14 @@ import { reachGateway } from "../../../src/server/relay/reach-gateway.ts";
 import { termsOf } from "../../../src/server/relay/terms.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
-import type { FaultHouse } from "./fault-house.ts";
+import type { FaultApp } from "./fault-app.ts";
 import {
   askOn,
   type CallTool,
   HELLO,
   mcpSteps,
   need,
-  openToolsHouse,
+  openToolsApp,
   ToolsRig,
 } from "./tools-rig.ts";
 
@@ -27,8 +27,8 @@ interface Window extends AsyncDisposable {
   readonly ask: Ask;
 }
 
-async function openWindow({ home, house }: FaultHouse): Promise<Window> {
-  const { config } = house;
+async function openWindow({ home, app }: FaultApp): Promise<Window> {
+  const { config } = app;
   let why = "is not running";
   const gateway = await reachGateway({
     data: home.data,
@@ -43,7 +43,7 @@ async function openWindow({ home, house }: FaultHouse): Promise<Window> {
   const relay = new McpRelay({
     client: near,
     gateway,
-    open: (channel, firstId) => openMcp(house, channel, { firstId }),
+    open: (channel, firstId) => openMcp(app, channel, { firstId }),
     tookOver: () => {},
   });
   const ask = askOn(client);
@@ -60,19 +60,19 @@ async function openWindow({ home, house }: FaultHouse): Promise<Window> {
 /** A gateway with its socket. */
 async function openGateway(
   opened: AsyncDisposableStack,
-): Promise<Awaited<ReturnType<typeof openToolsHouse>> & { readonly socket: GatewaySocket }> {
-  const house = await openToolsHouse();
-  opened.use(house.tools);
-  const server = await HttpServer.open(house.house, { offer: house.tools.offer });
+): Promise<Awaited<ReturnType<typeof openToolsApp>> & { readonly socket: GatewaySocket }> {
+  const app = await openToolsApp();
+  opened.use(app.tools);
+  const server = await HttpServer.open(app.app, { offer: app.tools.offer });
   opened.defer(() => server.close(0));
-  const socket = await GatewaySocket.open(house.house, {
+  const socket = await GatewaySocket.open(app.app, {
     id: crypto.randomUUID(),
     door: server.mcpDoor,
     env: process.env,
     servers: () => [],
     grace: GRACE,
   });
-  return { ...house, socket };
+  return { ...app, socket };
 }
 
 const callBy =
@@ -83,26 +83,26 @@ const callBy =
 /** A window that is served by a gateway of the same data folder, and others that come and go. */
 export async function mcpThroughRelay(): Promise<FaultRig> {
   const opened = new AsyncDisposableStack();
-  const house = await openGateway(opened);
-  opened.use(house.socket);
-  const { ask } = opened.use(await openWindow(house));
+  const app = await openGateway(opened);
+  opened.use(app.socket);
+  const { ask } = opened.use(await openWindow(app));
   const another: Step = {
     name: "another window",
     run: async () => {
-      await using window = await openWindow(house);
+      await using window = await openWindow(app);
       need(await window.ask("tools/list", {}));
-      await callBy(window.ask)("review_list", { repository: house.home.project });
+      await callBy(window.ask)("review_list", { repository: app.home.project });
     },
   };
-  return new ToolsRig(house, house.tools, opened, callBy(ask), [...mcpSteps(ask), another]);
+  return new ToolsRig(app, app.tools, opened, callBy(ask), [...mcpSteps(ask), another]);
 }
 
 /** A window whose gateway has ended: its own process serves it since. */
 export async function mcpAfterTakeover(): Promise<FaultRig> {
   const opened = new AsyncDisposableStack();
-  const house = await openGateway(opened);
-  const { ask } = opened.use(await openWindow(house));
-  await house.socket[Symbol.asyncDispose]();
+  const app = await openGateway(opened);
+  const { ask } = opened.use(await openWindow(app));
+  await app.socket[Symbol.asyncDispose]();
   const list: Step = { name: "list tools", run: async () => need(await ask("tools/list", {})) };
-  return new ToolsRig(house, house.tools, opened, callBy(ask), [list]);
+  return new ToolsRig(app, app.tools, opened, callBy(ask), [list]);
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
 
-import type { House } from "../../../src/config/house.ts";
+import type { AppContext } from "../../../src/config/app-context.ts";
 import { HttpServer } from "../../../src/app/serve/http-server.ts";
 import { LazyTaskStore } from "../../../src/app/tool/lazy-tools.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
@@ -18,7 +18,7 @@ import { textResult } from "../../../src/tool/tool.ts";
 import type { Channel } from "../../../src/wire/channel.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import { FAR_TOOL, LostTasks } from "./far-tool.ts";
-import { type FaultHouse, faultHouse } from "./fault-house.ts";
+import { type FaultApp, faultApp } from "./fault-app.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
 
 interface Answer {
@@ -42,7 +42,7 @@ const IDENTITIES = {
 export class ToolsRig implements FaultRig {
   readonly folder: string;
   readonly steps: readonly Step[];
-  readonly #home: FaultHouse["home"];
+  readonly #home: FaultApp["home"];
   readonly #open: AsyncDisposable;
   readonly #tools: OpenedTools;
   readonly #call: CallTool;
@@ -52,7 +52,7 @@ export class ToolsRig implements FaultRig {
   readonly #answered: { readonly thread: string; readonly text: string }[] = [];
 
   constructor(
-    { home }: FaultHouse,
+    { home }: FaultApp,
     tools: OpenedTools,
     open: AsyncDisposable,
     call: CallTool,
@@ -144,13 +144,13 @@ export class ToolsRig implements FaultRig {
   }
 }
 
-export async function openToolsHouse(): Promise<FaultHouse & { tools: OpenedTools }> {
-  const opened = await faultHouse({ identities: IDENTITIES, review: { dropFiles: false } });
-  const { home, house } = opened;
+export async function openToolsApp(): Promise<FaultApp & { tools: OpenedTools }> {
+  const opened = await faultApp({ identities: IDENTITIES, review: { dropFiles: false } });
+  const { home, app } = opened;
   const git = (...args: string[]): unknown => execFileSync("git", args, { cwd: home.project });
   git("init", "--quiet");
   writeFileSync(join(home.project, "a.txt"), "one\n");
-  const tools = await openTools(house, { needsApprovals: true, isShared: true });
+  const tools = await openTools(app, { needsApprovals: true, isShared: true });
   tools.offer.tools.add({
     definition: { name: "long", inputSchema: { type: "object" } },
     task: "optional",
@@ -162,13 +162,13 @@ export async function openToolsHouse(): Promise<FaultHouse & { tools: OpenedTool
 
 /** One conversation on standard streams. */
 function converse<S>(
-  house: House,
+  app: AppContext,
   state: S,
   door: PeerOptions<S>,
   opened: AsyncDisposableStack,
 ): Ask {
   const [near, far] = memoryPair();
-  const peer = new Peer(near, state, house.withLimits(door));
+  const peer = new Peer(near, state, app.withLimits(door));
   opened.defer(() => peer.close());
   return askOn(far);
 }
@@ -215,34 +215,34 @@ export function mcpSteps(ask: Ask): Step[] {
   ];
 }
 
-function lostTasks({ home }: FaultHouse, ask: Ask): LostTasks {
+function lostTasks({ home }: FaultApp, ask: Ask): LostTasks {
   return new LostTasks(home.data, async (taskId) => {
     return String(need(await ask("tasks/result", { taskId })).content[0].text);
   });
 }
 
 export async function mcpOnStdio(): Promise<FaultRig> {
-  const house = await openToolsHouse();
+  const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
-  opened.use(house.tools);
-  const tasks = opened.use(new LazyTaskStore(house.house));
-  const door = new McpDoor({ offer: house.tools.offer, tasks: tasks.options });
+  opened.use(app.tools);
+  const tasks = opened.use(new LazyTaskStore(app.app));
+  const door = new McpDoor({ offer: app.tools.offer, tasks: tasks.options });
   const connection = opened.use(new Connection());
-  const ask = converse(house.house, connection, door.optionsFor(connection), opened);
+  const ask = converse(app.app, connection, door.optionsFor(connection), opened);
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
   const call: CallTool = async (name, args) =>
     need(await ask("tools/call", { name, arguments: args }));
-  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask), lostTasks(house, ask));
+  return new ToolsRig(app, app.tools, opened, call, mcpSteps(ask), lostTasks(app, ask));
 }
 
 export async function mcpOnHttp(): Promise<FaultRig> {
-  const house = await openToolsHouse();
+  const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
-  opened.use(house.tools);
-  const server = await HttpServer.open(house.house, { offer: house.tools.offer });
+  opened.use(app.tools);
+  const server = await HttpServer.open(app.app, { offer: app.tools.offer });
   opened.defer(() => server.close(0));
   const headers: Record<string, string> = {
-    authorization: `Bearer ${new OwnerToken(house.home.data).read()}`,
+    authorization: `Bearer ${new OwnerToken(app.home.data).read()}`,
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
   };
@@ -257,20 +257,20 @@ export async function mcpOnHttp(): Promise<FaultRig> {
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
   const call: CallTool = async (name, args) =>
     need(await ask("tools/call", { name, arguments: args }));
-  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask), lostTasks(house, ask));
+  return new ToolsRig(app, app.tools, opened, call, mcpSteps(ask), lostTasks(app, ask));
 }
 
 export async function juggler(): Promise<FaultRig> {
-  const house = await openToolsHouse();
+  const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
-  opened.use(house.tools);
-  const options = { offer: async () => house.tools.offer, folder: house.home.project };
-  const ask = converse(house.house, undefined, jugglerServer(options), opened);
+  opened.use(app.tools);
+  const options = { offer: async () => app.tools.offer, folder: app.home.project };
+  const ask = converse(app.app, undefined, jugglerServer(options), opened);
   need(await ask("acp/initialize", HELLO));
   const call: CallTool = async (tool, args) => {
     const params = { tool, arguments: args };
     const { success, output } = need(await ask("acp/executeAction", params));
     if (success !== true) throw new Error(String(output));
   };
-  return new ToolsRig(house, house.tools, opened, call);
+  return new ToolsRig(app, app.tools, opened, call);
 }

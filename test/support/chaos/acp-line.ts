@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { WebSocket } from "ws";
 
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 
 /** Milliseconds. */
 const CONNECT_WITHIN = 4_000;

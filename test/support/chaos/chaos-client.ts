@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import { AcpLine, LineLost } from "./acp-line.ts";
 import type { Address } from "./chaos-fleet.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 
 /** A piece of what a client was shown: a prompt, a number that the agent said, or a notice. */
 type Token =

@@ -1,4 +1,4 @@
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 
 /** Where the gateway is, and which session is meant. */
 export interface Target {

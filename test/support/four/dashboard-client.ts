@@ -2,7 +2,7 @@
 // comes back with `Last-Event-ID` as a browser does. Told what to do by lines on its standard input.
 import { createInterface } from "node:readline";
 
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 import { DashboardPage } from "../dashboard-page.ts";
 import type { ClientCommand, ClientReport, Target } from "./client-lines.ts";
 

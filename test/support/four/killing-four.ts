@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { SessionReader } from "../../../src/store/session/session-reader.ts";
 import { Place } from "../acp-editor.ts";
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 import { readyOf } from "../owner-access.ts";
 import { Program } from "../program.ts";
 import { gone } from "../running-at.ts";

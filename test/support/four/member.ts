@@ -1,4 +1,4 @@
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 import type { Program } from "../program.ts";
 import type { AskedFor, View } from "./shown.ts";
 

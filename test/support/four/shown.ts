@@ -1,4 +1,4 @@
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 
 /** What one who looks at a session has been shown of it. */
 export interface View {

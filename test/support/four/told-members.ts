@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-import type { Json } from "../acp-house.ts";
+import type { Json } from "../acp-app.ts";
 import { Program } from "../program.ts";
 import type { ClientCommand, ClientReport, Target } from "./client-lines.ts";
 import type { Member, Outcome } from "./member.ts";

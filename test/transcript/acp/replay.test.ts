@@ -6,7 +6,7 @@ import { it } from "node:test";
 import type { SessionUpdate, Turn } from "../../../src/session/agent.ts";
 import { SessionError } from "../../../src/session/session-error.ts";
 import { covers } from "../../support/requirement.ts";
-import { AcpHouse, type Message } from "../../support/acp-house.ts";
+import { AcpApp, type Message } from "../../support/acp-app.ts";
 import { chunk, promptText } from "../../support/scripted-agent.ts";
 
 const FILE = join(import.meta.dirname, "1/acp-message-specification.jsonl");
@@ -61,8 +61,8 @@ it("the ACP message specification replays, in its order", { timeout: 600_000 }, 
   covers("acp.read-file.request", "acp.read-file.answer", "acp.read-file.error", "acp.write-file.request");
   covers("acp.permission.request", "acp.permission.answer", "acp.flow.file-not-found", "acp.set-model.answer");
   const info = { name: "opencode", version: "0.1.0" };
-  await using house = await AcpHouse.open({ script, info, sessionLimits: { cancelGrace: 1 } });
-  const client = house.connect();
+  await using app = await AcpApp.open({ script, info, sessionLimits: { cancelGrace: 1 } });
+  const client = app.connect();
   let session = "";
   let seen = 0;
   const named = <T>(value: T): T =>

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../../test/support/acp-house.ts";
+import { AcpApp } from "../../../../test/support/acp-app.ts";
 import { until } from "../../../../test/support/until.ts";
 import { AcpHttp, type AcpHttpOptions } from "./acp-http.ts";
 
@@ -13,13 +13,13 @@ const CONNECTION = "acp-connection-id";
 
 /** The door on a real server. Who asks is said by a header, as access control would find out. */
 class Served implements AsyncDisposable {
-  readonly house: AcpHouse;
+  readonly app: AcpApp;
   readonly acp: AcpHttp;
   readonly #server: Server;
 
-  private constructor(house: AcpHouse, options: Partial<AcpHttpOptions>) {
-    this.house = house;
-    const { door } = house;
+  private constructor(app: AcpApp, options: Partial<AcpHttpOptions>) {
+    this.app = app;
+    const { door } = app;
     this.acp = new AcpHttp({ door, peerOptions: door.peerOptions, ...options });
     this.#server = createServer((request, response) => {
       this.acp.handle(request, response, { id: String(request.headers["x-principal"] ?? "ann") });
@@ -27,7 +27,7 @@ class Served implements AsyncDisposable {
   }
 
   static async open(options: Partial<AcpHttpOptions> = {}): Promise<Served> {
-    const served = new Served(await AcpHouse.open(), options);
+    const served = new Served(await AcpApp.open(), options);
     served.#server.listen(0, "127.0.0.1");
     await once(served.#server, "listening");
     return served;
@@ -65,7 +65,7 @@ class Served implements AsyncDisposable {
     await this.acp.close(0);
     this.#server.closeAllConnections();
     this.#server.close();
-    await this.house[Symbol.asyncDispose]();
+    await this.app[Symbol.asyncDispose]();
   }
 }
 

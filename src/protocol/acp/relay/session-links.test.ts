@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Json } from "../../../../test/support/acp-house.ts";
+import type { Json } from "../../../../test/support/acp-app.ts";
 import { BEAT, LinksRig } from "../../../../test/support/links-rig.ts";
 import { until } from "../../../../test/support/until.ts";
 import { TrunklineError } from "../../../base/errors.ts";

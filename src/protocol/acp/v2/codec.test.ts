@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type Message, type TestClient } from "../../../../test/support/acp-house.ts";
+import { AcpApp, type Message, type TestClient } from "../../../../test/support/acp-app.ts";
 import { chunk, promptText } from "../../../../test/support/scripted-agent.ts";
 import type { SessionUpdate } from "../../../session/agent.ts";
 import type { PermissionOption } from "../../../session/permission/permission.ts";
@@ -12,8 +12,8 @@ const OPTIONS: PermissionOption[] = [
   { optionId: "no", kind: "reject_once", name: "Reject" },
 ];
 
-async function begin(house: AcpHouse): Promise<{ client: TestClient; sessionId: string }> {
-  const client = await house.connectV2();
+async function begin(app: AcpApp): Promise<{ client: TestClient; sessionId: string }> {
+  const client = await app.connectV2();
   const { sessionId } = await client.ask("session/new", PLACE);
   return { client, sessionId: String(sessionId) };
 }
@@ -32,13 +32,13 @@ async function untilIdle(client: TestClient, times = 1): Promise<void> {
 
 describe("version 2 of ACP", { timeout: 30_000 }, () => {
   it("answers a prompt when it is accepted, and reports its end by the state", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("Hi "));
         await turn.update(chunk("there"));
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     const { messageId } = await client.prompt(sessionId, "Hello");
     await untilIdle(client);
     const said = client.updates.slice(1).map(({ sessionUpdate, messageId: id, content }) => {
@@ -86,12 +86,12 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       },
       chunk("Done"),
     ];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         for (const update of updates) await turn.update(update);
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     const { messageId } = await client.prompt(sessionId, "all");
     await untilIdle(client);
     const seen = client.updates.filter(({ sessionUpdate }) => {
@@ -120,14 +120,14 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   });
 
   it("asks for permission in its own shape, and reports that an action is required", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         const toolCall = { toolCallId: "t", title: "Run it", status: "pending" };
         const outcome = await turn.requestPermission({ toolCall, options: OPTIONS });
         await turn.update(chunk(JSON.stringify(outcome)));
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
     await client.prompt(sessionId, "x");
     await untilIdle(client);
@@ -148,13 +148,13 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   it("shows a whole change to the client that must allow it, and a shortened one to others", async () => {
     const newText = "a changed line\n".repeat(5_000);
     const content = [{ type: "diff", path: "/a", oldText: "", newText }];
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.requestPermission({ toolCall: { toolCallId: "t", content }, options: OPTIONS });
         await turn.update({ sessionUpdate: "tool_call_update", toolCallId: "t", content });
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
     await client.prompt(sessionId, "x");
     await untilIdle(client);
@@ -166,12 +166,12 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   });
 
   it("reports a failed turn by its state, because the prompt was already answered", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async () => {
         throw new Error("secret inside");
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     await client.prompt(sessionId, "x");
     await untilIdle(client);
     const idle = client.updates.find(({ state }) => state === "idle");
@@ -185,7 +185,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
 
   it("holds a prompt while another runs, until that is done or cancelled", async () => {
     const release = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       sessionLimits: { cancelGrace: 1 },
       script: async (turn) => {
         await turn.update(chunk(`${promptText(turn)} `));
@@ -193,7 +193,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
         if (promptText(turn) === "hang") await new Promise(() => {});
       },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     await client.prompt(sessionId, "one");
     const second = client.prompt(sessionId, "two");
     const withdrawn = client.post("session/prompt", {
@@ -216,7 +216,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   });
 
   it("replays messages with the same ids, and reports the session's state", async () => {
-    await using house = await AcpHouse.open({
+    await using app = await AcpApp.open({
       script: async (turn) => {
         await turn.update(chunk("one"));
         await turn.update({ sessionUpdate: "tool_call", toolCallId: "t", title: "T" });
@@ -225,14 +225,14 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       },
       sessionLimits: { cancelGrace: 1 },
     });
-    const { client, sessionId } = await begin(house);
+    const { client, sessionId } = await begin(app);
     await client.prompt(sessionId, "x");
     await untilIdle(client);
     await client.prompt(sessionId, "hang");
     await client.find(() => client.text === "onetwoonetwo");
     const ids = (updates: readonly Message[]): unknown[] =>
       updates.map(({ messageId }) => messageId).filter(Boolean);
-    const other = await house.connectV2();
+    const other = await app.connectV2();
     const answer = await other.ask("session/resume", {
       sessionId,
       ...PLACE,
@@ -243,7 +243,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.deepEqual(states(other), ["running"]);
     assert.equal(other.messages.at(-2)?.params.update.state, "running");
     assert.equal(answer.configOptions[0].configId, "mode");
-    const third = await house.connectV2();
+    const third = await app.connectV2();
     await third.ask("session/resume", { sessionId, ...PLACE });
     assert.equal(third.text, "");
     assert.deepEqual(states(third), ["running"]);
@@ -257,8 +257,8 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   });
 
   it("has its own options, errors and methods", async () => {
-    await using house = await AcpHouse.open();
-    const { client, sessionId } = await begin(house);
+    await using app = await AcpApp.open();
+    const { client, sessionId } = await begin(app);
     const created = await client.ask("session/new", PLACE);
     assert.deepEqual(Object.keys(created).toSorted(), ["configOptions", "sessionId"]);
     const set = await client.ask("session/set_config_option", {
@@ -294,9 +294,9 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
   });
 
   it("does not affect clients of the same session that use version 1", async () => {
-    await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
-    const { client, sessionId } = await begin(house);
-    const old = house.connect();
+    await using app = await AcpApp.open({ script: (turn) => turn.update(chunk("Hi")) });
+    const { client, sessionId } = await begin(app);
+    const old = app.connect();
     await old.initialize();
     await old.ask("session/load", { sessionId, ...PLACE });
     await client.prompt(sessionId, "from the new");

@@ -21,7 +21,7 @@ export function fromBusPrompt(prompt: BusPrompt): PromptDefinition {
   return { name, ...(description === "" ? {} : { description }), arguments: args };
 }
 
-/** A prompt of the house as plugins see it. */
+/** A prompt of the program as plugins see it. */
 export function toBusPrompt(
   prompt: PromptDefinition,
 ): MessageInitShape<typeof PromptDefinitionSchema> {

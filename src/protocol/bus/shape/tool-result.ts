@@ -55,7 +55,7 @@ function fromFailure({ errorCode, errorMessage, result }: ToolResponse): ToolRes
   return { content, isError: true, ...(hasMore ? { structuredContent: result } : {}) };
 }
 
-/** What a tool of the house answered, as plugins read it. */
+/** What a tool of the program answered, as plugins read it. */
 export function toToolResponse(result: ToolResult): ToolResponseInit {
   const { content, structuredContent, _meta } = result;
   if (result.isError !== true) return { success: true, result: resultStruct(result) };

@@ -42,7 +42,7 @@ export function fromBusTool({ name, description, inputSchema }: BusTool): ToolDe
   };
 }
 
-/** A tool of the house as plugins see it. */
+/** A tool of the program as plugins see it. */
 export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDefinitionSchema> {
   const { name, title, description, annotations } = tool;
   const mark = annotations?.idempotentHint === true ? { [IDEMPOTENT]: true } : {};

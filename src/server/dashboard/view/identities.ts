@@ -2,7 +2,7 @@ import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
 import { findRepository } from "../../../review/repository.ts";
 import type { SessionReading } from "../../../store/session/session-reader.ts";
-import type { House } from "../../../config/house.ts";
+import type { AppContext } from "../../../config/app-context.ts";
 import { currentIdentities } from "../../../identity/open/open-identities.ts";
 import type { Identities, IdentityRow, ProjectIdentity } from "../api.ts";
 import { type ApiRoute, route } from "../../../base/api-route.ts";
@@ -12,12 +12,12 @@ const MOST_SESSIONS = 200;
 const MOST_PROJECTS = 20;
 
 /** Git identities, and which one is used where. */
-export function identityRoutes(house: House, reader: SessionReading): readonly ApiRoute[] {
-  return [route("GET /api/identities", "admin", () => readIdentities(house, reader))];
+export function identityRoutes(app: AppContext, reader: SessionReading): readonly ApiRoute[] {
+  return [route("GET /api/identities", "admin", () => readIdentities(app, reader))];
 }
 
-async function readIdentities(house: House, reader: SessionReading): Promise<Identities> {
-  await using commands = await currentIdentities(house, house.config.data, process.env);
+async function readIdentities(app: AppContext, reader: SessionReading): Promise<Identities> {
+  await using commands = await currentIdentities(app, app.config.data, process.env);
   const identities = await Promise.all(
     commands.identities.list.map(async (identity): Promise<IdentityRow> => {
       const { name, provider, host = "", user = "", email = "", sshKey, signing } = identity;

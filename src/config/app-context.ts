@@ -9,7 +9,7 @@ import { RpcError } from "../rpc/rpc-error.ts";
 import type { Observers } from "../server/telemetry/observers.ts";
 
 /** The running program as the doors see it: its configuration and its log. */
-export class House {
+export class AppContext {
   readonly config: Config;
   readonly log: Log;
   /** How the configuration is read again when it changes; undefined where it is from no files. */
@@ -41,7 +41,7 @@ export class House {
     this.log.warn(event, fields);
   };
 
-  /** A door's options, with the house's limits and its log. */
+  /** A door's options, with the program's limits and its log. */
   withLimits<S>(door: PeerOptions<S>): PeerOptions<S> {
     const log = this.log.with({ door: door.dialect.name });
     return {

@@ -1,7 +1,7 @@
 import type { ConfigFlags } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { expandPath } from "../../config/locations.ts";
-import { House } from "../../config/house.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { outliveRejections } from "../../base/process/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
 
@@ -12,37 +12,40 @@ const NO_SANDBOX_WARNING =
   "--unsafe-no-sandbox: AGENTS OF REMOTE RUNS, AND ALL THAT A REPOSITORY HAS THEM RUN, CAN DO " +
   "WHATEVER YOU CAN ON THIS MACHINE.";
 
-/** The house of a command that runs until it is stopped: it survives unhandled rejections. */
-export async function openLastingHouse(
+/** The program of a command that runs until it is stopped: it survives unhandled rejections. */
+export async function openLastingApp(
   invocation: Invocation,
   serving: ServeFlags = {},
-): Promise<House> {
-  const house = await openHouse(invocation, serving);
-  outliveRejections(house.log);
-  return house;
+): Promise<AppContext> {
+  const app = await openApp(invocation, serving);
+  outliveRejections(app.log);
+  return app;
 }
 
-/** The house with the configuration of command line, environment and files. Warnings go to stderr. */
-export async function openHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
+/** The program with the configuration of command line, environment and files. Warnings go to stderr. */
+export async function openApp(
+  invocation: Invocation,
+  serving: ServeFlags = {},
+): Promise<AppContext> {
   const { cwd, env } = invocation;
   const flags = { ...configFlags(invocation.values), ...serving };
   const load = () => loadConfig({ cwd, env, flags });
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
   if (serving.noSandbox === true) invocation.err(`trunkline: warning: ${NO_SANDBOX_WARNING}\n`);
-  const house: House = new House(config, {
+  const app: AppContext = new AppContext(config, {
     files: files.map(({ path }) => path),
     load: async () => {
       const read = await load();
-      for (const says of read.warnings) house.log.warn("config.warning", { says });
+      for (const says of read.warnings) app.log.warn("config.warning", { says });
       return read.config;
     },
   });
   if (config.telemetry?.otlp?.enabled === true || config.log.requests) {
     const { observe } = await import("../../app/observe.ts");
-    await observe(house);
+    await observe(app);
   }
-  return house;
+  return app;
 }
 
 /**
@@ -55,10 +58,13 @@ export function configFlags(values: Values): ConfigFlags {
   return { config, data, set };
 }
 
-/** The house of a short command: it logs errors only, unless --verbose is given. */
-export async function quietHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
-  const { config, reloading } = await openHouse(invocation, serving);
-  return new House(
+/** The program of a short command: it logs errors only, unless --verbose is given. */
+export async function openQuietApp(
+  invocation: Invocation,
+  serving: ServeFlags = {},
+): Promise<AppContext> {
+  const { config, reloading } = await openApp(invocation, serving);
+  return new AppContext(
     config.log.verbose
       ? config
       : { ...config, log: { level: "error", verbose: false, requests: false } },

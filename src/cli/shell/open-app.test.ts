@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import type { Invocation, Values } from "./command.ts";
-import { configFlags, openHouse, quietHouse } from "./open-house.ts";
+import { configFlags, openApp, openQuietApp } from "./open-app.ts";
 
 function invocationIn(home: SampleHome, values: Values, err: (text: string) => void): Invocation {
   const write = (text: string): never => assert.fail(text);
@@ -26,30 +26,30 @@ describe("configFlags()", () => {
   });
 });
 
-describe("openHouse()", () => {
+describe("openApp()", () => {
   it("reports mistakes in the configuration, and continues", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, '{ "server": { "port": 1 } }');
     let told = "";
-    const house = await openHouse(invocationIn(home, {}, (text) => (told += text)));
+    const app = await openApp(invocationIn(home, {}, (text) => (told += text)));
     assert.match(told, /^trunkline: .*\.trunkline\.jsonc/);
-    assert.equal(house.config.server.port, 4180);
+    assert.equal(app.config.server.port, 4180);
   });
 
   it("lets `serve` set its address", async () => {
     await using home = await SampleHome.create();
     const invocation = invocationIn(home, { set: ["server.port=1"] }, assert.fail);
-    const { config } = await openHouse(invocation, { host: "0.0.0.0", port: "2" });
+    const { config } = await openApp(invocation, { host: "0.0.0.0", port: "2" });
     assert.deepEqual([config.server.host, config.server.port], ["0.0.0.0", 2]);
   });
 });
 
-describe("quietHouse()", () => {
+describe("openQuietApp()", () => {
   it("logs only errors, unless every message is wanted", async () => {
     await using home = await SampleHome.create();
-    const quiet = await quietHouse(invocationIn(home, { set: ["log.level=debug"] }, assert.fail));
+    const quiet = await openQuietApp(invocationIn(home, { set: ["log.level=debug"] }, assert.fail));
     assert.equal(quiet.config.log.level, "error");
     const verbose = invocationIn(home, { set: ["log.verbose=true"] }, assert.fail);
-    assert.equal((await quietHouse(verbose)).config.log.verbose, true);
+    assert.equal((await openQuietApp(verbose)).config.log.verbose, true);
   });
 });

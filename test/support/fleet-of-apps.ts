@@ -7,7 +7,7 @@ import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { type Shared, openShared } from "../../src/fleet/open/open-shared.ts";
 import { SharedTools } from "../../src/fleet/open/shared-tools.ts";
-import { House } from "../../src/config/house.ts";
+import { AppContext } from "../../src/config/app-context.ts";
 import { type OpenedTools, openTools } from "../../src/app/tool/open-tools.ts";
 import { SampleContext } from "../samples/sample-context.ts";
 import { FleetNode, STATE, connectTo } from "./fleet-node.ts";
@@ -15,8 +15,8 @@ import { NatsServer } from "./nats-server.ts";
 
 const ECHO = join(import.meta.dirname, "echo-server.mjs");
 
-/** A real NATS server, and houses that are nodes of a fleet on it. */
-export class FleetOfHouses implements AsyncDisposable {
+/** A real NATS server, and apps that are nodes of a fleet on it. */
+export class FleetOfApps implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-tools-"));
   readonly said: string[] = [];
   readonly nats: NatsServer;
@@ -25,8 +25,8 @@ export class FleetOfHouses implements AsyncDisposable {
     this.nats = nats;
   }
 
-  static async start(): Promise<FleetOfHouses> {
-    return new FleetOfHouses(await NatsServer.start());
+  static async start(): Promise<FleetOfApps> {
+    return new FleetOfApps(await NatsServer.start());
   }
 
   /** A node with servers, by their names: each has the tools `NAME_do` and `NAME_read`. */
@@ -35,7 +35,7 @@ export class FleetOfHouses implements AsyncDisposable {
     servers: Readonly<Record<string, readonly [string]>>,
     rules: readonly object[] = [],
     more: object = {},
-  ): Promise<HouseNode> {
+  ): Promise<AppNode> {
     const mcpServers = Object.entries(servers).map(([server, [tools]]) => {
       const args = [ECHO, tools, this.#record(tools)];
       return [server, { command: process.execPath, args }];
@@ -49,7 +49,7 @@ export class FleetOfHouses implements AsyncDisposable {
       ...more,
     };
     writeFileSync(path, JSON.stringify(config));
-    return HouseNode.start(this.nats.url, name, path);
+    return AppNode.start(this.nats.url, name, path);
   }
 
   /** The configuration file of a node. */
@@ -74,41 +74,41 @@ export class FleetOfHouses implements AsyncDisposable {
   }
 }
 
-/** A house that shares its stores and its tools with the other nodes. */
-export class HouseNode implements AsyncDisposable {
-  readonly house: House;
+/** A program that shares its stores and its tools with the other nodes. */
+export class AppNode implements AsyncDisposable {
+  readonly app: AppContext;
   readonly data: string;
   readonly tools: OpenedTools;
   readonly shared: Shared;
   readonly #opened: AsyncDisposableStack;
 
   private constructor(
-    house: House,
+    app: AppContext,
     tools: OpenedTools,
     shared: Shared,
     opened: AsyncDisposableStack,
   ) {
-    this.house = house;
-    this.data = house.config.data;
+    this.app = app;
+    this.data = app.config.data;
     this.tools = tools;
     this.shared = shared;
     this.#opened = opened;
   }
 
-  static async start(url: string, name: string, file: string): Promise<HouseNode> {
+  static async start(url: string, name: string, file: string): Promise<AppNode> {
     await using opened = new AsyncDisposableStack();
     const env = { HOME: tmpdir() };
     const input = { cwd: tmpdir(), env, flags: { config: file } };
     const load = async (): Promise<Config> => (await loadConfig(input)).config;
-    const house = new House(await load(), { files: [file], load });
-    const tools = opened.use(await openTools(house, { needsApprovals: true }));
+    const app = new AppContext(await load(), { files: [file], load });
+    const tools = opened.use(await openTools(app, { needsApprovals: true }));
     const fleet = opened.use(
       new FleetNode(await connectTo(url, name), name, () => ({ ...STATE, ...own?.state })),
     );
-    const own: SharedTools = opened.use(new SharedTools({ house, offer: tools.offer, fleet }));
-    const shared = opened.use(openShared({ house, fleet, role: "gateway", env }));
+    const own: SharedTools = opened.use(new SharedTools({ app, offer: tools.offer, fleet }));
+    const shared = opened.use(openShared({ app, fleet, role: "gateway", env }));
     fleet.members.join();
-    return new HouseNode(house, tools, shared, opened.move());
+    return new AppNode(app, tools, shared, opened.move());
   }
 
   /** The tools of servers. */

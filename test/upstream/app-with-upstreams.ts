@@ -9,7 +9,7 @@ import type { OpenLink } from "../../src/upstream/link.ts";
 import type { UpstreamLimits } from "../../src/upstream/settings.ts";
 import { Upstreams, type UpstreamTable } from "../../src/upstream/upstreams.ts";
 
-export interface HouseOfUpstreamsOptions {
+export interface AppWithUpstreamsOptions {
   readonly open?: OpenLink;
   readonly limits?: Partial<UpstreamLimits>;
   /** A folder that outlives this one, to start a second time from. */
@@ -17,7 +17,7 @@ export interface HouseOfUpstreamsOptions {
 }
 
 /** Upstreams behind a door, in a folder of their own. */
-export class HouseOfUpstreams implements AsyncDisposable {
+export class AppWithUpstreams implements AsyncDisposable {
   readonly offer = new Offer();
   readonly door = new McpDoor({ offer: this.offer });
   readonly upstreams: Upstreams;
@@ -26,7 +26,7 @@ export class HouseOfUpstreams implements AsyncDisposable {
   readonly log: string[] = [];
   readonly #isOwnFolder: boolean;
 
-  constructor(options: HouseOfUpstreamsOptions = {}) {
+  constructor(options: AppWithUpstreamsOptions = {}) {
     this.#isOwnFolder = options.folder === undefined;
     this.folder = options.folder ?? mkdtempSync(join(tmpdir(), "trunkline-upstreams-"));
     this.upstreams = new Upstreams({

@@ -6,7 +6,7 @@ import type { PeerOptions } from "../rpc/peer-options.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { type Config, defaultConfig } from "./config.ts";
-import { House } from "./house.ts";
+import { AppContext } from "./app-context.ts";
 
 const DOOR = { dialect: { name: "test" } as PeerOptions<undefined>["dialect"], routes: new Map() };
 
@@ -26,32 +26,32 @@ function written(run: () => void): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-function houseWith(change: Partial<Config>): House {
-  return new House({ ...defaultConfig("/nonexistent"), ...change });
+function appWith(change: Partial<Config>): AppContext {
+  return new AppContext({ ...defaultConfig("/nonexistent"), ...change });
 }
 
-describe("House", () => {
+describe("AppContext", () => {
   const { limit } = BUFFERS;
   after(() => void (BUFFERS.limit = limit));
 
   it("lets the process buffer at least two messages, whatever is configured", () => {
     const { limits } = defaultConfig("/nonexistent");
-    houseWith({ limits: { ...limits, maxMessage: 1000, maxBuffered: 1500 } });
+    appWith({ limits: { ...limits, maxMessage: 1000, maxBuffered: 1500 } });
     assert.equal(BUFFERS.limit, 2000);
-    houseWith({ limits: { ...limits, maxMessage: 1000, maxBuffered: 5000 } });
+    appWith({ limits: { ...limits, maxMessage: 1000, maxBuffered: 5000 } });
     assert.equal(BUFFERS.limit, 5000);
   });
 
   it("uses the configured timeout for roots", () => {
     const { limits } = defaultConfig("/nonexistent");
-    assert.equal(houseWith({}).rootsTimeout, undefined);
+    assert.equal(appWith({}).rootsTimeout, undefined);
     const messages = { "roots/*": { timeout: 5 } };
-    assert.equal(houseWith({ limits: { ...limits, messages } }).rootsTimeout, 5);
+    assert.equal(appWith({ limits: { ...limits, messages } }).rootsTimeout, 5);
   });
 
   it("traces messages only if that is enabled", () => {
-    assert.equal(houseWith({}).withLimits(DOOR).trace, undefined);
-    const verbose = houseWith({ log: { level: "error", verbose: true, requests: false } });
+    assert.equal(appWith({}).withLimits(DOOR).trace, undefined);
+    const verbose = appWith({ log: { level: "error", verbose: true, requests: false } });
     const { trace } = verbose.withLimits(DOOR);
     const lines = written(() => {
       trace?.received({ id: 1, method: "a", params: { sessionId: "s1" } });

@@ -21,7 +21,7 @@ import { type MemoryChannel, memoryPair } from "../../src/wire/channel/memory.ts
 import { Oracle, packages } from "../acp/oracle.ts";
 import { ScriptedAgent, type Script } from "./scripted-agent.ts";
 
-export interface AcpHouseOptions {
+export interface AcpAppOptions {
   readonly script?: Script;
   /** Who works in sessions, instead of one that follows a script. */
   readonly agent?: Agent;
@@ -40,7 +40,7 @@ export interface AcpHouseOptions {
 const NO_BUDGETS = { session: {}, day: {} };
 
 /** Sessions on a disk of their own, an agent that follows a script, and a door for test clients. */
-export class AcpHouse implements AsyncDisposable {
+export class AcpApp implements AsyncDisposable {
   readonly agent: ScriptedAgent;
   readonly audit: object[] = [];
   readonly folder: SampleFolder;
@@ -48,22 +48,22 @@ export class AcpHouse implements AsyncDisposable {
   rules!: SessionRules;
   sessions!: Sessions;
   door!: AcpDoor;
-  readonly #options: AcpHouseOptions;
+  readonly #options: AcpAppOptions;
   readonly #clients = new Set<TestClient>();
   readonly #oracles: Oracle[] = [];
 
-  private constructor(folder: SampleFolder, options: AcpHouseOptions) {
+  private constructor(folder: SampleFolder, options: AcpAppOptions) {
     this.folder = folder;
     this.#options = options;
     this.agent = new ScriptedAgent(options.script);
   }
 
-  static async open(options: AcpHouseOptions = {}): Promise<AcpHouse> {
-    const house = new AcpHouse(await SampleFolder.create(), options);
+  static async open(options: AcpAppOptions = {}): Promise<AcpApp> {
+    const app = new AcpApp(await SampleFolder.create(), options);
     // The schemas are there from now on, and compiled when the first client comes.
     await packages.install();
-    await house.start();
-    return house;
+    await app.start();
+    return app;
   }
 
   /** Opens what is on disk, as a new process would. */
