@@ -1,4 +1,4 @@
-import type { Setting } from "../../src/base/settings.ts";
+import type { Setting } from "../../src/base/capability/settings.ts";
 import { pathKeys, settingOf } from "../../src/config/schema/keys.ts";
 import { schemas } from "../../src/config/schema/schema.ts";
 import { keyText } from "./code-text.ts";

@@ -13,8 +13,8 @@ import {
   shape,
   text,
   url,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 /** Coding agents, and the models of the built-in one. */
 export const agents = {

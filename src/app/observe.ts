@@ -5,7 +5,7 @@ import { Observers } from "../server/telemetry/observers.ts";
 export async function observe(app: AppContext): Promise<void> {
   const { config, report } = app;
   const observers = (app.observers ??= new Observers());
-  if (config.log.requests === true) {
+  if (config.log.requests) {
     const { RequestLog } = await import("../server/telemetry/request-log.ts");
     observers.add(new RequestLog());
   }

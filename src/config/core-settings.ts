@@ -1,6 +1,6 @@
 import { LIMIT_TABLE } from "../base/limit/limit-table.ts";
-import { ANY_TEXT, byName, group, integer, path, shape } from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+import { ANY_TEXT, byName, group, integer, path, shape } from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 const NUMBERS = Object.entries(LIMIT_TABLE).map(([key, limit]) => {
   const { minimum, maximum, default: fallback, bounds } = limit;

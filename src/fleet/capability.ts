@@ -1,5 +1,5 @@
-import { byName, group, integer, path, shape, text } from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+import { byName, group, integer, path, shape, text } from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 /** The form of the name of a gateway or worker. */
 export const NODE_NAME = "^[A-Za-z0-9_-]{1,64}$";

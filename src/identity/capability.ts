@@ -1,5 +1,5 @@
-import { NAME, byName, choice, flag, list, shape, text } from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+import { NAME, byName, choice, flag, list, shape, text } from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import { type IdentitiesApp, offerIdentities } from "./identities-offer.ts";
 

@@ -1,4 +1,4 @@
-import type { OfferOptions } from "../base/capability.ts";
+import type { OfferOptions } from "../base/capability/capability.ts";
 import type { IdentityCommands } from "./identity-commands.ts";
 import { JUGGLER_TOOLS, type JugglerToolName } from "./tools/definitions.ts";
 import type { ToolCommands } from "./tools/switch-tools.ts";

@@ -15,8 +15,8 @@ import {
   text,
   type Setting,
   type Settings,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 const ABSOLUTE: Setting = { type: "string", pattern: "^/[^*]*$" };
 

@@ -1,5 +1,5 @@
-import { choice, flag, integer, shape } from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+import { choice, flag, integer, shape } from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import { type ReviewsApp, ReviewsOffer } from "./reviews-offer.ts";
 

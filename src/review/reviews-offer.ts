@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 
 import { background } from "../base/background.ts";
-import type { OfferOptions } from "../base/capability.ts";
+import type { OfferOptions } from "../base/capability/capability.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { homeOf } from "../base/process/environment.ts";

@@ -9,8 +9,8 @@ import {
   list,
   shape,
   text,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 /** Remote runs. */
 export const runs = {

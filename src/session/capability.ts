@@ -7,8 +7,8 @@ import {
   number,
   shape,
   type Settings,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 const BUDGET: Settings = {
   tokens: integer("Tokens of models, as agents report them.", { minimum: 1 }),

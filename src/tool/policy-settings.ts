@@ -13,8 +13,8 @@ import {
   shape,
   text,
   type Settings,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 const DECISIONS = ["allow", "ask", "deny"];
 

@@ -14,8 +14,8 @@ import {
   url,
   type Setting,
   type Settings,
-} from "../base/settings.ts";
-import type { Capability } from "../base/capability.ts";
+} from "../base/capability/settings.ts";
+import type { Capability } from "../base/capability/capability.ts";
 
 /** What every MCP server has, whichever way it is reached. */
 const SERVER: Settings = {

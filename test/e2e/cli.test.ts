@@ -189,7 +189,7 @@ test("finding a command loads only the table, the parser and the output", async 
 
 test("the scripts that start mcp and acp do not grow unnoticed", () => {
   // Every start reads and compiles them whole: what a start does not run belongs behind an `import()`.
-  const most: Readonly<Record<string, number>> = { mcp: 342_000, acp: 243_000 };
+  const most: Readonly<Record<string, number>> = { mcp: 392_000, acp: 237_500 };
   const launcher = readFileSync(join(ROOT, "dist/trunkline.js"), "utf8");
   for (const [command, bytes] of Object.entries(most)) {
     const [, script = ""] = new RegExp(`"${command}":"(start-[^"]+)"`).exec(launcher) ?? [];

@@ -1,5 +1,5 @@
 import { toolPolicy } from "../../config/tool-policy.ts";
-import type { Capability } from "../../base/capability.ts";
+import type { Capability } from "../../base/capability/capability.ts";
 import { CAPABILITIES } from "../../config/capabilities.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
 import type { AppContext } from "../../config/app-context.ts";

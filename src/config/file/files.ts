@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
-import type { PathKind } from "../../base/settings.ts";
+import type { PathKind } from "../../base/capability/settings.ts";
 import { PATHS } from "../config.gen.ts";
 import type { ParsedFile } from "./parse-file.ts";
 import { pastedServers } from "./pasted-servers.ts";

@@ -27,6 +27,9 @@ describe("the schema", () => {
     assert.equal(projectAccess(["agent", "sandbox"]), "never");
     assert.equal(projectAccess(["agent", "files"]), "never");
     assert.equal(projectAccess(["constructor"]), "trusted");
+    // What holds for a group holds for each key in it.
+    assert.equal(projectAccess(["fleet", "tls", "keyFile"]), "never");
+    assert.equal(projectAccess(["telemetry", "otlp", "endpoint"]), "never");
   });
 });
 

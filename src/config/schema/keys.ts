@@ -1,4 +1,4 @@
-import type { PathKind, Setting as Schema } from "../../base/settings.ts";
+import type { PathKind, Setting as Schema } from "../../base/capability/settings.ts";
 import type { KeyPath } from "../layer.ts";
 import { schemas } from "./schema.ts";
 

@@ -2,6 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { CAPABILITIES } from "../capabilities.ts";
 import { configJsonSchema } from "./schema.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
@@ -58,5 +59,12 @@ describe("the published schema", () => {
 
   it("has none of our own annotations", () => {
     assert.doesNotMatch(JSON.stringify(configJsonSchema()), /"x-(?:project|form)"/);
+  });
+});
+
+describe("the settings of all capabilities", () => {
+  it("have each key once", () => {
+    const keys = CAPABILITIES.flatMap(({ settings }) => Object.keys(settings));
+    assert.deepEqual([...new Set(keys)], keys);
   });
 });

@@ -1,4 +1,4 @@
-import { group, type Setting, type Settings } from "../../base/settings.ts";
+import { group, type Setting, type Settings } from "../../base/capability/settings.ts";
 import { CAPABILITIES } from "../capabilities.ts";
 
 /** The configuration as it is written in a file: the settings of all capabilities. */

@@ -1,6 +1,6 @@
 import { SCOPES } from "../../base/principal.ts";
-import { group, integer, list, path, shape, text, url } from "../../base/settings.ts";
-import type { Capability, DataApp } from "../../base/capability.ts";
+import { group, integer, list, path, shape, text, url } from "../../base/capability/settings.ts";
+import type { Capability, DataApp } from "../../base/capability/capability.ts";
 
 /** The HTTP server, and who may reach it. */
 export const serve = {

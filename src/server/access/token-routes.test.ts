@@ -6,7 +6,7 @@ import type { Principal } from "../../base/principal.ts";
 import { SharedBase } from "../../fleet/replication/shared-base.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { TokenRow } from "../dashboard/api.ts";
-import type { ApiCall } from "../../base/api-route.ts";
+import type { ApiCall } from "../../base/capability/api-route.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
 const OWNER: Principal = { id: "" };

@@ -12,7 +12,7 @@ import {
 import { type AccessToken, isExpired } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { TokenRow } from "../dashboard/api.ts";
-import { type ApiCall, type ApiRoute, route, textIn } from "../../base/api-route.ts";
+import { type ApiCall, type ApiRoute, route, textIn } from "../../base/capability/api-route.ts";
 
 const DAY = 24 * 60 * 60_000;
 const MOST_DAYS = 3_650;

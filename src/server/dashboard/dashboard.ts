@@ -1,8 +1,8 @@
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { tooMany } from "../telemetry/audit-routes.ts";
-import { type ApiCall, type ApiRoute, route } from "../../base/api-route.ts";
+import { type ApiCall, type ApiRoute, route } from "../../base/capability/api-route.ts";
 import { background } from "../../base/background.ts";
-import type { Capability } from "../../base/capability.ts";
+import type { Capability } from "../../base/capability/capability.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import {

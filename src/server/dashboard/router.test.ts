@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
-import { type ApiRoute, numberIn, textIn } from "../../base/api-route.ts";
+import { type ApiRoute, numberIn, textIn } from "../../base/capability/api-route.ts";
 import { Router } from "./router.ts";
 
 const ROUTES: ApiRoute[] = [

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { ApiCall, ApiRoute } from "../../base/api-route.ts";
+import type { ApiCall, ApiRoute } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import {

@@ -9,7 +9,7 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { Dashboard, type DashboardOptions } from "./dashboard.ts";
-import type { ApiRoute } from "../../base/api-route.ts";
+import type { ApiRoute } from "../../base/capability/api-route.ts";
 import { routeRefusal } from "./router.ts";
 
 /** Each route, and what it needs. A new one has to be put here, and so has to be thought about. */

@@ -8,8 +8,8 @@ import {
   shape,
   text,
   url,
-} from "../../base/settings.ts";
-import type { Capability, DataApp } from "../../base/capability.ts";
+} from "../../base/capability/settings.ts";
+import type { Capability, DataApp } from "../../base/capability/capability.ts";
 
 /** Notifications to people who are away. */
 export const notifications = {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
-import { type ApiRoute, route } from "../../base/api-route.ts";
+import { type ApiRoute, route } from "../../base/capability/api-route.ts";
 import { mayUseAll } from "../../base/principal.ts";
 import { maskText } from "../../base/text/mask.ts";
 import {

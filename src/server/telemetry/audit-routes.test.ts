@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
-import type { ApiCall } from "../../base/api-route.ts";
+import type { ApiCall } from "../../base/capability/api-route.ts";
 import { auditRoutes } from "./audit-routes.ts";
 
 describe("the search in the audit", () => {

@@ -4,7 +4,7 @@ import { mask } from "../../base/text/mask.ts";
 import type { AuditRecord } from "../../store/audit/audit-reader.ts";
 import { CURSOR, wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../dashboard/api.ts";
-import { type ApiRoute, numberIn, route } from "../../base/api-route.ts";
+import { type ApiRoute, numberIn, route } from "../../base/capability/api-route.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 
 const MOST_ROWS = 500;

@@ -9,8 +9,8 @@ import {
   shape,
   text,
   url,
-} from "../../base/settings.ts";
-import type { Capability, DataApp } from "../../base/capability.ts";
+} from "../../base/capability/settings.ts";
+import type { Capability, DataApp } from "../../base/capability/capability.ts";
 
 /** What is told of the work: the log, traces, the audit. */
 export const telemetry = {

@@ -10,7 +10,7 @@ import {
   numberIn,
   route,
   textIn,
-} from "../../../base/api-route.ts";
+} from "../../../base/capability/api-route.ts";
 import type {
   AnswerBody,
   Ask,

@@ -5,7 +5,7 @@ import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { AppContext } from "../../../config/app-context.ts";
 import { currentIdentities } from "../../../identity/open/open-identities.ts";
 import type { Identities, IdentityRow, ProjectIdentity } from "../api.ts";
-import { type ApiRoute, route } from "../../../base/api-route.ts";
+import { type ApiRoute, route } from "../../../base/capability/api-route.ts";
 
 /** Sessions whose folders are looked at, and folders that are shown. */
 const MOST_SESSIONS = 200;

@@ -7,7 +7,12 @@ import { isPlan, patchOf, type RunPlan } from "../../../run/run-plan.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { Page, RunDetail, RunRow } from "../api.ts";
-import { type ApiCall, type ApiRoute, numberIn, route } from "../../../base/api-route.ts";
+import {
+  type ApiCall,
+  type ApiRoute,
+  numberIn,
+  route,
+} from "../../../base/capability/api-route.ts";
 import type { FileDiff, SessionState } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";

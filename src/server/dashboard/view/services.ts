@@ -4,7 +4,7 @@ import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import { type ApiRoute, route } from "../../../base/api-route.ts";
+import { type ApiRoute, route } from "../../../base/capability/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 
 /** Lines of a log that a row has. */

@@ -19,7 +19,13 @@ import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import { type ApiCall, type ApiRoute, numberIn, route, textIn } from "../../../base/api-route.ts";
+import {
+  type ApiCall,
+  type ApiRoute,
+  numberIn,
+  route,
+  textIn,
+} from "../../../base/capability/api-route.ts";
 import { baseOfSession } from "../session/changed-files.ts";
 import type { SessionRows } from "../session/session-rows.ts";
 

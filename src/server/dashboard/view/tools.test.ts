@@ -6,7 +6,7 @@ import { OWNER, type Principal } from "../../../base/principal.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { Profiles } from "../../../tool/profile/profiles.ts";
 import { textResult } from "../../../tool/tool.ts";
-import type { ApiCall } from "../../../base/api-route.ts";
+import type { ApiCall } from "../../../base/capability/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 import { CallStatistics } from "./call-statistics.ts";
 import { Tools } from "./tools.ts";

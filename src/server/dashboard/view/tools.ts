@@ -12,7 +12,13 @@ import { editConfig } from "../../../config/edit/edit-config.ts";
 import { valueAt } from "../../../config/layer.ts";
 import type { ApprovalRow, ToolRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
-import { type ApiCall, type ApiRoute, numberIn, route, textIn } from "../../../base/api-route.ts";
+import {
+  type ApiCall,
+  type ApiRoute,
+  numberIn,
+  route,
+  textIn,
+} from "../../../base/capability/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 import type { CallStatistics } from "./call-statistics.ts";
 

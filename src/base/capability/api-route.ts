@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { TrunklineError } from "./errors.ts";
-import type { Principal } from "./principal.ts";
+import { TrunklineError } from "../errors.ts";
+import type { Principal } from "../principal.ts";
 
 /** One request to the dashboard's API. */
 export interface ApiCall {
