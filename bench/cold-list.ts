@@ -46,7 +46,7 @@ export const coldList: Bench = {
         { name: TEN, measure: ten },
       ],
       comparisons: [
-        { quantity: "cpu", of: NONE, against: BARE, atMost: 1.3 },
+        { quantity: "cpu", of: NONE, against: BARE, atMost: 2.5 },
         { quantity: "cpu", of: TEN, against: NONE, atMost: 1.05 },
       ],
     };

@@ -179,21 +179,3 @@ describe("readTime", () => {
     assert.ok(readTime() >= after);
   });
 });
-
-describe("two copies of the module, as in a script that loads more code", () => {
-  it("do what is due before, and what is owed after, whichever of them sends", async () => {
-    const again = "./event-loop.ts?again";
-    const copy = (await import(again)) as Record<
-      "beforeSending" | "afterSending",
-      typeof afterSending
-    >;
-    assert.notEqual(copy.afterSending, afterSending);
-    const done: string[] = [];
-    copy.beforeSending(() => done.push("due"));
-    copy.afterSending(() => done.push("owed"));
-    aboutToSend(1);
-    done.push("sent");
-    justSent();
-    assert.deepEqual(done, ["due", "sent", "owed"]);
-  });
-});

@@ -1,5 +1,3 @@
-import { processWide } from "./process-wide.ts";
-
 /**
  * Bytes of a read that has filled Node's buffer: more is waiting. Node would read that stream up to
  * 32 times before it looks at any other, so a flood on one connection would slow down all others.
@@ -71,7 +69,7 @@ interface Turn {
   readonly owed: Work[];
 }
 
-const turn = processWide("turn", (): Turn => ({
+const turn: Turn = {
   last: [],
   isEnding: false,
   hasSent: false,
@@ -81,7 +79,7 @@ const turn = processWide("turn", (): Turn => ({
   due: [],
   leaving: [],
   owed: [],
-}));
+};
 const { last, due, leaving, owed } = turn;
 
 /**

@@ -1,4 +1,5 @@
 import { runProcess } from "./shell/process-host.ts";
 import { run } from "./program.ts";
 
-await runProcess(run);
+// Not awaited: what a command imports later imports from this module, once it is complete.
+void runProcess(run);

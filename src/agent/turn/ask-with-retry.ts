@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Backoff } from "../../base/limit/backoff.ts";
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { ACP, TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -32,15 +32,8 @@ export class Overflow extends Error {
 
 /** The provider refuses the conversation; a retry would fail again. */
 export class Refusal extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.Refusal");
-
   constructor(code: "unavailable" | "usage", message: string) {
     super(code, message);
-    Object.defineProperty(this, Refusal.#brand, {});
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, Refusal.#brand);
   }
 }
 

@@ -1,5 +1,3 @@
-import { processWide } from "../process-wide.ts";
-
 /** What stands in the place of a secret. */
 export const MASK = "•••";
 /** Shorter values would match by chance. */
@@ -77,7 +75,7 @@ function pairAt(text: string, at: number): number {
   return ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff);
 }
 
-export const HELD = processWide("held-secrets", () => new HeldSecrets());
+export const HELD = new HeldSecrets();
 
 /** Has a value masked from now on wherever text leaves; also what follows `Bearer` in it. */
 export function holdSecret(value: string | undefined): void {

@@ -8,9 +8,6 @@ const KINDS: ReadonlySet<string> = new Set([
   "compaction_summary_chunk",
 ]);
 
-/** The bundle may contain the class twice; no JSON has a symbol as a key. */
-const BRAND = Symbol.for("trunkline.TextChunk");
-
 /**
  * An update that carries nothing but text, as JSON that is not parsed. Most updates are such chunks, and
  * parsing and writing them again would cost more than all the rest. The texts of two chunks are joined
@@ -37,12 +34,8 @@ export class TextChunk {
     this.#json = json;
   }
 
-  get [BRAND](): true {
-    return true;
-  }
-
   static is(update: SessionUpdate): update is TextChunk {
-    return BRAND in update;
+    return update instanceof TextChunk;
   }
 
   /** An update as a chunk; undefined if it has `_meta`, annotations, or anything but text. */
