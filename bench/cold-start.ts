@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { INITIALIZE } from "./echo-call.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
-import { cpuTime, cpuTimeWhenQuiet } from "./harness/cpu-time.ts";
+import { cpuTime } from "./harness/cpu-time.ts";
 import { Program } from "./harness/program.ts";
 import { StdioLoad } from "./harness/stdio-load.ts";
 
@@ -58,11 +59,11 @@ export const coldStart: Bench = {
 
 async function bare(): Promise<Sample> {
   const began = performance.now();
-  await using program = new Program(["--eval", "process.stdin.resume()"]);
-  const cpu = (await cpuTimeWhenQuiet(program.pid)) / 1000;
-  const wall = performance.now() - began;
+  await using program = new Program(["--eval", "process.stdin.resume(); fs.writeSync(1, 'up')"]);
+  await program.until(once(program.stdout, "data"));
+  const sample = { cpu: cpuTime(program.pid) / 1000, wall: performance.now() - began };
   await program.finish();
-  return { cpu, wall };
+  return sample;
 }
 
 async function start(command: string, user: string): Promise<Sample> {
