@@ -25,7 +25,27 @@ const PARTS = {
   run: ["base", "session", "git", "store"],
   worktree: ["base", "session", "git", "store"],
   fleet: ["base", "wire", "session", "store"],
+  // The configuration, and the context with which a capability is opened.
+  config: ["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/**
+ * Where a capability is opened from the configuration, and connected to the others that it works with.
+ * These folders may import each other.
+ */
+const OPENING = [
+  "agent",
+  "fleet",
+  "identity",
+  "plugin",
+  "review",
+  "run",
+  "sandbox",
+  "session",
+  "upstream",
+].map((part) => `${part}/open`);
+const CAPABILITIES = [...Object.keys(PARTS), ...OPENING];
+const SERVED = [...CAPABILITIES, "server"];
 
 /**
  * The layer map: each folder of src/, and what it may import in addition to itself. The linter enforces
@@ -34,12 +54,14 @@ const PARTS = {
  */
 export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ...PARTS,
-  gateway: Object.keys(PARTS),
-  // A command calls the capability that does its work, or the gateway if it needs several parts.
-  cli: [
-    ...["base", "tool", "session", "protocol/acp", "git", "store"],
-    ...["identity", "review", "agent", "upstream", "plugin", "run", "worktree", "fleet", "gateway"],
-  ],
+  ...Object.fromEntries(OPENING.map((folder) => [folder, CAPABILITIES])),
+  server: CAPABILITIES,
+  app: SERVED,
+  setup: [...SERVED, "app", "cli/shell"],
+  // A command calls the capability that does its work, or the app if it needs several parts.
+  cli: [...SERVED, "app", "cli/shell", "setup"],
+  // How commands are declared, parsed and printed.
+  "cli/shell": ["base", "store", "config", "server", "app"],
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
   web: [
     "server/dashboard/api.ts",
@@ -62,11 +84,30 @@ export function layerRules(): OxlintOverride[] {
 }
 
 function layerRule(layer: string, allowed: readonly string[], depth: number): OxlintOverride {
-  const outside = `${"../".repeat(depth + 1)}**`;
+  const up = "../".repeat(depth + 1);
   const src = "../".repeat(depth + layer.split("/").length);
-  const exceptions = allowed.map((name) => `!${src}${name.endsWith(".ts") ? name : `${name}/**`}`);
+  const exceptions = allowed.flatMap((name) => {
+    // A folder within another layer reaches that one without its name.
+    if (layer.startsWith(`${name}/`)) return [`!${up}[a-z]*`, `!${up}[a-z]*/**`];
+    return `!${src}${name.endsWith(".ts") ? name : `${name}/**`}`;
+  });
+  /** Layers inside of those that are allowed. */
+  const forbidden = Object.keys(LAYERS).filter(
+    (name) =>
+      name !== layer &&
+      !allowed.includes(name) &&
+      [layer, ...allowed].some((outer) => name.startsWith(`${outer}/`)),
+  );
+  const again = forbidden.map((name) => {
+    if (!name.startsWith(`${layer}/`)) return `${src}${name}/**`;
+    return `${"../".repeat(depth) || "./"}${name.slice(layer.length + 1)}/**`;
+  });
   const message = `${layer}/ may import only: ${allowed.join(", ") || "itself"}`;
-  return forbid(`src/${layer}/${"*/".repeat(depth)}*`, [outside, ...exceptions], message);
+  return forbid(
+    `src/${layer}/${"*/".repeat(depth)}*`,
+    [`${up}**`, ...exceptions, ...again],
+    message,
+  );
 }
 
 function forbid(files: string, group: string[], message: string): OxlintOverride {

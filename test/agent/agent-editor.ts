@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { systemProgram } from "../../src/sandbox/system-program.ts";
 import { runFromShell } from "../support/run-from-shell.ts";
 import type { Json, Message } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";
@@ -29,6 +30,10 @@ export interface AgentEditorOptions {
 }
 
 export const KEY = "sk-the-key-that-nobody-may-see-0123456789";
+
+/** What a permission request says first where commands have no sandbox, and what its "always" covers. */
+export const [NO_SANDBOX, UNCONFINED] =
+  systemProgram("bwrap") === undefined ? ["Without a sandbox: ", ", without a sandbox"] : ["", ""];
 
 /** One turn as the editor saw it. */
 export interface SeenTurn {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { AgentEditor, type SeenTurn } from "../agent/agent-editor.ts";
+import { AgentEditor, NO_SANDBOX, type SeenTurn } from "../agent/agent-editor.ts";
 import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
 
@@ -44,7 +44,8 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     assert.match((await editor.say(id, "/review")).text, /b\.ts:1: debugging code/);
     const tested = await editor.say(id, "/test");
     assert.deepEqual(tested.calls, ["execute npm test: completed"]);
-    assert.equal(editor.asked.at(-1)?.params.toolCall.title, "npm test", "all of the command");
+    const asked = editor.asked.at(-1)?.params.toolCall.title;
+    assert.equal(asked, `${NO_SANDBOX}npm test`, "all of the command");
     await editor.say(id, "/format");
     assert.equal(editor.read("a.txt"), "needle\n formatted\n");
     const diff = diffsIn(await editor.say(id, "/diff")).find(({ path }) => path.endsWith("a.txt"));

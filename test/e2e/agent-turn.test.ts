@@ -3,7 +3,7 @@ import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { AgentEditor, KEY } from "../agent/agent-editor.ts";
+import { AgentEditor, KEY, NO_SANDBOX } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json, Message } from "../support/acp-house.ts";
 
@@ -55,7 +55,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
     const [edit, command] = editor.asked.map(({ params }) => params.toolCall);
     const [diff] = edit.content.filter(({ type }: Json) => type === "diff");
     assert.deepEqual([diff.oldText, diff.newText], ["one\n", "two\n"]);
-    assert.equal(command.title, "cat a.txt; env");
+    assert.equal(command.title, `${NO_SANDBOX}cat a.txt; env`);
     assert.match(llm.seen(4), /tool: two/);
     const all = [editor.program.stderr, llm.seen(), ...editor.program.lines].join("\n");
     assert.ok(!all.includes(KEY));
@@ -182,7 +182,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
     const steered = editor.prompt(id, "steered", wish("steer"));
     const queued = editor.prompt(id, "queued", wish("queue"));
     await allow("Create new.txt");
-    await allow("true");
+    await allow(`${NO_SANDBOX}true`);
     for (const each of [first, steered, queued]) await editor.answerTo(each);
     assert.match(llm.seen(2), /user: .*steered/);
     assert.doesNotMatch(llm.seen(2), /queued/);

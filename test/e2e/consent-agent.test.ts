@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { AgentEditor } from "../agent/agent-editor.ts";
+import { AgentEditor, NO_SANDBOX, UNCONFINED } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-house.ts";
 import { ToolsHome } from "../support/tools-home.ts";
@@ -31,11 +31,11 @@ describe("the built-in agent's permission requests", { timeout: 600_000 }, () =>
     await editor.say(editor.id, "go");
     const [{ toolCall, options }] = permissions(editor) as [Json];
     const shown = command.replace("\u202e", "\\u202e").replace("\x1b", "\\u001b");
-    assert.equal(toolCall.title, shown);
+    assert.equal(toolCall.title, `${NO_SANDBOX}${shown}`);
     assert.equal(toolCall.rawInput.command, shown);
-    assert.ok(toolCall.content[0].content.text.includes(shown));
+    assert.ok(toolCall.content.at(-1).content.text.includes(shown));
     const always = options.find(({ kind }: Json) => kind === "allow_always");
-    assert.equal(always.name, `Always allow in ${editor.cwd}: exactly this command`);
+    assert.equal(always.name, `Always allow in ${editor.cwd}: exactly this command${UNCONFINED}`);
     assert.equal(existsSync(join(editor.cwd, "evil")), false);
   });
 

@@ -214,7 +214,7 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     assert.equal(await call("ask_four"), `one ${pid}`);
     assert.match(await call("ask_four", "who_two"), /nobody has approved that/);
     // A sandbox has users of its own.
-    assert.match(await call("peek_three"), isLimited ? /^plugin:/ : /^root:/);
+    assert.match(await call("peek_three"), isLimited ? /^plugin:/m : /^root:/);
     assert.match(await call("peek_one"), /^root:/);
     process.kill(Number(pid), "SIGKILL");
     await orchestrator.logged("plugin.up", 7);

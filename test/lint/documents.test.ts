@@ -40,6 +40,29 @@ describe("the documents", () => {
     });
   }
 
+  for (const folder of PARTS) {
+    it(`describe src/${folder}: its README names existing files and types`, () => {
+      const text = read(`src/${folder}/README.md`);
+      const lines = text.split("\n").length;
+      assert.ok(lines >= 20 && lines <= 45, `${lines} lines`);
+      for (const [, path = ""] of text.matchAll(/`([\w./-]+(?:\.tsx?|\/))`/g)) {
+        const places = [join("src", folder ?? "", path), path];
+        assert.ok(
+          places.some((place) => existsSync(join(ROOT, place))),
+          `${path} is missing`,
+        );
+      }
+      for (const [, names = "", path = ""] of text.matchAll(/^\| (`.*?`) \(`([^`]+)`\) \|/gm)) {
+        const place = join("src", folder ?? "", path);
+        const files = path.endsWith("/") ? globSync(`${place}**/*.ts`, { cwd: ROOT }) : [place];
+        const code = files.map(read).join("\n");
+        for (const [, name = ""] of names.matchAll(/`(\w+)/g)) {
+          assert.match(code, new RegExp(`\\b(?:class|interface|type|function|const) ${name}\\b`));
+        }
+      }
+    });
+  }
+
   it("have no markers of an unfinished merge", () => {
     for (const file of FILES) assert.doesNotMatch(read(file), /^(?:<{7}|>{7}) /m, file);
   });

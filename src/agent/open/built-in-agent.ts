@@ -31,7 +31,8 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
       settings: models,
       env,
       log: house.log,
-      open: async () => (await import("../../identity/open/open-secret-store.ts")).openKeys(data, env)(),
+      open: async () =>
+        (await import("../../identity/open/open-secret-store.ts")).openKeys(data, env)(),
       cacheFile: join(data, MODELS_FILE),
     }),
     data,

@@ -7,18 +7,9 @@ import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import type { Tool } from "../../tool/tool.ts";
+import type { OpenedMcp } from "../../server/relay/own-server.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
-
-/** An MCP server for one client. Disposing ends what it has opened, after its peer was closed. */
-export interface OpenedMcp extends AsyncDisposable {
-  readonly peer: Peer<Connection>;
-  readonly offer: Offer;
-  /** A tool by the name that it has for the client. */
-  tool(name: string): Tool | undefined;
-}
 
 export interface OpenMcpOptions {
   /** The id of our first request. */

@@ -6,7 +6,11 @@ import { type Queued, TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
 import { GatewayStore } from "../../fleet/store/gateway-store.ts";
 import { isLabels } from "../../session/session-setup.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
-import type { SessionSharing, SharedSessions, SharingOptions } from "../../session/open/session-sharing.ts";
+import type {
+  SessionSharing,
+  SharedSessions,
+  SharingOptions,
+} from "../../session/open/session-sharing.ts";
 import type { House } from "../../config/house.ts";
 import type { Fleet } from "../../fleet/open/fleet.ts";
 

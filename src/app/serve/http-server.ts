@@ -24,7 +24,16 @@ import { fail, refuseUpgrade, send } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { statusPage } from "../../server/http/page.ts";
-import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "../../server/http/paths.ts";
+import {
+  agentOf,
+  DASHBOARD,
+  ENTRIES,
+  isForAll,
+  knownPath,
+  pathOf,
+  PATHS,
+  TOOLS,
+} from "../../server/http/paths.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
@@ -32,7 +41,7 @@ import { LazySessions } from "../session/lazy-sessions.ts";
 import type { SessionSharing } from "../../session/open/session-sharing.ts";
 import { instructionsFor } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
-import { repositoryAddresses } from "../tool/toolbox-parts.ts";
+import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpHttp } from "../../protocol/acp/http/acp-http.ts";
@@ -139,7 +148,7 @@ export class HttpServer {
       isConnected: () => this.#fleet?.state.isConnected,
       log: house.log,
     });
-    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
+    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions.answer);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,

@@ -15,7 +15,8 @@ import type { SessionSharing, SharedSessions } from "../../session/open/session-
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openNotices } from "../../server/notify/open-notifier.ts";
-import { openAudit, repositoryAddresses } from "../tool/toolbox-parts.ts";
+import { repositoryAddresses } from "../../git/repository-addresses.ts";
+import { openAudit } from "../tool/toolbox-parts.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { Agent } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
-import { repositoryAddresses, repositoryOf } from "./toolbox-parts.ts";
+import { repositoryAddresses } from "../../git/repository-addresses.ts";
+import { repositoryOf } from "./toolbox-parts.ts";
 
 describe("repositoryOf()", () => {
   it("finds the top folder from a subfolder, and nothing outside of a repository", async () => {

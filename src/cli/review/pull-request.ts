@@ -30,7 +30,7 @@ export async function namedReview(
   }
   const text = github ?? gitlab;
   if (text === undefined) return positional === undefined ? undefined : referenceOfPage(positional);
-  const { repositoryAddresses } = await import("../../app/tool/toolbox-parts.ts");
+  const { repositoryAddresses } = await import("../../git/repository-addresses.ts");
   const remotes = await repositoryAddresses(folderOf(invocation));
   return parseReference(github === undefined ? "gitlab" : "github", text, remotes);
 }

@@ -47,10 +47,7 @@ describe("the schema", () => {
 
 describe("docs/CONFIGURATION.md", () => {
   it("shows a valid example", () => {
-    const page = readFileSync(
-      new URL("../../../docs/CONFIGURATION.md", import.meta.url),
-      "utf8",
-    );
+    const page = readFileSync(new URL("../../../docs/CONFIGURATION.md", import.meta.url), "utf8");
     const examples = [...page.matchAll(/```jsonc\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
     assert(examples.length > 0);
     for (const text of examples) {

@@ -1,4 +1,11 @@
-import { bytesOf, discard, type FileChange, isSame, prepare, replace } from "../../base/file/file-change.ts";
+import {
+  bytesOf,
+  discard,
+  type FileChange,
+  isSame,
+  prepare,
+  replace,
+} from "../../base/file/file-change.ts";
 import type { Journal, JournalState, Outcome } from "./journal.ts";
 
 /** The result of repairing an interrupted change. */

@@ -13,7 +13,13 @@ import {
   sshBlockLines,
 } from "./block-lines.ts";
 import { globalTarget } from "./config-target.ts";
-import { bytesOf, type FileChange, type CurrentFile, isSame, readCurrent } from "../../base/file/file-change.ts";
+import {
+  bytesOf,
+  type FileChange,
+  type CurrentFile,
+  isSame,
+  readCurrent,
+} from "../../base/file/file-change.ts";
 import { gitSettings } from "../git-settings.ts";
 import { splitHost } from "../host.ts";
 import type { Identity } from "../identity.ts";

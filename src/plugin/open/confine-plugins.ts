@@ -5,11 +5,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
-import type {
-  ConfinedPlugin,
-  ConfinePlugin,
-  PluginConfinement,
-} from "../plugin/plugin-process.ts";
+import type { ConfinedPlugin, ConfinePlugin, PluginConfinement } from "../plugin/plugin-process.ts";
 import { problemWith } from "../../sandbox/bubblewrap.ts";
 import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
 import { portOf } from "../../sandbox/own-network.ts";

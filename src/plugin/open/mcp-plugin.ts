@@ -4,12 +4,7 @@ import { VERSION } from "../../base/version.ts";
 import { BusContext } from "../bus-context.ts";
 import type { CallContext, PluginContext } from "../sdk/context.ts";
 import type { Health, PromptMessage } from "../sdk/definition.ts";
-import {
-  manifestOf,
-  type PluginParts,
-  type PromptPart,
-  type ToolPart,
-} from "../sdk/parts.ts";
+import { manifestOf, type PluginParts, type PromptPart, type ToolPart } from "../sdk/parts.ts";
 import { Stopper } from "../../base/stop.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Announcement } from "../../tool/offer/registry.ts";

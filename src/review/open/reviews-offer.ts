@@ -7,12 +7,7 @@ import { homeOf } from "../../base/process/environment.ts";
 import type { DropPlaces } from "../inbox/drop-places.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { ReviewTools } from "../review-tools.ts";
-import {
-  MESSAGES,
-  NO_MESSAGES,
-  PROJECT_USES,
-  REVIEW_TOOLS,
-} from "../tool-definitions.ts";
+import { MESSAGES, NO_MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../tool-definitions.ts";
 import { watchReviews } from "../inbox/watch-reviews.ts";
 import { REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Offer } from "../../tool/offer/offer.ts";

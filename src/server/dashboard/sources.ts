@@ -1,11 +1,15 @@
 import type { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import type { ConfigInput } from "../../config/config.ts";
 import type { FleetView } from "./view/fleet-view.ts";
-import type { OpenedTools } from "../../app/tool/open-tools.ts";
+import type { OpenedOffer } from "../../upstream/open/upstreams.ts";
+import type { Approvals } from "../../store/approval/approvals.ts";
 
 /** What the dashboard shows of the running server, beside its sessions. */
 export interface DashboardSources {
-  readonly tools: Pick<OpenedTools, "offer" | "approvals" | "status" | "restart">;
+  readonly tools: Pick<OpenedOffer, "offer" | "status" | "restart"> & {
+    /** Undefined where there is nothing to approve. */
+    readonly approvals: Approvals | undefined;
+  };
   readonly bus: Pick<ConfiguredBus, "opened">;
   /** The fleet that the server belongs to. */
   readonly fleet?: Pick<FleetView, "state" | "counts" | "poolFor"> | undefined;

@@ -11,14 +11,17 @@ import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
 import { fail, send } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
+import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { House } from "../../config/house.ts";
-import type { LazySessions } from "../../app/session/lazy-sessions.ts";
 import { readEntries } from "./entries.ts";
 import { NotifySecrets } from "./notify-secrets.ts";
 import { readPushKeys } from "./push/encrypt-push.ts";
 import { readEndpoint } from "./push/push-hosts.ts";
 import { SERVICE_WORKER } from "./push/service-worker.ts";
 import { ANSWER_PATH } from "./session-address.ts";
+
+/** Answers a permission request, in whatever process its session is open. */
+type AnswerPermission = (answer: AnswerParams, by: string) => Promise<void>;
 
 /**
  * The routes of notifications.
@@ -36,14 +39,14 @@ import { ANSWER_PATH } from "./session-address.ts";
 export class NotifyRoutes implements AsyncDisposable {
   readonly #house: House;
   readonly #admission: Admission;
-  readonly #sessions: Pick<LazySessions, "answer">;
+  readonly #answerPermission: AnswerPermission;
   readonly #secrets: NotifySecrets;
   readonly #store: Lazy<NotifyStore>;
 
-  constructor(house: House, admission: Admission, sessions: Pick<LazySessions, "answer">) {
+  constructor(house: House, admission: Admission, answer: AnswerPermission) {
     this.#house = house;
     this.#admission = admission;
-    this.#sessions = sessions;
+    this.#answerPermission = answer;
     const { data } = house.config;
     const configFile = house.reloading?.files[0];
     this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
@@ -77,7 +80,7 @@ export class NotifyRoutes implements AsyncDisposable {
       const why = "This link is not valid: the request was answered, or the link is too old";
       return fail(response, 410, why);
     }
-    await this.#sessions.answer(linked, BY_LINK);
+    await this.#answerPermission(linked, BY_LINK);
     try {
       await links.close(linked.requestId);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { background } from "../../base/background.ts";
-import { errorResult } from "../../tool/tool.ts";
+import { errorResult, type Tool } from "../../tool/tool.ts";
 import {
   type Channel,
   type FrameFault,
@@ -8,7 +8,9 @@ import {
   type Sink,
   type Topic,
 } from "../../wire/channel.ts";
-import type { OpenedMcp } from "../../app/door/mcp-on-stdio.ts";
+import type { Connection } from "../../protocol/mcp/serve/connection.ts";
+import type { Peer } from "../../rpc/peer.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 import {
   acknowledgedBy,
@@ -18,6 +20,14 @@ import {
   type OpenRequest,
   paramsOf,
 } from "./conversation.ts";
+
+/** An MCP server for one client. Disposing ends what it has opened, after its peer was closed. */
+export interface OpenedMcp extends AsyncDisposable {
+  readonly peer: Peer<Connection>;
+  readonly offer: Offer;
+  /** A tool by the name that it has for the client. */
+  tool(name: string): Tool | undefined;
+}
 
 /** Opens a server for the client of a channel. `firstId` is that of its first request. */
 export type OpenServer = (channel: Channel<string>, firstId: number) => Promise<OpenedMcp>;

@@ -7,10 +7,7 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import { LoginStates } from "../../store/login-states.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
-import {
-  CONFIGURED_AUTHORIZATION,
-  type HttpAuthorization,
-} from "../http/http-authorization.ts";
+import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-authorization.ts";
 import type { Login, LoginState, LoginStore } from "../oauth/login.ts";
 import type { AddressSettings } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";

@@ -1,12 +1,7 @@
 import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../server/dashboard/api.ts";
-import type {
-  Ask,
-  EventLog,
-  LogEvent,
-  SessionDetail,
-} from "../../server/dashboard/session-api.ts";
+import type { Ask, EventLog, LogEvent, SessionDetail } from "../../server/dashboard/session-api.ts";
 import { nextFrame } from "../client/collection.ts";
 import { get, post, RequestError } from "../client/request.ts";
 import { listen, readMarks, sessions } from "../client/state.ts";

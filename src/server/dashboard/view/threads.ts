@@ -16,7 +16,7 @@ import { openRepository } from "../../../review/repository.ts";
 import { SEVERITIES, STATES, type Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import { repositoryAddresses } from "../../../app/tool/toolbox-parts.ts";
+import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
 import { PolledRows } from "../live/polled-rows.ts";
 import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
