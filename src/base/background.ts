@@ -1,6 +1,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
+
 /** Made when it is first needed: loading async_hooks would cost every start. */
 const belongings: { of?: AsyncLocalStorage<LogFields> } = {};
 

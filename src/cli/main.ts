@@ -1,5 +1,6 @@
+import { background } from "../base/background.ts";
 import { runProcess } from "./shell/process-host.ts";
 import { run } from "./program.ts";
 
-// Not awaited: what a command imports later imports from this module, once it is complete.
-void runProcess(run);
+// Not awaited: modules that a command imports later import from the file that this is bundled into.
+background(runProcess(run), "Running the command");

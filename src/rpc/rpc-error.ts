@@ -1,9 +1,4 @@
-import {
-  diskWords,
-  originalError,
-  type ErrorCode,
-  TrunklineError,
-} from "../base/errors.ts";
+import { diskWords, originalError, type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";

@@ -6,6 +6,7 @@ import {
   wasGiven,
 } from "./process-table.ts";
 import { nextTurn } from "../event-loop.ts";
+
 /** Whose child a process is, as a variable that it hands on to all it starts. */
 const VARIABLE = "TRUNKLINE_OWNER";
 const own = { mark: "", count: 0 };

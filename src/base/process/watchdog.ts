@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
+
 /**
  * Reads which process groups are alive, a line each, and ends them when the lines end, with what
  * they started: they do so however this process dies, by SIGKILL as well. Processes that left their
