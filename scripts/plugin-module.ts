@@ -4,8 +4,6 @@ import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, posix } from "node:path";
 import { promisify } from "node:util";
-import { builtinRequires } from "./builtin-requires.ts";
-import { cheapBuiltins } from "./cheap-builtins.ts";
 
 const FOLDER = "src/plugin/sdk";
 
@@ -30,13 +28,10 @@ export async function pluginModule(root: string, options: BuildOptions): Promise
       Object.entries(ENTRIES).map(([name, source]) => [name, `${FOLDER}/${source}.ts`]),
     ),
     entryNames: "[name]",
-    chunkNames: "[name]-[hash]",
-    // The scripts beside them are CommonJS.
+    // The launcher beside them is CommonJS.
     outExtension: { ".js": ".mjs" },
-    splitting: true,
     metafile: true,
     write: false,
-    plugins: [builtinRequires, cheapBuiltins],
   });
   const modules = built.outputFiles.map(
     ({ path, contents }) => [basename(path), contents] as const,

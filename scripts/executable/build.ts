@@ -52,9 +52,9 @@ const assets: Record<string, string> = { "main.js": join(import.meta.dirname, "m
 const current = await installedBuild(join(ROOT, "dist"), "trunkline.js");
 for (const entry of readdirSync(join(ROOT, "dist"), { withFileTypes: true })) {
   const { name } = entry;
-  // What earlier builds have left is for programs that still run. Compiled code is that of a script.
-  const isCurrent = current.has(name.replace(/\.cjs\.v.*$/, ".cjs"));
-  if (isCurrent && !name.endsWith(".d.mts")) assets[name] = join(ROOT, "dist", name);
+  // What earlier builds have left is for programs that still run.
+  const isCurrent = current.has(name) && !name.endsWith(".d.mts");
+  if (isCurrent) assets[name] = join(ROOT, "dist", name);
 }
 // Where the program looks for the dashboard.
 for (const name of readdirSync(join(ROOT, "dist/web"))) {

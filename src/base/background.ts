@@ -1,10 +1,9 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
-import { processWide } from "./process-wide.ts";
 
 /** Made when it is first needed: loading async_hooks would cost every start. */
-const belongings = processWide("belongings", (): { of?: AsyncLocalStorage<LogFields> } => ({}));
+const belongings: { of?: AsyncLocalStorage<LogFields> } = {};
 
 /** Runs work with fields for the log, such as its session, that all it starts inherits. */
 export function belongingTo<T>(fields: LogFields, work: () => T): T {

@@ -16,27 +16,13 @@ export type ErrorCode =
  * value, what to do next. It stays inside the process; `toRpcError` is the only way out.
  */
 export class TrunklineError extends Error {
-  static readonly #brand = Symbol.for("trunkline.TrunklineError");
   override readonly name = "TrunklineError";
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
-    Object.defineProperty(this, TrunklineError.#brand, {});
     this.code = code;
   }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, TrunklineError.#brand);
-  }
-}
-
-/**
- * The bundle holds some classes twice, so that what an editor starts again and again is one file.
- * A brand makes `instanceof` mean the same for both copies.
- */
-export function hasBrand(value: unknown, brand: symbol): boolean {
-  return typeof value === "object" && value !== null && brand in value;
 }
 
 /**

@@ -108,21 +108,3 @@ describe("sendWithTurn", () => {
     assert.equal(stdout, "first\nlast\nend\nuncaught: closed\nuncaught: ended\n");
   });
 });
-
-describe("two copies of the module, as in a script that loads more code", () => {
-  it("do what is due before, and what is owed after, whichever of them sends", async () => {
-    const again = "./event-loop.ts?again";
-    const copy = (await import(again)) as Record<
-      "beforeSending" | "afterSending",
-      typeof afterSending
-    >;
-    assert.notEqual(copy.afterSending, afterSending);
-    const done: string[] = [];
-    copy.beforeSending(() => done.push("due"));
-    copy.afterSending(() => done.push("owed"));
-    aboutToSend();
-    done.push("sent");
-    justSent();
-    assert.deepEqual(done, ["due", "sent", "owed"]);
-  });
-});

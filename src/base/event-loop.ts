@@ -1,5 +1,3 @@
-import { processWide } from "./process-wide.ts";
-
 /**
  * Bytes of a read that has filled Node's buffer: more is waiting. Node would read that stream up to
  * 32 times before it looks at any other, so a flood on one connection would slow down all others.
@@ -31,13 +29,13 @@ interface Turn {
   readonly owed: Work[];
 }
 
-const turn = processWide("turn", (): Turn => ({
+const turn: Turn = {
   last: [],
   isEnding: false,
   hasSent: false,
   due: [],
   owed: [],
-}));
+};
 
 /**
  * Runs work at the end of this turn of the event loop, when everything that is ready was read, together

@@ -1,4 +1,6 @@
 import { runProcess } from "./shell/host.ts";
+import { background } from "../base/background.ts";
 import { run } from "./program.ts";
 
-await runProcess(run);
+// Not awaited: modules that a command imports later import from the file that this is bundled into.
+background(runProcess(run), "Running the command");

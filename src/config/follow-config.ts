@@ -1,6 +1,5 @@
 import { background } from "../base/background.ts";
 import type { Log } from "../base/log.ts";
-import { processWide } from "../base/process-wide.ts";
 import type { Config } from "./config.ts";
 import { watchFiles } from "./watch-files.ts";
 
@@ -16,7 +15,7 @@ export interface Reloading<C = LiveConfig> {
 
 export type Apply<C> = (config: C) => void | Promise<void>;
 
-const followers = processWide("followers", () => new WeakMap<object, object>());
+const followers = new WeakMap<object, object>();
 
 /**
  * Has a part of the program apply each change of the configuration. The files are watched and read

@@ -31,7 +31,8 @@ export function userKeyFile(env: NodeJS.ProcessEnv): string {
 
 /**
  * Trunkline's own files and folders, which agents must not use: what the configuration names runs outside of
- * their sandbox. The first of `files` is the user's configuration, which may be anywhere.
+ * their sandbox, and so does the compiled code in the cache. The first of `files` is the user's
+ * configuration, which may be anywhere.
  */
 export function ownPaths(
   data: string,
@@ -40,7 +41,9 @@ export function ownPaths(
 ): string[] {
   const key = userKeyFile(env);
   const [file = key] = files ?? [];
-  return [data, dirname(key), key, file, join(dirname(file), basename(key))];
+  const caches = xdgFolder(env.XDG_CACHE_HOME) ?? join(homeOf(env), ".cache");
+  const cache = join(caches, "trunkline");
+  return [data, cache, dirname(key), key, file, join(dirname(file), basename(key))];
 }
 
 /** Where a person keeps commands and skills for agents: for Trunkline, and for others. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
 
-import { hasBrand, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { HELD } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
 
@@ -32,17 +32,11 @@ interface Answer {
 
 /** The forge refused a request. */
 export class ForgeRefusal extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.ForgeRefusal");
   readonly status: number;
 
   constructor(status: number, message: string) {
     super("unavailable", message);
-    Object.defineProperty(this, ForgeRefusal.#brand, {});
     this.status = status;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, ForgeRefusal.#brand);
   }
 }
 

@@ -1,6 +1,6 @@
 import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
-import { hasBrand, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
 import { TRUNKLINE } from "./codes.ts";
@@ -170,17 +170,11 @@ function toError(error: unknown): RpcError | undefined {
  * message says what happened in words that complete "it …".
  */
 export class LostRequest extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.LostRequest");
   /** Nothing of it has reached the other side, so that it can be made again without harm. */
   readonly isUnsent: boolean;
 
   constructor(message: string, { isUnsent }: { readonly isUnsent: boolean }) {
     super("closed", message);
-    Object.defineProperty(this, LostRequest.#brand, {});
     this.isUnsent = isUnsent;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, LostRequest.#brand);
   }
 }

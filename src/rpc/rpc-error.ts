@@ -1,10 +1,4 @@
-import {
-  hasBrand,
-  diskWords,
-  originalError,
-  type ErrorCode,
-  TrunklineError,
-} from "../base/errors.ts";
+import { diskWords, originalError, type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
@@ -12,7 +6,6 @@ import type { FrameFault } from "../wire/channel.ts";
 
 /** An error that crosses the wire. */
 export class RpcError extends Error {
-  static readonly #brand = Symbol.for("trunkline.RpcError");
   override readonly name = "RpcError";
   readonly code: number;
   readonly data: unknown;
@@ -23,13 +16,8 @@ export class RpcError extends Error {
     Error.stackTraceLimit = 0;
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
-    Object.defineProperty(this, RpcError.#brand, {});
     this.code = code;
     this.data = data;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, RpcError.#brand);
   }
 
   /** The code's own words, and where given what is the matter: `Invalid params: 'x' is missing`. */

@@ -1,4 +1,4 @@
-import { hasBrand, type ErrorCode, TrunklineError } from "../base/errors.ts";
+import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 
 /** Failures with an error code of their own (ACP message specification § ACP-Specific Errors). */
 export type SessionProblem =
@@ -32,7 +32,6 @@ const CODES: Readonly<Record<SessionProblem, ErrorCode>> = {
 
 /** A failure in a session, which a dialect maps to its error code. */
 export class SessionError extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.SessionError");
   readonly problem: SessionProblem;
   /** Fields for programs, such as `{ path }`. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -44,13 +43,8 @@ export class SessionError extends TrunklineError {
     options?: ErrorOptions,
   ) {
     super(CODES[problem], message, options);
-    Object.defineProperty(this, SessionError.#brand, {});
     this.problem = problem;
     this.data = data;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, SessionError.#brand);
   }
 }
 

@@ -1,15 +1,14 @@
 import type { Stop } from "../base/stop.ts";
-import { hasBrand } from "../base/errors.ts";
 import { realPath } from "../base/file/path.ts";
-import type { LogLevel } from "../base/log.ts";
 import {
+  type Principal,
+  type Scope,
   limitRefusal,
   mayUseFolder,
   mayUseRepository,
-  type Principal,
   type PrincipalLimits,
-  type Scope,
 } from "../base/principal.ts";
+import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
 import type { Profile } from "./profile/profile.ts";
 import { isAbsolute, resolve } from "node:path";
@@ -151,37 +150,25 @@ export interface ToolContext {
 
 /** The caller's side does not take such questions. A door says so in its own way. */
 export class CannotAsk extends Error {
-  static readonly #brand = Symbol.for("trunkline.CannotAsk");
   override readonly name = "CannotAsk";
   readonly question: Question;
 
   constructor(question: Question) {
     super(`The client cannot be asked: it does not support ${question.method}`);
-    Object.defineProperty(this, CannotAsk.#brand, {});
     this.question = question;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, CannotAsk.#brand);
   }
 }
 
 /** A failure that is not the tool's result but the protocol's, such as another server's error. */
 export class ToolFault extends Error {
-  static readonly #brand = Symbol.for("trunkline.ToolFault");
   override readonly name = "ToolFault";
   readonly code: number;
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    Object.defineProperty(this, ToolFault.#brand, {});
     this.code = code;
     this.data = data;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, ToolFault.#brand);
   }
 }
 

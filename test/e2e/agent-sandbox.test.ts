@@ -118,7 +118,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     rig.inHome(".gitconfig", "[pull]\n\trebase = interactive\n[credential]\n\thelper = store\n");
     rig.inHome(".local/bin/tool", "");
     rig.inHome(".bashrc", "mine\n");
-    rig.inHome(".cache/trunkline/code/x", "ours\n");
+    rig.inHome(".cache/trunkline/compile/x", "ours\n");
     editor.write("a.txt", "a\n");
     editor.commitAll();
     const names = Object.keys(COMMANDS);

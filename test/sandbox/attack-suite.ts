@@ -3,6 +3,7 @@ import { once } from "node:events";
 import {
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   symlinkSync,
@@ -216,6 +217,24 @@ export function attackSuite(where: string, open: OpenInside, skip: string | fals
         await at.sh(lines.join("\n"));
         for (const name of all)
           assert.equal(readFileSync(join(at.home, name), "utf8"), "mine", name);
+      }),
+    );
+
+    it(
+      "plants compiled code, which our own program would run at its next start",
+      onShared(async (at) => {
+        const path = join(at.home, ".cache/trunkline/compile/v26/0a1b2c3d");
+        inHome(at, ".cache/trunkline/compile/v26/0a1b2c3d", "mine");
+        const folder = dirname(dirname(path));
+        const evil = join(folder, "v26/evil");
+        const out = await at.sh(`
+          cat '${path}' && echo READ
+          mkdir -p '${dirname(path)}'; echo evil > '${path}'; echo evil > '${evil}'
+          mv '${folder}' '${folder}-was'; rm -rf '${folder}'; mkdir -p '${folder}'; ln -s /tmp '${folder}'
+          mkdir -p ~/.cache/trunkline/compile/v26; echo evil > ~/.cache/trunkline/compile/v26/0a1b2c3d; true`);
+        assert.doesNotMatch(out, /READ/);
+        assert.equal(readFileSync(path, "utf8"), "mine");
+        assert.deepEqual(readdirSync(folder, { recursive: true }), ["v26", "v26/0a1b2c3d"]);
       }),
     );
 

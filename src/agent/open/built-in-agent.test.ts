@@ -64,8 +64,9 @@ describe("the file tools of the built-in agent", () => {
     await home.write(file, text);
     await home.write(join(data, "tokens.json"), "s3cret");
     await home.write(join(project, "token.key"), "s3cret");
+    await home.write(join(project, "trunkline/compile/x"), "s3cret");
     await home.write(join(project, "a.txt"), "a s3cret of the project");
-    const own = ["mine.jsonc", "data/tokens.json", "token.key"];
+    const own = ["mine.jsonc", "data/tokens.json", "token.key", "trunkline/compile/x"];
     const toolCalls = [
       { name: "list_files", arguments: {} },
       { name: "search_files", arguments: { pattern: "s3cret" } },
@@ -76,7 +77,8 @@ describe("the file tools of the built-in agent", () => {
     const { config, files } = await home.load({ flags: { config: file, data } });
     const paths = files.map(({ path }) => path);
     const app = new AppContext(config, { files: paths, load: async () => config });
-    const env = { HOME: home.path, OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${llm.url}/v1` };
+    const models = { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${llm.url}/v1` };
+    const env = { HOME: home.path, XDG_CACHE_HOME: project, ...models };
     const agent = openBuiltInAgent(app, {
       offer: async () => new Offer(),
       audit: { record: () => {} },

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type * as AiLibrary from "ai";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
@@ -177,15 +177,8 @@ export class Overflow extends Error {
 
 /** The provider refuses the conversation; a retry would fail again. */
 export class Refusal extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.Refusal");
-
   constructor(code: "unavailable" | "usage", message: string) {
     super(code, message);
-    Object.defineProperty(this, Refusal.#brand, {});
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, Refusal.#brand);
   }
 }
 

@@ -1,4 +1,3 @@
-import { processWide } from "../process-wide.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 
 /** What each holder may hold that is not counted: small messages pass whatever the large ones do. */
@@ -29,7 +28,7 @@ export class ByteBudget {
  * What all unfinished bodies and buffered messages of this process may take together. Each has a
  * limit of its own too, but a stranger may begin any number of them.
  */
-export const BUFFERS = processWide("buffers", () => new ByteBudget(DEFAULT_LIMITS.maxBuffered));
+export const BUFFERS = new ByteBudget(DEFAULT_LIMITS.maxBuffered);
 
 /** What one connection, body or queue holds of a budget. */
 export class Holding {

@@ -1,5 +1,4 @@
 import { background } from "../background.ts";
-import { processWide } from "../process-wide.ts";
 
 /** Bytes that a process has taken beyond what it needed before, and from which on they are worth the work. */
 const WORTH = 32 * 1024 * 1024;
@@ -56,10 +55,12 @@ export class MemoryReturn {
   }
 }
 
+let ofProcess: MemoryReturn | undefined;
+
 /** Of this process. */
 export function memoryReturn(): MemoryReturn {
   const taken = (): number => process.memoryUsage.rss();
-  return processWide("memory-return", () => new MemoryReturn({ taken, giveBack: giveBackMemory }));
+  return (ofProcess ??= new MemoryReturn({ taken, giveBack: giveBackMemory }));
 }
 
 const TRIM = `const { dlopen } = require("node:ffi");

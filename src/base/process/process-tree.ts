@@ -6,11 +6,10 @@ import {
   wasGiven,
 } from "./process-table.ts";
 import { nextTurn } from "../event-loop.ts";
-import { processWide } from "../process-wide.ts";
 
 /** Whose child a process is, as a variable that it hands on to all it starts. */
 const VARIABLE = "TRUNKLINE_OWNER";
-const own = processWide("children", () => ({ mark: "", count: 0 }));
+const own = { mark: "", count: 0 };
 
 /**
  * In the mark of every child of this process, and of no other. Made when it is needed: loading

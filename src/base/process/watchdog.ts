@@ -1,7 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
-import { processWide } from "../process-wide.ts";
 
 /**
  * Reads which process groups are alive, a line each, and ends them when the lines end, with what
@@ -63,10 +62,10 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 `;
 
-const watch = processWide("watchdog", () => ({
+const watch = {
   shell: undefined as ChildProcess | undefined,
   groups: new Set<number>(),
-}));
+};
 const { groups } = watch;
 
 /**

@@ -1,4 +1,3 @@
-import { processWide } from "../process-wide.ts";
 import { SECRET_FIELD, SECRET_MARK, SECRET_TEXT } from "./secret-patterns.ts";
 
 /** Characters of the shortest text in which a secret is known by its form: `-u a:b`. */
@@ -266,7 +265,7 @@ function pairAt(text: string, at: number): number {
   return ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff);
 }
 
-export const HELD = processWide("held-secrets", () => new HeldSecrets());
+export const HELD = new HeldSecrets();
 
 /** Has a value masked from now on wherever text leaves; also what follows `Bearer` in it. */
 export function holdSecret(value: string | undefined): void {

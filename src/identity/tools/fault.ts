@@ -1,4 +1,4 @@
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 
 /** Failures with an error code (RemoteJuggler, "RemoteJuggler Errors"). */
@@ -13,19 +13,13 @@ const WORDS: Readonly<Record<FaultKind, string>> = {
 
 /** A failure that a door may answer with its own error code. */
 export class JugglerFault extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.JugglerFault");
   readonly kind: FaultKind;
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(kind: FaultKind, message: string, details: Readonly<Record<string, unknown>> = {}) {
     super(kind === "config" ? "config" : "unavailable", message);
-    Object.defineProperty(this, JugglerFault.#brand, {});
     this.kind = kind;
     this.details = details;
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, JugglerFault.#brand);
   }
 }
 

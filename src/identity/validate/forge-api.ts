@@ -1,4 +1,4 @@
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
 
 /** What a forge says of a token. */
@@ -20,15 +20,8 @@ const MAX_ANSWER = 256 * 1024;
 
 /** The forge rejected the token. */
 export class TokenRefused extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.TokenRefused");
-
   constructor(host: string, status: number) {
     super("unavailable", `${host} rejected the token (${status})`);
-    Object.defineProperty(this, TokenRefused.#brand, {});
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, TokenRefused.#brand);
   }
 }
 

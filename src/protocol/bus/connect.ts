@@ -1,4 +1,4 @@
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { type Deadline, Deadlines } from "../../base/limit/deadlines.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
@@ -179,15 +179,8 @@ export class BusClient implements AsyncDisposable {
 
 /** The connection went before there was an answer. */
 export class LostError extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.LostError");
-
   constructor(message: string) {
     super("closed", message);
-    Object.defineProperty(this, LostError.#brand, {});
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, LostError.#brand);
   }
 }
 

@@ -1,4 +1,4 @@
-import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
   /** Requests that run at once; as many more may have begun to come. */
@@ -85,14 +85,7 @@ export class Ledger {
 
 /** A guest has too much under way. */
 export class OverLimit extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.OverLimit");
-
   constructor(why: string) {
     super("limit", `Cannot take the request: ${why}. Wait for some to end.`);
-    Object.defineProperty(this, OverLimit.#brand, {});
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, OverLimit.#brand);
   }
 }

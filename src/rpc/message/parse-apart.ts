@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
 import { background } from "../../base/background.ts";
-import { processWide } from "../../base/process-wide.ts";
 import type { Channel, FrameFault, Room, Sink, Topic } from "../../wire/channel.ts";
 import { STANDARD } from "../codes.ts";
 import { RpcError } from "../rpc-error.ts";
@@ -29,7 +28,7 @@ export type ParsedPart =
 const MOST_MEMORY = 1_024;
 
 /** One message after the other, of all channels: each may take much memory. */
-const queue = processWide("parse-apart", () => new TaskQueue());
+const queue = new TaskQueue();
 
 /**
  * The same channel, for a peer that a person has configured. A message whose parsing takes more work

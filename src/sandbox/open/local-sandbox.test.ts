@@ -20,21 +20,24 @@ const skip = isMissing && "It needs bubblewrap and nsenter: install bubblewrap a
 
 const SCRIPT = `cat mine.jsonc token.key
 for file in mine.jsonc token.key; do echo {} > $file; rm $file; mv other $file; done
+echo evil > cache/trunkline/code; mv cache moved; rm -r cache
 touch other && echo done`;
 
 describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
-  it("hides the user's configuration and the key beside it, also in the session's folder", async () => {
+  it("hides the user's configuration, its key and compiled code, also in the session's folder", async () => {
     await using home = await SampleHome.create();
     const { project } = home;
     const file = join(project, "mine.jsonc");
     const written = '{ "agent": { "sandbox": "on" } } // s3cret';
     await home.write(file, written);
     await home.write(join(project, "token.key"), "s3cret");
+    const cache = join(project, "cache");
+    await home.write(join(cache, "trunkline/code"), "ours");
     for (const named of [{ flags: { config: file } }, { env: { TRUNKLINE_CONFIG: file } }]) {
       const { config, files } = await home.load(named);
       const paths = files.map(({ path }) => path);
       const app = new AppContext(config, { files: paths, load: async () => config });
-      const env = { PATH: process.env.PATH, HOME: home.path, ...named.env };
+      const env = { PATH: process.env.PATH, HOME: home.path, XDG_CACHE_HOME: cache, ...named.env };
       await using sandbox = new LocalSandbox(app, [project], env);
       await using inside = await sandbox.enter(async () => false);
       const shell = { command: "/bin/sh", args: ["-c", SCRIPT], env, cwd: project };
@@ -43,6 +46,7 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
       assert.equal(await text(child.stdout), "done\n");
       assert.equal(await readFile(file, "utf8"), written);
       assert.equal(await readFile(join(project, "token.key"), "utf8"), "s3cret");
+      assert.equal(await readFile(join(cache, "trunkline/code"), "utf8"), "ours");
     }
   });
 });

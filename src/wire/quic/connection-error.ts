@@ -1,4 +1,4 @@
-import { hasBrand, type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import { type ErrorCode, TrunklineError } from "../../base/errors.ts";
 import type { Ending, Trouble } from "./settings.ts";
 
 const CODES: Partial<Record<Trouble, ErrorCode>> = {
@@ -27,14 +27,12 @@ const ADVICE: Partial<Record<Trouble, string>> = {
 
 /** A connection or a stream that failed, and why by a stable name. */
 export class ConnectionError extends TrunklineError {
-  static readonly #brand = Symbol.for("trunkline.ConnectionError");
   readonly trouble: Trouble;
   /** The code that the other side gave when it closed or broke off. */
   readonly peerCode: number | undefined;
 
   constructor(trouble: Trouble, message: string, peerCode?: number) {
     super(CODES[trouble] ?? "unavailable", message);
-    Object.defineProperty(this, ConnectionError.#brand, {});
     this.trouble = trouble;
     this.peerCode = peerCode;
   }
@@ -46,10 +44,6 @@ export class ConnectionError extends TrunklineError {
     const advice = ADVICE[trouble];
     const text = `${what}: ${why}${by}.${advice === undefined ? "" : ` ${advice}`}`;
     return new ConnectionError(trouble, text, byPeer === true ? code : undefined);
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasBrand(value, ConnectionError.#brand);
   }
 }
 
