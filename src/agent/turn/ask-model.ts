@@ -176,11 +176,7 @@ export class Overflow extends Error {
 }
 
 /** The provider refuses the conversation; a retry would fail again. */
-export class Refusal extends TrunklineError {
-  constructor(code: "unavailable" | "usage", message: string) {
-    super(code, message);
-  }
-}
+export class Refusal extends TrunklineError {}
 
 interface RetriedQuestion extends ModelQuestion {
   readonly name: string;

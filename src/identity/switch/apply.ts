@@ -1,6 +1,13 @@
 import { checkEdited } from "../../git/config/edit-config.ts";
 import type { Git } from "../../git/git.ts";
-import { bytesOf, discard, type FileChange, isSame, prepare, replace } from "../../base/file/file-change.ts";
+import {
+  bytesOf,
+  discard,
+  type FileChange,
+  isSame,
+  prepare,
+  replace,
+} from "../../base/file/file-change.ts";
 import {
   type ChangeKind,
   type Journal,

@@ -57,7 +57,7 @@ describe("greet()", () => {
     const heard: string[] = [];
     const sink = new RecordingSink();
     channel.receive(sink);
-    channel.send("one");
+    await channel.send("one");
     const served = serveGreeted<object, Named>(far, {
       limits: {},
       log,
