@@ -154,7 +154,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
       const { openOffer } = await import(${module});
       await openOffer({ config: { mcpServers: {}, data: "/nowhere" } });
       console.log(loaded.some((url) => url.includes("/tool/offer")));
-      console.log(loaded.filter((url) => /src\\/upstream\\/(?!catalogue-key)|child-process|mcp\\/connect/.test(url)));`;
+      console.log(loaded.filter((url) => /src\\/upstream\\/(?!catalogue-key|open\\/)|child-process|mcp\\/connect/.test(url)));`;
     const args = ["--input-type=module", "-e", script];
     const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
     assert.equal(stdout, "true\n[]\n", stderr);
