@@ -1,5 +1,5 @@
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Deadlines } from "../base/limit/deadlines.ts";
+import { Deadlines, type Deadline } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type Channel,
@@ -10,7 +10,6 @@ import {
   type Topic,
 } from "../wire/channel.ts";
 import { Batch, refuseBatch } from "./message/batch.ts";
-import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import {
   type Dialect,
@@ -19,6 +18,7 @@ import {
   type RequestObserver,
   resolvePeerOptions,
   type Trace,
+  type RequestEnd,
 } from "./peer-options.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
@@ -30,10 +30,10 @@ import {
   classify,
   parseMessage,
 } from "./message/message.ts";
-import { InFlight } from "./in-flight.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
 import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
+import { Stopper } from "../base/stop.ts";
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -379,5 +379,125 @@ export class ErrorPace {
     this.#timer = undefined;
     this.#pause?.resolve();
     this.#pause = undefined;
+  }
+}
+
+/**
+ * One incoming request or notification while it is being handled. It is stopped when the caller
+ * cancels, the time is up or the connection dies.
+ */
+export class Call<S = unknown> extends Stopper {
+  readonly peer: Peer<S>;
+  /** What the connection keeps for its handlers. */
+  readonly state: S;
+  readonly method: string;
+  readonly id: HeldId;
+  /** For the peer: where the answer goes, when it is not sent alone. */
+  readonly batch: Batch | undefined;
+  /** For the peer: who wants to know how it ends. */
+  observed: ((end: RequestEnd) => void) | undefined;
+  /** It has its answer. */
+  isSettled = false;
+  #deadline: Deadline | undefined;
+  #timeout = 0;
+
+  constructor(peer: Peer<S>, method: string, id: HeldId, batch?: Batch) {
+    super();
+    this.peer = peer;
+    this.state = peer.state;
+    this.method = method;
+    this.id = id;
+    this.batch = batch;
+  }
+
+  /** The id as JSON text; "" for a notification. */
+  get idText(): string {
+    return String(this.id);
+  }
+
+  /** Tells the other side something that belongs to this call. */
+  notify<P>(method: Method<P, void>, params: P): Room {
+    return this.peer.notify(method, params, this.#topic);
+  }
+
+  /** Asks the other side something that this call needs to know. */
+  request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
+    return this.peer.request(method, params, { ...options, topic: this.#topic });
+  }
+
+  get #topic(): Topic {
+    return { request: this.idText, isAnswer: false };
+  }
+
+  /** Tells the time limit that the work is getting on, so it counts from now. */
+  progressed(): void {
+    if (this.#deadline !== undefined) this.peer.deadlines.restart(this.#deadline, this.#timeout);
+  }
+
+  /** For the peer: the limit that runs for this call. */
+  limitTo(milliseconds: number, expire: () => void): void {
+    this.#timeout = milliseconds;
+    this.#deadline = this.peer.deadlines.start(milliseconds, expire);
+  }
+
+  /** For the peer: the call has its answer. */
+  settle(): void {
+    this.isSettled = true;
+    if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
+    this.#deadline = undefined;
+  }
+}
+
+/** The other side's requests that have no answer yet. */
+export class InFlight<S> {
+  readonly #calls = new Map<HeldId, Call<S>>();
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  get all(): Call<S>[] {
+    return [...this.#calls.values()];
+  }
+
+  has(id: HeldId): boolean {
+    return this.#calls.has(id);
+  }
+
+  /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
+  named(id: string | number): Call<S> | undefined {
+    if (Number.isSafeInteger(id)) return this.#calls.get(id);
+    const exact = this.#calls.get(JSON.stringify(id));
+    if (exact !== undefined || typeof id === "string") return exact;
+    const alike = this.all.filter((call) => Number(call.id) === id);
+    return alike.length === 1 ? alike[0] : undefined;
+  }
+
+  add(call: Call<S>): void {
+    this.#calls.set(call.id, call);
+  }
+
+  /** Marks a call as answered. False when it was: nothing answers twice. */
+  settle(call: Call<S>): boolean {
+    if (call.isSettled) return false;
+    call.settle();
+    this.#calls.delete(call.id);
+    if (this.#calls.size === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+    return true;
+  }
+
+  /** Waits for all answers, at most `grace` milliseconds. */
+  async drain(grace: number): Promise<void> {
+    if (this.#calls.size === 0 || grace <= 0) return;
+    // Several may wait, each for its time.
+    this.#idle ??= Promise.withResolvers<void>();
+    const timeUp = Promise.withResolvers<void>();
+    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
+    await Promise.race([this.#idle.promise, timeUp.promise]);
+    clearTimeout(timer);
   }
 }

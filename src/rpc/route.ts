@@ -2,7 +2,7 @@ import { describeProblem, type Problem, type Check } from "../base/check.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { RpcError } from "./rpc-error.ts";
 import type { RateLimiter } from "../base/limit/rate-limiter.ts";
-import type { Call } from "./call.ts";
+import type { Call } from "./peer.ts";
 import type { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Method } from "./method.ts";
 

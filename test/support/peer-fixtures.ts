@@ -1,4 +1,4 @@
-import type { Call } from "../../src/rpc/call.ts";
+import type { Call } from "../../src/rpc/peer.ts";
 import { method } from "../../src/rpc/method.ts";
 import { route } from "../../src/rpc/route.ts";
 

@@ -1,9 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import { VERSION } from "../../base/version.ts";
-import type { Call } from "../../rpc/call.ts";
+import { type Call, Peer } from "../../rpc/peer.ts";
 import type { Method } from "../../rpc/method.ts";
-import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
 import type { Stop } from "../../base/stop.ts";

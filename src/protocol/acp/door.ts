@@ -5,7 +5,7 @@ import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import type { Principal } from "../../base/principal.ts";
 import { RateLimiter } from "../../base/limit/rate-limiter.ts";
 import { VERSION } from "../../base/version.ts";
-import type { Call } from "../../rpc/call.ts";
+import type { Call } from "../../rpc/peer.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";

@@ -1,10 +1,8 @@
 import { type Route, route, routes } from "../../rpc/route.ts";
-import { resolve } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
-import type { Call } from "../../rpc/call.ts";
+import type { Call } from "../../rpc/peer.ts";
 import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
@@ -28,6 +26,7 @@ import {
 } from "./methods.ts";
 import type { ExecuteActionParams } from "./schema.gen.ts";
 import { JugglerToolContext } from "./tool-context.ts";
+import { resolve } from "node:path";
 
 export interface JugglerOptions {
   /** Opened with the first message that needs it. */

@@ -1,5 +1,5 @@
 import { RateLimiter } from "../../../base/limit/rate-limiter.ts";
-import type { Call } from "../../../rpc/call.ts";
+import type { Call } from "../../../rpc/peer.ts";
 import { method } from "../../../rpc/method.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";

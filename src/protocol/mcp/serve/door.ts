@@ -1,5 +1,12 @@
 import { type Route, route, routes } from "../../../rpc/route.ts";
-import { CannotAsk, errorResult, type Tool, ToolFault } from "../../../tool/tool.ts";
+import {
+  CannotAsk,
+  errorResult,
+  type Tool,
+  ToolFault,
+  type Prompt,
+  type Completion,
+} from "../../../tool/tool.ts";
 import {
   type Client,
   type Connection,
@@ -11,30 +18,28 @@ import { METHODS, EVENTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
-import type { CallToolParams } from "../schema.gen.ts";
+import type { CallToolParams, CompleteParams } from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import type { Method } from "../../../rpc/method.ts";
+import { type Method, method } from "../../../rpc/method.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { neededFor } from "./question.ts";
 import type { Caching, Implementation, Revision } from "../revision/codec.ts";
 import { background } from "../../../base/background.ts";
 import { VERSION } from "../../../base/version.ts";
-import type { Call } from "../../../rpc/call.ts";
-import type { Peer } from "../../../rpc/peer.ts";
+import type { Call, Peer } from "../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";
 import type { JsonObject } from "../json-object.ts";
 import { mcpDialect } from "../dialect.ts";
-import { relayNotices } from "./relay-notices.ts";
-import { serveLists } from "./serve-lists.ts";
-import { serveSession } from "./serve-session.ts";
-import { serveTasks, tellOfTasks } from "./task/serve-tasks.ts";
-import { serveWatching } from "./serve-watching.ts";
 import { Tasks, type TasksOptions } from "./task/tasks.ts";
+import { mayHave } from "../../../tool/policy.ts";
+import { ROOM } from "../../../wire/channel.ts";
+import { isWanted, MCP_LEVELS } from "../log-levels.ts";
+import { REVISIONS } from "../revision/revisions.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -282,7 +287,7 @@ function mayBeTask({ client, params }: CallRequest, task: Tool["task"]): boolean
 }
 
 async function callAsTask(door: McpDoor, request: CallRequest, tool: Tool): Promise<JsonObject> {
-  const { beginTask } = await import("./task/begin-task.ts");
+  const { beginTask } = await import("./task/answer-tasks.ts");
   return beginTask(door, request, tool);
 }
 
@@ -326,4 +331,275 @@ export async function run(
     if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
     return { ...errorResult(error.message) };
   }
+}
+
+const relaying = new WeakSet<Connection>();
+
+/**
+ * Sends notices to the client of a session as `notifications/message`. Once the client has set a level
+ * it gets all from that level on. Before, the server may choose (MCP 2025-11-25,
+ * server/utilities/logging § Setting Log Level): it gets the important ones. Clients without sessions
+ * ask for messages with each request, and a notice belongs to none. Notices are dropped while the
+ * client reads too slowly.
+ */
+export function relayNotices(
+  door: Pick<McpDoor, "offer" | "profileOf">,
+  connection: Connection,
+  peer: Peer<Connection>,
+): void {
+  if (relaying.has(connection)) return;
+  relaying.add(connection);
+  let isBehind = false;
+  const { principal, folder } = connection;
+  const stop = door.offer.notices.on((notice) => {
+    const { level, logger, data, message, scope, server, concerns, isNews = false } = notice;
+    if (!mayHave(principal, scope)) return;
+    if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
+    if (folder !== undefined && concerns?.(folder) === false) return;
+    if (isBehind || !(isNews || connection.hasSetLevel)) return;
+    if (!isWanted(level, connection.client.logLevel)) return;
+    const words = message === undefined ? {} : { message };
+    const room = peer.notify(EVENTS.message, { level: MCP_LEVELS[level], ...words, logger, data });
+    if (room === ROOM) return;
+    isBehind = true;
+    background(
+      room.then(() => {
+        isBehind = false;
+      }),
+      "Noting that there is room",
+    );
+  });
+  connection.onEnd(stop);
+}
+
+/** initialize, server/discover, ping and logging/setLevel. */
+export function serveSession(door: McpDoor): Route<Connection>[] {
+  const { routes, info } = door;
+  const said = (client: Client, connection: Connection): JsonObject => {
+    const instructions = door.instructions?.(door.profileOf(client, connection));
+    return instructions === undefined ? {} : { instructions };
+  };
+  return [
+    routes.serve(METHODS.initialize, ({ params, call }) => {
+      // MCP 2025-11-25, basic/lifecycle § Initialization.
+      const { protocolVersion, capabilities = {}, clientInfo } = params;
+      const codec = call.state.agree(protocolVersion, capabilities, clientInfo);
+      door.welcome(call.state, call.peer);
+      return {
+        protocolVersion: codec.revision,
+        capabilities: door.capabilities[codec.revision] ?? codec.serverCapabilities,
+        serverInfo: info,
+        ...said(call.state.client, call.state),
+      };
+    }),
+    routes.serve(
+      METHODS.discover,
+      ({ client, call }) => {
+        const capabilities = client.codec.serverCapabilities;
+        return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
+      },
+      { caching: UNCACHED },
+    ),
+    routes.serve(METHODS.ping, () => ({})),
+    routes.serve(METHODS.setLevel, ({ params, call }) => {
+      call.state.logLevel = params.level;
+      relayNotices(door, call.state, call.peer);
+      return {};
+    }),
+    route(method<JsonObject>("notifications/initialized"), () => {}),
+    route<JsonObject, void, Connection>(method("notifications/roots/list_changed"), (_, call) => {
+      call.state.roots.changed();
+    }),
+  ];
+}
+
+/** Resources, prompts and the completion of their arguments. */
+export function serveLists(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  const caching = { caching: UNCACHED };
+  return [
+    routes.serve(
+      METHODS.listResources,
+      async ({ params, client, call }) => {
+        const { principal } = call.state;
+        const all = await offer.resources.list(principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf(all, params.cursor);
+        return { resources: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.listTemplates,
+      async ({ params, client, call }) => {
+        const { principal } = call.state;
+        const all = await offer.resources.templates(principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf(all, params.cursor);
+        return { resourceTemplates: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.readResource,
+      (request) =>
+        inRounds(door, request, "resources/read", async (context) => {
+          const { uri } = request.params;
+          const result = await offer.resources.read(uri, context);
+          if (result !== undefined) return result;
+          const { code } = request.client.codec.resourceNotFound;
+          throw new RpcError(code, `Resource not found: ${uri}`, { uri });
+        }),
+      caching,
+    ),
+    routes.serve(
+      METHODS.listPrompts,
+      async ({ params, client, call }) => {
+        await offer.known();
+        const profile = door.profileOf(client, call.state);
+        const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
+        const shown = all.filter((prompt) => profile?.hasPrompt(prompt) !== false);
+        const { page, next } = pageOf(shown, params.cursor);
+        const prompts = page.map(({ definition }) => {
+          if (profile === undefined) return definition;
+          return { ...definition, name: profile.promptNames.shown(definition.name) };
+        });
+        return { prompts, ...next, ...missingSources(offer, profile) };
+      },
+      caching,
+    ),
+    routes.serve(METHODS.getPrompt, (request) =>
+      inRounds(door, request, "prompts/get", async (context) => {
+        const { name, arguments: args = {} } = request.params;
+        const prompt = promptFor(door, name, request);
+        if (prompt === undefined) {
+          throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
+        }
+        // MCP 2025-11-25, server/prompts § Error Handling: -32602 without a required argument.
+        const missing = prompt.definition.arguments?.find(
+          (argument) => argument.required === true && args[argument.name] === undefined,
+        );
+        if (missing !== undefined) {
+          throw RpcError.of(
+            STANDARD.invalidParams,
+            `'params.arguments.${missing.name}' is missing`,
+          );
+        }
+        return prompt.get(args, context);
+      }),
+    ),
+    routes.serve(METHODS.complete, async (request) => {
+      const completion = (await complete(door, request)) ?? {
+        values: [],
+        total: 0,
+        hasMore: false,
+      };
+      // MCP 2025-11-25, server/utilities/completion § Completion Results: at most 100 values.
+      return { completion: { ...completion, values: completion.values.slice(0, 100) } };
+    }),
+  ];
+}
+
+/** Runs work that may ask the client, in round trips where the revision has them. */
+function inRounds<P extends { readonly _meta?: unknown }>(
+  door: McpDoor,
+  request: McpRequest<P>,
+  method: string,
+  work: (context: McpToolContext) => Promise<JsonObject>,
+): JsonObject | Promise<JsonObject> {
+  const { client, params, call } = request;
+  const context = door.contextOf(request);
+  if (!client.codec.has.inputRequired) return work(context);
+  return door.serveInRounds({
+    method,
+    params,
+    principal: call.state.principal.id,
+    context,
+    work,
+  });
+}
+
+function promptFor(
+  door: McpDoor,
+  name: string,
+  { client, call }: Pick<McpRequest<unknown>, "client" | "call">,
+): Prompt | undefined {
+  if (!mayHave(call.state.principal)) return undefined;
+  const profile = door.profileOf(client, call.state);
+  if (profile === undefined) return door.offer.prompts.get(name);
+  const prompt = door.offer.prompts.get(profile.promptNames.real(name) ?? "");
+  return prompt !== undefined && profile.hasPrompt(prompt) ? prompt : undefined;
+}
+
+async function complete(
+  door: McpDoor,
+  request: McpRequest<CompleteParams>,
+): Promise<Completion | undefined> {
+  const { ref, argument, context } = request.params;
+  const asked = {
+    ...argument,
+    ...(context?.arguments === undefined ? {} : { context: context.arguments }),
+  };
+  if (ref.type === "ref/prompt") {
+    return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
+  }
+  const { client, call } = request;
+  const profile = door.profileOf(client, call.state);
+  return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
+}
+
+/** Hearing of changes: by `resources/subscribe` in sessions, by `subscriptions/listen` without. */
+export function serveWatching(door: McpDoor): Route<Connection>[] {
+  const { routes } = door;
+  return [
+    routes.serve(METHODS.subscribe, async (request) => {
+      const { subscribe } = await import("./watch.ts");
+      return subscribe(door, request);
+    }),
+    routes.serve(METHODS.unsubscribe, ({ params: { uri }, call }) => {
+      call.state.watches.get(uri)?.();
+      call.state.watches.delete(uri);
+      return {};
+    }),
+    routes.serve(METHODS.listen, async (request) => {
+      const { listen } = await import("./watch.ts");
+      return listen(door, request);
+    }),
+  ];
+}
+
+/** Most clients have no tasks. */
+const load = () => import("./task/answer-tasks.ts");
+
+/** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */
+export function serveTasks(door: McpDoor): Route<Connection>[] {
+  const { routes } = door;
+  return [
+    routes.serve(METHODS.getTask, async (request) => {
+      const task = await (await load()).findTask(door, request);
+      return request.client.codec.shapeTask(task);
+    }),
+    routes.serve(METHODS.cancelTask, async (request) => {
+      return request.client.codec.cancelTask(await (await load()).findTask(door, request));
+    }),
+    routes.serve(METHODS.updateTask, async (request) => {
+      (await (await load()).findTask(door, request)).give(request.params.inputResponses);
+      return {};
+    }),
+    routes.serve(METHODS.listTasks, async (request) => (await load()).listTasks(door, request)),
+    routes.serve(METHODS.taskResult, async (request) => (await load()).taskResult(door, request)),
+  ];
+}
+
+/**
+ * Tells the client of a session when the status of a task changes that it began there. Clients
+ * without sessions listen for that (`subscriptions/listen`). Returns how to stop it.
+ */
+export function tellOfTasks(
+  door: McpDoor,
+  connection: Connection,
+  peer: Peer<Connection>,
+): () => void {
+  return door.tasks.onChange((task) => {
+    if (!connection.tasks.has(task.id)) return;
+    peer.notify(EVENTS.taskStatus, connection.client.codec.shapeTask(task));
+  });
 }

@@ -6,9 +6,8 @@ import { Peer } from "../../../rpc/peer.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
 import { Connection } from "./connection.ts";
-import { McpDoor } from "./door.ts";
+import { McpDoor, relayNotices } from "./door.ts";
 import { mcpDialect } from "../dialect.ts";
-import { relayNotices } from "./relay-notices.ts";
 
 describe("relayNotices()", () => {
   it("drops messages while the client does not read, and continues when it does", async () => {

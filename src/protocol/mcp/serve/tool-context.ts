@@ -2,7 +2,7 @@ import { background } from "../../../base/background.ts";
 import { type Stop, Stopper, type StopListener } from "../../../base/stop.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import type { Span } from "../../../base/trace.ts";
-import type { Call } from "../../../rpc/call.ts";
+import type { Call } from "../../../rpc/peer.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";

@@ -8,8 +8,7 @@ import type { McpDoor, McpRequest } from "./door.ts";
 import { EVENTS } from "../methods.ts";
 import { META } from "../meta.ts";
 import type { ListenParams } from "../schema.gen.ts";
-import { keptTask } from "./task/answer-tasks.ts";
-import { requireTasks } from "./task/begin-task.ts";
+import { keptTask, requireTasks } from "./task/answer-tasks.ts";
 import type { KnownTask } from "./task/task-record.ts";
 
 type Filter = ListenParams["notifications"];

@@ -1,13 +1,26 @@
-import { TRUNKLINE } from "../../../../rpc/codes.ts";
+import { TRUNKLINE, STANDARD } from "../../../../rpc/codes.ts";
 import { method } from "../../../../rpc/method.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../../json-object.ts";
-import type { McpDoor, McpRequest } from "../door.ts";
-import { META } from "../../meta.ts";
+import {
+  type McpDoor,
+  type McpRequest,
+  callInRounds,
+  type CallRequest,
+  mayAsk,
+  run,
+} from "../door.ts";
+import { META, hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
 import { pageOf } from "../list-result.ts";
 import type { TaskParams } from "../../schema.gen.ts";
-import { requireTasks, resumeTask } from "./begin-task.ts";
 import type { KnownTask } from "./task-record.ts";
+import type { RemoteTask, Tool } from "../../../../tool/tool.ts";
+import { type Client, missingCapability } from "../connection.ts";
+import type { Asking } from "../input-required.ts";
+import { Rounds } from "../rounds.ts";
+import type { Ask } from "../tool-context.ts";
+import type { Task } from "./task.ts";
+import type { ResumedWork } from "./tasks.ts";
 
 /**
  * MCP 2025-11-25, basic/utilities/tasks § Task Isolation and Access Control: the id cannot be guessed,
@@ -78,4 +91,100 @@ export async function taskResult(
 /** MCP 2025-11-25, basic/utilities/tasks § Associating Task-Related Messages. */
 function relatedTo(taskId: string): JsonObject {
   return { [META.relatedTask]: { taskId } };
+}
+
+/** Begins a task for a call of which one is wanted, and answers with it. */
+export async function beginTask(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+): Promise<JsonObject> {
+  return request.client.codec.has.tasks === "server's choice"
+    ? beginAsWeChoose(door, request, tool)
+    : beginAsAsked(door, request, tool);
+}
+
+/** The tasks extension of MCP 2026-07-28: a client that declares it may be answered with a task. */
+async function beginAsWeChoose(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+): Promise<JsonObject> {
+  const { client, call } = request;
+  requireTasks(client);
+  const answer = (task: Task): JsonObject => client.codec.shapeNewTask(task);
+  // Of "if-asked", it is the upstream that chooses, and it has not been called yet.
+  const isTheirs = tool.task === "if-asked";
+  if (isTheirs || (tool.asksFirst === true && mayAsk(client))) {
+    const goOn: Asking["goOn"] = async (rounds, context) => {
+      context.becomeTask();
+      const { id: owner } = call.state.principal;
+      const stop = (reason: Error): void => context.stopped(reason);
+      const remote = remoteOf(tool, context.remote);
+      return answer(await door.tasks.start({ owner, begin: () => rounds, stop, remote }));
+    };
+    return callInRounds(door, request, { goOn, goOnWhen: isTheirs ? "remote" : "asked" });
+  }
+  return answer(await begin(door, request, tool, undefined));
+}
+
+/** MCP 2025-11-25, basic/utilities/tasks § Tool-Level Negotiation. */
+async function beginAsAsked(door: McpDoor, request: CallRequest, tool: Tool): Promise<JsonObject> {
+  const { client, params, call } = request;
+  if (params.task === undefined) {
+    throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
+  }
+  const task = await begin(door, request, tool, params.task.ttl);
+  call.state.tasks.add(task.id);
+  return client.codec.shapeNewTask(task);
+}
+
+function begin(door: McpDoor, request: CallRequest, tool: Tool, ttl: unknown): Promise<Task> {
+  const { call } = request;
+  const context = door.contextOf(request);
+  context.becomeTask();
+  return door.tasks.start({
+    owner: call.state.principal.id,
+    begin: () => {
+      return new Rounds((ask: Ask) => {
+        context.askThrough(ask);
+        return run(door, request, context);
+      });
+    },
+    stop: (reason) => context.stopped(reason),
+    ttl,
+    ...(tool.resume === undefined
+      ? {}
+      : { remote: context.untilRemote().then((taskId) => remoteOf(tool, taskId)) }),
+  });
+}
+
+/** Where a task goes on when this process ends; undefined where it ends with it. */
+function remoteOf(tool: Tool, taskId: string | undefined): RemoteTask | undefined {
+  const { definition, source } = tool;
+  if (taskId === undefined || source === undefined || tool.resume === undefined) return undefined;
+  return { tool: definition.name, server: source.server, taskId };
+}
+
+/** Goes on with a task that a process has begun which has ended since. */
+export function resumeTask(
+  door: McpDoor,
+  { client, call }: McpRequest<unknown>,
+  remote: RemoteTask,
+): ResumedWork {
+  // The request that asks for the task is not the one that began it: its `_meta` says nothing of it.
+  const context = door.contextOf({ client, call, params: undefined });
+  context.becomeTask();
+  context.detach();
+  const begin = (): Rounds<JsonObject> =>
+    new Rounds(async (ask: Ask) => {
+      context.askThrough(ask);
+      return client.codec.shapeToolResult(await door.offer.tools.resume(remote, context));
+    });
+  return { begin, stop: (reason) => context.stopped(reason) };
+}
+
+export function requireTasks(client: Client): void {
+  if (client.codec.has.tasks !== "server's choice") return;
+  if (!hasTasksExtension(client.capabilities)) throw missingCapability(TASKS_CAPABILITY);
 }

@@ -7,9 +7,8 @@ import { type Json, RawClient } from "../../../../../test/upstream/raw-client.ts
 import { Peer } from "../../../../rpc/peer.ts";
 import { memoryPair } from "../../../../wire/channel/memory.ts";
 import { Connection } from "../connection.ts";
-import { McpDoor } from "../door.ts";
+import { McpDoor, tellOfTasks } from "../door.ts";
 import { TASKS_CAPABILITY } from "../../meta.ts";
-import { tellOfTasks } from "./serve-tasks.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 
 const STATUS = "notifications/tasks/status";
