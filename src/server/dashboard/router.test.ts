@@ -88,7 +88,7 @@ describe("the router of the API", () => {
     const { status, body } = await ask("/api/echo", { ...post, headers: JSON_TYPE, body: large });
     assert.deepEqual(
       [status, body],
-      [400, { error: "Send a JSON object of at most 1048576 bytes." }],
+      [413, { error: "Send a JSON object of at most 1048576 bytes." }],
     );
   });
 

@@ -38,6 +38,9 @@ export function sendJson(
   send(response, status, "application/json", JSON.stringify(value), headers);
 }
 
+/** A body that is larger than what may be sent, or is no text. */
+class BodyTooLarge extends TrunklineError {}
+
 /** The JSON object that a request has. Throws "usage" if it has none, or a longer one. */
 export function readJson(
   request: IncomingMessage,
@@ -50,7 +53,8 @@ export function readJson(
         return resolve(value as Record<string, unknown>);
       }
       const says = `Send a JSON object of at most ${largest} bytes.`;
-      return reject(new TrunklineError("usage", says));
+      const Fault = typeof text === "string" ? TrunklineError : BodyTooLarge;
+      return reject(new Fault("usage", says));
     });
   });
 }
@@ -84,8 +88,7 @@ export function failWith(response: ServerResponse, error: unknown, path: string,
   }
   const words = error instanceof TrunklineError ? error.message : diskWords(error);
   if (words !== undefined) {
-    const status = error instanceof TrunklineError ? STATUS[error.code] : 503;
-    return fail(response, status, maskText(words));
+    return fail(response, statusOf(error), maskText(words));
   }
   const correlation = crypto.randomUUID().slice(0, 8);
   log.error("http.failed", { correlation, path, error });
@@ -116,4 +119,9 @@ export function refuseUpgrade(
     connection: "close",
   }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${why}`);
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof BodyTooLarge) return 413;
+  return error instanceof TrunklineError ? STATUS[error.code] : 503;
 }
