@@ -25,10 +25,8 @@ interface Row {
 /** The most files in a flat folder. */
 const FOLDER_FILES = 24;
 /** The most lines of code in what `dist` bundles, and the most files in a circle of imports. */
-const CODE_LINES = 116_000;
+const CODE_LINES = 120_500;
 const CIRCLE_FILES = 3;
-/** Whether these two limits fail the check, or are only printed. */
-const IS_WEIGHT_BINDING = false;
 /** What the build starts from: programs, the dashboard and the modules of the plugin SDK. */
 const ENTRY = /(?:^|[/-])main\.(?:ts|tsx|css)$|\/trunkline-plugin[^/]*\.ts$/;
 /** What it copies into `dist` beside them. */
@@ -52,12 +50,11 @@ const weight = weightRows();
 const width = Math.max(...[...rows, ...weight].map(({ what }) => what.length));
 for (const row of [...rows, ...weight]) {
   const { what, is, wanted, isFine, details = [] } = row;
-  const verdict = isFine ? "ok  " : weight.includes(row) && !IS_WEIGHT_BINDING ? "over" : "FAIL";
+  const verdict = isFine ? "ok  " : "FAIL";
   console.log(`${verdict} ${what.padEnd(width)}  ${is.padEnd(34)} ${wanted}`);
   if (!isFine) for (const line of details) console.log(`       ${line}`);
 }
-const binding = IS_WEIGHT_BINDING ? [...rows, ...weight] : rows;
-if (binding.some(({ isFine }) => !isFine)) process.exitCode = 1;
+if ([...rows, ...weight].some(({ isFine }) => !isFine)) process.exitCode = 1;
 
 function sourcesOf(): Source[] {
   return listed("src/*.ts")
@@ -77,7 +74,11 @@ function weightRows(): Row[] {
   const graph = importGraph(ROOT, [...entries, ...COPIED]);
   const written = [...graph.keys()].filter((path) => !GENERATED.test(path));
   let lines = 0;
-  for (const path of written) lines += codeLines(readFileSync(join(ROOT, path), "utf8")).length;
+  for (const path of written) {
+    // Style sheets are no code.
+    if (path.endsWith(".css")) continue;
+    lines += codeLines(readFileSync(join(ROOT, path), "utf8")).length;
+  }
   const found = circles(graph);
   const large = found.filter((circle) => circle.length > CIRCLE_FILES);
   return [

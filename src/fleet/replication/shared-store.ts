@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   DeliverPolicy,
@@ -152,7 +153,8 @@ export abstract class SharedStore implements AsyncDisposable {
   readonly #report: SharedStoreOptions["report"];
   readonly #over = new AbortController();
   #running: Promise<void> | undefined;
-  #lane: Promise<unknown> = Promise.resolve();
+  /** A row is not sent while it is changed. */
+  readonly #queue = new TaskQueue();
   #isCaughtUp = false;
   #isUpToDate = false;
   #problem: string | undefined;
@@ -240,7 +242,7 @@ export abstract class SharedStore implements AsyncDisposable {
           batch.push(more.value);
           next = handled(messages.next());
         }
-        await this.#inLane(() => this.apply(batch));
+        await this.#queue.run(() => this.apply(batch));
         if ((batch.at(-1)?.seq ?? 0) >= last) this.#isCaughtUp = true;
       }
     } finally {
@@ -252,19 +254,12 @@ export abstract class SharedStore implements AsyncDisposable {
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (this.#isCaughtUp) {
-        await this.#inLane(() => this.send());
+        await this.#queue.run(() => this.send());
         this.#isUpToDate = true;
         this.#problem = undefined;
       }
       await pause(LOOK_EVERY, signal);
     }
-  }
-
-  /** One after the other: a row is not sent while it is changed. */
-  #inLane<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(work);
-    this.#lane = result.catch(() => {});
-    return result;
   }
 }
 

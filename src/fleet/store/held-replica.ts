@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Appended } from "../../session/store.ts";
 import type { AppendedPage } from "../../store/session/session-commits.ts";
@@ -66,7 +67,7 @@ export class HeldReplica {
   #waiting = 0;
   #failure: Error | undefined;
   /** What reads and writes the entry comes one after the other. */
-  #lane: Promise<unknown> = Promise.resolve();
+  readonly queue = new TaskQueue();
   /** Another process has taken the session. */
   isLost = false;
   /** Set while the session is being released. */
@@ -151,12 +152,6 @@ export class HeldReplica {
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  inLane<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(work);
-    this.#lane = result.catch(() => {});
-    return result;
   }
 
   #await(pending: PendingAppend): PendingAppend {

@@ -1,3 +1,4 @@
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
@@ -43,7 +44,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   readonly #held = new Map<number, HeldReplica>();
   readonly #byId = new Map<string, HeldReplica>();
   /** Taking, releasing and deleting a session come one after the other. */
-  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #queue = new TaskQueue();
   #isClosed = false;
   /** The local log of this worker's data folder. */
   readonly log: SessionLog;
@@ -98,7 +99,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   async confirm(id: string): Promise<void> {
     const held = this.#byId.get(id);
     if (held === undefined) throw notOpen(id);
-    await held.inLane(async () => {
+    await held.queue.run(async () => {
       // Whoever has it open may have been opening it when this was told first.
       if (held.isLost) this.#options.lost(id);
       if (held.failure !== undefined) throw held.failure;
@@ -110,7 +111,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   }
 
   create(session: NewSession): Promise<HeldSession> {
-    return this.#inLane(session.id, async () => {
+    return this.#inTurn(session.id, async () => {
       const claim = await this.#ownership.create(newRecord(session));
       return await this.#orForget(session.id, () => this.#begin(claim));
     });
@@ -118,7 +119,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
     const source = await this.need(from);
-    return await this.#inLane(session.id, async () => {
+    return await this.#inTurn(session.id, async () => {
       // It looks deleted until all its events are there.
       const claim = await this.#ownership.create(newRecord(session), true);
       return await this.#orForget(session.id, () => this.#copy(from, source, claim, upTo));
@@ -126,7 +127,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   }
 
   hold(id: string): Promise<HeldSession> {
-    return this.#inLane(id, async () => {
+    return this.#inTurn(id, async () => {
       const held = this.#byId.get(id);
       if (held !== undefined && held.failure === undefined && !held.isLeft) {
         held.leaving = undefined;
@@ -170,7 +171,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   ): Promise<void> {
     const held = this.#held.get(key);
     if (held === undefined) return;
-    await held.inLane(async () => {
+    await held.queue.run(async () => {
       const { record } = held.claim.entry;
       const { title = record.title, notes = record.notes, updated = record.updated } = change;
       const described = { ...record, title, notes: { ...notes }, updated };
@@ -199,7 +200,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   }
 
   delete(id: string): Promise<void> {
-    return this.#inLane(id, async () => {
+    return this.#inTurn(id, async () => {
       const held = this.#byId.get(id);
       if (held !== undefined) await this.#end(held);
       await this.#ownership.delete(id);
@@ -233,7 +234,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     await this.#replicas.setMark(key, claim);
     const begun = await this.#begin(claim);
     const held = this.#held.get(key);
-    await held?.inLane(() => this.#write(key, { deleted: undefined }));
+    await held?.queue.run(() => this.#write(key, { deleted: undefined }));
     return { ...begun, record: this.#recordOf(key) };
   }
 
@@ -300,10 +301,10 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     for (let attempt = 1; !this.#isClosed; attempt++) {
       await this.streams.link.pause(attempt);
       try {
-        await this.#inLane(held.id, async () => {
+        await this.#inTurn(held.id, async () => {
           if (this.#held.get(held.key) !== held || held.isLeft) return;
           await this.log.release(held.key);
-          await held.inLane(async () => {
+          await held.queue.run(async () => {
             const claim = await this.#ownership.take(held.id);
             await this.#begin(claim, true);
           });
@@ -319,13 +320,13 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   async #leave(held: HeldReplica): Promise<void> {
     await held.drained();
-    await this.#inLane(held.id, async () => {
+    await this.#inTurn(held.id, async () => {
       // It may have been opened again meanwhile.
       if (held.leaving === undefined || this.#held.get(held.key) !== held) return;
       held.isLeft = true;
       for (let attempt = 1; held.failure === undefined; attempt++) {
         try {
-          await held.inLane(() => this.#write(held.key, { holder: undefined }));
+          await held.queue.run(() => this.#write(held.key, { holder: undefined }));
           break;
         } catch (error) {
           this.#options.log.warn("fleet.session-not-released", { session: held.id, error });
@@ -364,16 +365,12 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     return recordOf(held.claim.entry, () => true);
   }
 
-  async #inLane<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#lanes.get(id) ?? Promise.resolve()).then(work);
-    const lane = result.catch(() => {});
-    this.#lanes.set(id, lane);
+  /** Work on one session does not overlap. */
+  async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await result;
+      return await this.#queue.run(work, id);
     } catch (error) {
       throw told(error);
-    } finally {
-      if (this.#lanes.get(id) === lane) this.#lanes.delete(id);
     }
   }
 }
