@@ -29,6 +29,7 @@ import {
   recoverUnparsed,
   classify,
   parseMessage,
+  refuseHuge,
 } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
@@ -198,11 +199,15 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       case "notification":
         this.#notified(message.method, message.params, text);
         break;
-      case "answer":
-        if (!this.requests.settle(message.id, message.body)) {
-          this.#report("rpc.unknown-response", { id: message.id });
-        }
+      case "answer": {
+        const huge = refuseHuge([message.body.result, message.body.error], text);
+        const isKnown =
+          huge === undefined
+            ? this.requests.settle(message.id, message.body)
+            : this.requests.fail(message.id, new TrunklineError("limit", huge.message));
+        if (!isKnown) this.#report("rpc.unknown-response", { id: message.id });
         break;
+      }
       case "invalid":
         batch?.expect();
         this.#fail(message.id, RpcError.of(STANDARD.invalidRequest, message.why), batch);

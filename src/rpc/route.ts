@@ -1,3 +1,4 @@
+import { refuseHuge } from "./message/message.ts";
 import { describeProblem, type Problem, type Check } from "../base/check.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { RpcError } from "./rpc-error.ts";
@@ -82,6 +83,8 @@ const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" 
  */
 export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
   const { maxSize, check, rate } = route;
+  const huge = refuseHuge(params, text);
+  if (huge !== undefined) return huge;
   if (maxSize !== undefined && isLarger(text, maxSize)) {
     const size = Buffer.byteLength(text) - (route.uncounted?.(params) ?? 0);
     if (size > maxSize) return tooLarge(route.name, size, maxSize);

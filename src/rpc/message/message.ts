@@ -142,10 +142,7 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
   const refusal = text.length > UNSEEN ? tooComplex(text, limits) : undefined;
   if (refusal !== undefined) return refusal;
   try {
-    const value: unknown = JSON.parse(text);
-    return MAY_BE_HUGE.test(text) && carriesInfinite(value)
-      ? RpcError.of(STANDARD.invalidRequest, HUGE)
-      : value;
+    return JSON.parse(text) as unknown;
   } catch (error) {
     return notJson(error instanceof Error ? error.message : String(error));
   }
@@ -153,16 +150,16 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
 
 /** What each text has in it that has a number which JavaScript cannot hold, and others may have, too. */
 const MAY_BE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{200}/;
-const HUGE = "a number is too large: the largest is 1.8e308";
 
-/** Whether what a message carries has such a number. One that is an id is held as it was written. */
-function carriesInfinite(message: unknown): boolean {
-  if (Array.isArray(message)) return message.some(carriesInfinite);
-  const { params, result, error } = (message ?? {}) as Readonly<Record<string, unknown>>;
-  return hasInfinite([params, result, error]);
+/**
+ * Refuses what a message carries if it has a number that is too large. Such a number is read as infinity,
+ * which JSON cannot say: it would be sent on as null. One that is an id is held as it was written.
+ */
+export function refuseHuge(carried: unknown, text: string): RpcError | undefined {
+  if (!MAY_BE_HUGE.test(text) || !hasInfinite(carried)) return undefined;
+  return RpcError.of(STANDARD.invalidRequest, "a number is too large: the largest is 1.8e308");
 }
 
-/** Such a number is read as infinity, which JSON cannot say: it would be sent on as null. */
 function hasInfinite(value: unknown): boolean {
   if (typeof value === "number") return !Number.isFinite(value);
   return typeof value === "object" && value !== null && Object.values(value).some(hasInfinite);
