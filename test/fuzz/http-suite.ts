@@ -6,7 +6,7 @@ import { HttpFuzzer, readyLine } from "./fuzz-http.ts";
 import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { Measuring, measuredProgram, withProgram } from "./measured-program.ts";
 
-const WARM_UP = rounds({ few: 1_000, all: 5_000 });
+const WARM_UP = rounds({ few: 2_000, all: 5_000 });
 const BLOCK = 1_000;
 
 /** The gateway under so many requests over HTTP. */

@@ -14,7 +14,7 @@ const LONGEST_STALL = 50;
 /** What the probe may measure too much, see there. */
 const PROBE_ERROR = 5;
 /** With more to run than cores, they share caches and execution units: the same work takes longer. */
-const BUSY = 4;
+const BUSY = 2;
 
 /** Options of Node that have the program measured. */
 export const MEASURED: readonly string[] = [`--import=${PROBE}`];
