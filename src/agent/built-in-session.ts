@@ -20,7 +20,7 @@ import type { ActsAs } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
-import type { Customs } from "./custom/customs.ts";
+import { Customs } from "./custom/customs.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { TurnFiles } from "./files/turn-files.ts";
@@ -32,8 +32,16 @@ import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
-import { Conversation } from "./turn/compact.ts";
-import { FolderInstructions, promptText, typedText } from "./turn/instructions.ts";
+import { Conversation, compactConversation } from "./turn/compact.ts";
+import { historyMessages } from "./turn/history-messages.ts";
+import {
+  FolderInstructions,
+  promptText,
+  typedText,
+  instructionsFor,
+  projectInstructions,
+} from "./turn/instructions.ts";
+import { TurnRun } from "./turn/run-turn.ts";
 import { Speaker } from "./turn/speaker.ts";
 import type { WebRules } from "./web/web-fetch.ts";
 
@@ -285,7 +293,6 @@ class BuiltInSession implements AgentSession {
     if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
     const conversation = await this.#conversation.get();
     if (conversation.messages.length < 2) return "There is nothing to compact yet.";
-    const { compactConversation } = await import("./turn/compact.ts");
     const why = "The conversation was compacted";
     const log = this.#log;
     await compactConversation({ turn, model, conversation, speaker, log, why });
@@ -294,7 +301,6 @@ class BuiltInSession implements AgentSession {
 
   async #openCustoms(): Promise<Customs> {
     const { cwd, owner } = this.#options;
-    const { Customs } = await import("./custom/customs.ts");
     // The owner's own files are nobody else's business.
     const user = owner === OWNER.id ? (this.#parts.userFolders ?? []) : [];
     return new Customs({ cwd, user, taken: COMMAND_NAMES });
@@ -318,10 +324,6 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const [{ TurnRun }, { instructionsFor, projectInstructions }] = await Promise.all([
-      import("./turn/run-turn.ts"),
-      import("./turn/instructions.ts"),
-    ]);
     const own = `${await projectInstructions(files)}${customs.instructions}`;
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
@@ -383,7 +385,6 @@ class BuiltInSession implements AgentSession {
   async #recall(): Promise<Conversation> {
     const { history } = this.#options;
     if (history === undefined) return new Conversation();
-    const { historyMessages } = await import("./turn/history-messages.ts");
     return new Conversation(await historyMessages(history));
   }
 

@@ -1,5 +1,7 @@
 import type { AppContext } from "../config/app-context.ts";
 import { Observers } from "../server/telemetry/observers.ts";
+import { serverReferences } from "../upstream/open/server-references.ts";
+import { resolveTexts } from "../upstream/references.ts";
 
 /** Has observed what the configuration wants to have observed. Before anything is opened. */
 export async function observe(app: AppContext): Promise<void> {
@@ -18,8 +20,6 @@ export async function observe(app: AppContext): Promise<void> {
       env: process.env,
       report,
       resolve: async (headers) => {
-        const { resolveTexts } = await import("../upstream/references.ts");
-        const { serverReferences } = await import("../upstream/open/server-references.ts");
         return resolveTexts("telemetry.otlp.headers", headers, serverReferences(app));
       },
     }),

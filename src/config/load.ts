@@ -9,6 +9,7 @@ import {
   defaultConfig,
   type LoadedConfig,
 } from "./config.ts";
+import { checkData } from "./data-folder.ts";
 import { environmentLayer } from "./environment.ts";
 import { readText, userLayer } from "./file/files.ts";
 import type { ParsedFile } from "./file/parse-file.ts";
@@ -95,6 +96,6 @@ export async function dataFolder(
 ): Promise<string> {
   const { values } = layers.findLast((layer) => layer.values.data !== undefined) ?? {};
   const data = typeof values?.data === "string" ? values.data : defaultData(env);
-  if (data.startsWith("/proc")) (await import("./data-folder.ts")).checkData(data);
+  if (data.startsWith("/proc")) checkData(data);
   return data;
 }

@@ -4,11 +4,24 @@ import { TrunklineError } from "../base/errors.ts";
 import { selfCommand } from "../base/process/self-command.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { Git } from "../git/git.ts";
-import type { CredentialVerdict } from "./credential/credential-helper.ts";
-import { helperCommand, helperFile, type OwnProgram } from "./credential/helper-command.ts";
+import {
+  type CredentialVerdict,
+  answerCredential,
+  recordCredentialUse,
+  parseCredential,
+  QUIT,
+} from "./credential/credential-helper.ts";
+import {
+  helperCommand,
+  helperFile,
+  type OwnProgram,
+  writeHelperFile,
+  removeHelperFile,
+} from "./credential/helper-command.ts";
 import { type GuardPass, GuardPasses } from "./guard/guard-pass.ts";
-import type { GuardStatus } from "./guard/install-guard.ts";
-import type { GuardQuestion, GuardVerdict } from "./guard/guard.ts";
+import { type GuardStatus, installGuard, removeGuard, guardStatus } from "./guard/install-guard.ts";
+import { type GuardQuestion, type GuardVerdict, judge } from "./guard/guard.ts";
+import { writeAllowedSigners } from "./signing/commit-signer.ts";
 import type { Applied, Plan } from "./switch/apply.ts";
 import {
   environmentPlan,
@@ -20,7 +33,12 @@ import {
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
 import { readGitContext, readRepositoryContext } from "./detect/detect.ts";
-import type { SigningReadiness } from "./signing/signing-readiness.ts";
+import {
+  type SigningReadiness,
+  quietRunner,
+  forgetPassphrases,
+  signingReadiness,
+} from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
 import {
   forgeVariables,
@@ -29,7 +47,13 @@ import {
   replaceForgeVariables,
   Tokens,
 } from "./tokens/tokens.ts";
-import type { Readiness, ValidateOptions, Validation } from "./validate/validate.ts";
+import {
+  type Readiness,
+  type ValidateOptions,
+  type Validation,
+  validateIdentity,
+  identityReadiness,
+} from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
@@ -63,11 +87,9 @@ export class IdentityCommands implements AsyncDisposable {
     this.tokens = new Tokens({ data, configFolder, env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
-        const { writeHelperFile } = await import("./credential/helper-command.ts");
         await writeHelperFile(helperFile(data, name), this.credentialHelper);
       },
       cleared: async ({ name }) => {
-        const { removeHelperFile } = await import("./credential/helper-command.ts");
         await removeHelperFile(helperFile(data, name));
       },
     });
@@ -111,8 +133,6 @@ export class IdentityCommands implements AsyncDisposable {
 
   async #writeSigners(name: string): Promise<void> {
     if (this.identities.find(name).signing?.format !== "ssh") return;
-    const { writeAllowedSigners } = await import("./signing/commit-signer.ts");
-    const { quietRunner } = await import("./signing/signing-readiness.ts");
     await writeAllowedSigners(this.#signersFile, this.identities.list, quietRunner(this));
   }
 
@@ -199,9 +219,6 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Answers git's credential request. A failure is a refusal. */
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
-    const { answerCredential, recordCredentialUse } =
-      await import("./credential/credential-helper.ts");
-    const { parseCredential, QUIT } = await import("./credential/credential-helper.ts");
     const started = performance.now();
     const question = parseCredential(text);
     const { host, path, protocol } = question;
@@ -228,7 +245,6 @@ export class IdentityCommands implements AsyncDisposable {
    * Decides on a commit or a push. One that is allowed in spite of problems is recorded as such.
    */
   async judge(question: GuardQuestion): Promise<GuardOutcome> {
-    const { judge } = await import("./guard/guard.ts");
     const started = performance.now();
     const { env } = this;
     const context = await readRepositoryContext(this.git("."));
@@ -241,7 +257,6 @@ export class IdentityCommands implements AsyncDisposable {
     const why = problems.map(({ says }) => says).join(" ");
     const asked = { hook, worktree, identity, acting, remote, override };
     if (hook !== "pre-push" && (await this.modes.get()) === "maximum_security") {
-      const { forgetPassphrases } = await import("./signing/signing-readiness.ts");
       await forgetPassphrases(env);
     }
     const refusal = isRight || override !== undefined ? undefined : why;
@@ -256,17 +271,14 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   async installGuard(folder: string): Promise<GuardStatus> {
-    const { installGuard } = await import("./guard/install-guard.ts");
     return await installGuard(await readRepositoryContext(this.git(folder)), this.program);
   }
 
   async removeGuard(folder: string): Promise<boolean> {
-    const { removeGuard } = await import("./guard/install-guard.ts");
     return await removeGuard(await readRepositoryContext(this.git(folder)));
   }
 
   async guardStatus(folder: string): Promise<GuardStatus> {
-    const { guardStatus } = await import("./guard/install-guard.ts");
     return await guardStatus(await readRepositoryContext(this.git(folder)));
   }
 
@@ -284,7 +296,6 @@ export class IdentityCommands implements AsyncDisposable {
     names: readonly string[],
     options: Omit<ValidateOptions, "tokens" | "env">,
   ): Promise<Validation[]> {
-    const { validateIdentity } = await import("./validate/validate.ts");
     const { tokens, env } = this;
     const all = names.map((name) => this.identities.find(name));
     return await Promise.all(
@@ -294,14 +305,12 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** What an identity has on this machine, and what is missing. */
   async readiness(name: string): Promise<Readiness> {
-    const { identityReadiness } = await import("./validate/validate.ts");
     const { tokens, env } = this;
     return await identityReadiness(this.identities.find(name), { tokens, env });
   }
 
   /** Whether an identity, or the one here, can sign. */
   async signing(name: string | undefined, folder = "."): Promise<SigningReadiness> {
-    const { signingReadiness } = await import("./signing/signing-readiness.ts");
     const identity = this.identities.find(name ?? (await this.nameHere(folder)));
     return await signingReadiness(identity, { env: this.env });
   }

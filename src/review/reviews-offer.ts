@@ -6,6 +6,7 @@ import type { OfferOptions } from "../base/capability/capability.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { homeOf } from "../base/process/environment.ts";
+import { findRepository } from "./repository.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import type { ReviewSettings, ReviewTools } from "./review-tools.ts";
 import { MESSAGES, NO_MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "./tool-definitions.ts";
@@ -209,7 +210,6 @@ export class ReviewsOffer implements AsyncDisposable {
     if (last === undefined) return;
     this.#told = last.seq;
     this.#offer.resources.updated(MESSAGES.uri);
-    const { findRepository } = await import("./repository.ts");
     for (const { thread, anchor, repository: its } of messages) {
       const { path: file, line } = anchor;
       const message = "New message from lazygit";

@@ -1,3 +1,5 @@
+import { lookup } from "node:dns/promises";
+
 import { hostFits } from "../base/host-pattern.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
@@ -86,7 +88,6 @@ export async function pinAddresses(
 }
 
 async function addressesOf(host: string): Promise<string[]> {
-  const { lookup } = await import("node:dns/promises");
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (cause) {

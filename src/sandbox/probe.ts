@@ -3,6 +3,8 @@ import { rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
 import { problemWith } from "./bubblewrap.ts";
+import { ControlGroup } from "./cgroup.ts";
+import { Sandbox } from "./sandbox.ts";
 
 /** The parts of a sandbox that work on this machine. */
 export interface SandboxParts {
@@ -51,7 +53,6 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   found("bubblewrap", true, `${bwrap}: own processes, files, network and users`);
   found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
   found("landlock", landlock === undefined, landlock ?? "file access is restricted a second time");
-  const { ControlGroup } = await import("./cgroup.ts");
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
   const group = await ControlGroup.create(`probe-${process.pid}`, limits);
   const noGroup = "memory, processes and CPU are not bounded: no control group can be created here";
@@ -69,7 +70,6 @@ async function tryOut(
   parts: SandboxParts,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
-  const { Sandbox } = await import("./sandbox.ts");
   const folder = join(data, "probe");
   try {
     const options = { name: `probe-${process.pid}`, data: folder, parts, write: [], read: [] };

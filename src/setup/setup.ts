@@ -21,6 +21,7 @@ import {
   writeProgramFile,
 } from "./change.ts";
 import { edited, isMap, type KeyPath } from "./format/format.ts";
+import { importServers } from "./import/import.ts";
 import { changeFor, type ProgramValues, setUpProgram } from "./program.ts";
 import { placesOf, type Target, TARGETS } from "./targets.ts";
 
@@ -43,7 +44,6 @@ export async function run(invocation: Invocation<SetupValues>): Promise<number> 
   const [target] = positionals;
   checkOptions(values, target);
   if (values.import === true) {
-    const { importServers } = await import("./import/import.ts");
     return importServers(invocation, target);
   }
   return target === undefined ? listAndAsk(invocation) : setUp(invocation, target);

@@ -1,5 +1,6 @@
 import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
@@ -74,7 +75,6 @@ async function patiently<T>(path: string, longestWait: number, lock: () => T): P
       }
     }
     // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.
-    const { setTimeout: delay } = await import("node:timers/promises");
     await delay(1 + Math.random() * 10);
   }
 }

@@ -1,6 +1,7 @@
 import { open, rename, rm } from "node:fs/promises";
 
 import { fileWords, TrunklineError } from "../base/errors.ts";
+import { FileLock } from "./file-lock.ts";
 
 /** Replaces a file atomically. Only its owner can read it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
@@ -22,7 +23,6 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 /** Runs work while holding a file lock, which excludes other processes. */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   // Loaded on demand: SQLite is needed only for writing.
-  const { FileLock } = await import("./file-lock.ts");
   using _lock = await FileLock.take(path);
   return await work();
 }

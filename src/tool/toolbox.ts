@@ -1,5 +1,7 @@
+import { askPerson } from "./ask-person.ts";
 import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
+import { callWithin } from "./limited-context.ts";
 import { type ToolSources, awaitTool, type Waiting } from "./offer/tool-sources.ts";
 import {
   decisionOn,
@@ -215,7 +217,6 @@ export class Toolbox {
     const decision = decisionOn(this.policy, tool, args, context);
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
     if (decision === "ask") {
-      const { askPerson } = await import("./ask-person.ts");
       const refused = await askPerson(name, args, context);
       if (context.signal.aborted) throw context.signal.reason;
       if (refused !== undefined) return refused;
@@ -292,7 +293,6 @@ export class Toolbox {
   async #run(tool: Tool, call: StartedCall): Promise<ToolResult> {
     const timeout = tool.limits?.timeout;
     if (timeout === undefined) return tool.call(call.args, call.context);
-    const { callWithin } = await import("./limited-context.ts");
     return callWithin(timeout, tool, call, this.#deadlines);
   }
 

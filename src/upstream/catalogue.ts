@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
@@ -80,7 +81,6 @@ export class CatalogueFile {
   }
 
   async #replace(text: string): Promise<void> {
-    const { mkdir, rename, rm, writeFile } = await import("node:fs/promises");
     const draft = `${this.#path}.${process.pid}.new`;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     try {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { BuiltInAgent } from "../built-in-session.ts";
 import type { ReviewComments } from "../commands/session-commands.ts";
 import { configuredModels } from "../models/model-commands.ts";
@@ -31,8 +32,7 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
       settings: models,
       env,
       log: app.log,
-      open: async () =>
-        (await import("../../identity/open/open-secret-store.ts")).openKeys(data, env)(),
+      open: async () => openKeys(data, env)(),
       cacheFile: join(data, MODELS_FILE),
     }),
     data,

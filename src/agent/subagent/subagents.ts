@@ -9,7 +9,7 @@ import {
 import { MORE_TOOLS, SUBAGENTS } from "../tools/tool-groups.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import { Conversation } from "../turn/compact.ts";
-import type { TurnOptions, TurnRun } from "../turn/run-turn.ts";
+import { type TurnOptions, type TurnRun, TurnRun as Run } from "../turn/run-turn.ts";
 import { Speaker } from "../turn/speaker.ts";
 import { NestedTurn } from "./nested-turn.ts";
 
@@ -107,7 +107,6 @@ export class Subagents {
     );
     const speaker = new Speaker(turn);
     const conversation = new Conversation();
-    const { TurnRun: Run } = await import("../turn/run-turn.ts");
     const { stopReason } = await new Run({
       ...options,
       turn,

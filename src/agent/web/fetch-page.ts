@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
+import { createBrotliDecompress, createUnzip } from "node:zlib";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { publicLookup, type PublicLookupOptions, refusePrivate } from "../../base/public-lookup.ts";
@@ -132,7 +133,6 @@ async function bodyOf(
 async function decompressed(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
-  const { createBrotliDecompress, createUnzip } = await import("node:zlib");
   if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) {
     throw new Error(`it is compressed with '${encoding.slice(0, 50)}'`);
   }

@@ -2,7 +2,8 @@ import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
-import type { FetchOptions, Fetched } from "./fetch-page.ts";
+import { type FetchOptions, type Fetched, fetchPage } from "./fetch-page.ts";
+import { htmlToMarkdown } from "./html-to-markdown.ts";
 
 /** From where pages may be fetched. */
 export interface WebRules extends Pick<FetchOptions, "forbids" | "resolve"> {
@@ -37,7 +38,6 @@ export function webFetch(rules: WebRules): AgentTool {
     title: ({ url }) => `Fetch ${String(url)}`,
     async call(args, work) {
       const { url, from = 0 } = args as { url: string; from?: number };
-      const { fetchPage } = await import("./fetch-page.ts");
       const page = await fetchPage(url, {
         forbids,
         resolve,
@@ -79,7 +79,6 @@ async function answerOf(page: Fetched, from: number): Promise<ToolAnswer> {
 async function readable({ url, type, text }: Fetched): Promise<{ title: string; text: string }> {
   const isHtml = type === "text/html" || type === "application/xhtml+xml";
   if (!isHtml) return { title: "", text };
-  const { htmlToMarkdown } = await import("./html-to-markdown.ts");
   const { title, markdown } = htmlToMarkdown(text, url);
   return { title, text: markdown };
 }

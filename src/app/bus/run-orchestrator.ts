@@ -5,6 +5,7 @@ import { openData } from "../../config/data-folder.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type Reloading } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import { readPluginsFile } from "../../protocol/bus/plugins-file/plugins-file.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -85,7 +86,6 @@ async function planOf(
     ...(certsDir === undefined ? {} : { certsDir: resolve(cwd, certsDir) }),
   };
   if (pluginsFile === undefined) return { ...plan, ...given };
-  const { readPluginsFile } = await import("../../protocol/bus/plugins-file/plugins-file.ts");
   const path = resolve(cwd, pluginsFile);
   const file = await readPluginsFile(path, { home });
   for (const warning of file.warnings) warn(warning);

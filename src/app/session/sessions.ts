@@ -1,8 +1,12 @@
+import { Journal } from "../../agent/files/journal.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, scopeRefusal } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../../config/config.ts";
+import { answerAt } from "../../protocol/acp/attach.ts";
+import { AcpDoor } from "../../protocol/acp/door.ts";
+import { AcpConversation } from "../../protocol/acp/serve.ts";
 import type { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
@@ -85,7 +89,6 @@ export async function openSessions(
   const worktrees = new SessionWorktrees(app.config);
   const forget = async (id: string, run: unknown): Promise<string | undefined> => {
     const { kept } = await worktrees.remove(id);
-    const { Journal } = await import("../../agent/files/journal.ts");
     await new Journal(data, id).remove();
     if (run !== undefined) await options.runs?.remove(run);
     return kept;
@@ -154,7 +157,6 @@ async function answerAnywhere(
     const why = "its session is no longer open";
     throw new SessionError("session-expired", `Cannot answer the permission request: ${why}.`);
   }
-  const { answerAt } = await import("../../protocol/acp/attach.ts");
   return await answerAt(await sharing.holders.reach(holder, OWNER), answer, by);
 }
 
@@ -166,10 +168,6 @@ async function letOthersIn(
   { sharing, runs, traffic }: OpenSessionsOptions,
 ): Promise<AsyncDisposable> {
   const { limits } = app.config;
-  const [{ AcpDoor }, { AcpConversation }] = await Promise.all([
-    import("../../protocol/acp/door.ts"),
-    import("../../protocol/acp/serve.ts"),
-  ]);
   const door = new AcpDoor({
     sessions: async () => sessions,
     limits: limits.messages,

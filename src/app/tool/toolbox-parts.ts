@@ -1,4 +1,5 @@
 import type { AppContext } from "../../config/app-context.ts";
+import { findRepository } from "../../review/repository.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 
 /** The record of calls of a program. */
@@ -14,6 +15,5 @@ export function openAudit({ config, log }: AppContext): AuditLog {
  * The top folder of the repository that a folder is in. Only clients with several roots need it.
  */
 export async function repositoryOf(folder: string): Promise<string | undefined> {
-  const { findRepository } = await import("../../review/repository.ts");
   return findRepository(folder)?.root;
 }

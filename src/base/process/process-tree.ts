@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+
 import {
   hasProc,
   processOf,
@@ -88,7 +90,6 @@ export class ProcessTree {
 
   /** Kills all but the root, until nobody is left. */
   async clear(): Promise<void> {
-    const { setTimeout } = await import("node:timers/promises");
     for (let round = 0; round < MOST_ROUNDS; round++) {
       await this.look();
       if (!this.#kill()) return;

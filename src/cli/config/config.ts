@@ -5,9 +5,12 @@ import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../../config/config.ts";
+import { checkAll, checkFile } from "../../config/file/check-file.ts";
 import { keyText, leaves } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { expandPath, userFile } from "../../config/locations.ts";
+import { configJsonSchema } from "../../config/schema/schema.ts";
+import { trustProject, untrustProject } from "../../config/trust/project-trust.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, printJson } from "../shell/layout.ts";
 
@@ -56,7 +59,6 @@ export async function path(invocation: Invocation<Printing>): Promise<number> {
 export async function check(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, cwd, env, out } = invocation;
   const [file] = positionals;
-  const { checkAll, checkFile } = await import("../../config/file/check-file.ts");
   try {
     if (file === undefined) {
       const loaded = await checkAll(inputOf(invocation));
@@ -80,13 +82,11 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline config schema` */
 export async function schema(invocation: Invocation<GlobalValues>): Promise<number> {
-  const { configJsonSchema } = await import("../../config/schema/schema.ts");
   return printJson(invocation, configJsonSchema());
 }
 
 /** `trunkline config trust [DIR]` */
 export async function trust(invocation: Invocation<Printing>): Promise<number> {
-  const { trustProject } = await import("../../config/trust/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
   const set = keys.map(visibleLine).join(", ") || "nothing";
   const says = `Trusted ${visibleLine(file)} with its current content. It sets: ${set}.\n`;
@@ -95,7 +95,6 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline config untrust [DIR]` */
 export async function untrust(invocation: Invocation<Printing>): Promise<number> {
-  const { untrustProject } = await import("../../config/trust/project-trust.ts");
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
   const is = wasTrusted ? "is no longer trusted" : "was not trusted";
   const says = `${visibleLine(file)} ${is}.\n`;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { createInterface } from "node:readline";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
@@ -175,7 +176,6 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
   const missing = QUESTIONS.filter(({ key }) => values[key] === undefined);
   const isNeeded = missing.some(({ key }) => key !== "ssh-key");
   if (!isNeeded || values.json || !process.stdin.isTTY || !process.stderr.isTTY) return values;
-  const { createInterface } = await import("node:readline");
   // stdout may be read by a program, so the questions go to stderr.
   using lines = createInterface({ input: process.stdin, output: process.stderr });
   // One iterator for all questions: a new one for each would lose lines that were typed ahead.

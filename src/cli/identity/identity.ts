@@ -10,7 +10,11 @@ import { Identities, type IdentitiesOptions } from "../../identity/identities.ts
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import { type MissingPart, validationSummary } from "../../identity/validate/validate.ts";
+import {
+  type MissingPart,
+  validationSummary,
+  missingGuard,
+} from "../../identity/validate/validate.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { columns, print, printJson, table } from "../shell/layout.ts";
@@ -114,7 +118,6 @@ async function partsOf(
   folder: string,
 ): Promise<IdentityParts> {
   const name = current ?? detected.identity;
-  const { missingGuard } = await import("../../identity/validate/validate.ts");
   const [ready, guard] = await Promise.all([
     name === undefined ? undefined : commands.readiness(name),
     worktree === undefined ? undefined : commands.guardStatus(folder),

@@ -9,6 +9,7 @@ import type { Config } from "../../config/config.ts";
 import { editConfig } from "../../config/edit/edit-config.ts";
 import { valueAt } from "../../config/layer.ts";
 import { userFile } from "../../config/locations.ts";
+import { scaffoldPlugin } from "../../plugin/scaffold/scaffold.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
@@ -36,7 +37,6 @@ type BusValues = OptionValues<"orchestrator-addr" | "certs-dir">;
 export async function create(invocation: Invocation<OptionValues<"dir">>): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
   const [name = ""] = positionals;
-  const { scaffoldPlugin } = await import("../../plugin/scaffold/scaffold.ts");
   const folder = resolve(cwd, values.dir ?? name);
   const begun = await scaffoldPlugin(folder, name);
   out(values.json === true ? `${JSON.stringify({ plugin: name, folder }, null, 2)}\n` : begun);

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visible } from "../../base/text/visible.ts";
+import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import { exportRemote } from "../../review/transfer/export-remote.ts";
 import type { Imported } from "../../review/transfer/import-export.ts";
@@ -32,7 +33,6 @@ export async function namedReview(
   }
   const text = github ?? gitlab;
   if (text === undefined) return positional === undefined ? undefined : referenceOfPage(positional);
-  const { repositoryAddresses } = await import("../../git/repository-addresses.ts");
   const remotes = await repositoryAddresses(folderOf(invocation));
   return parseReference(github === undefined ? "gitlab" : "github", text, remotes);
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline/promises";
 
 import { visible } from "../../base/text/visible.ts";
 
@@ -45,7 +46,6 @@ export async function confirm(message: string): Promise<boolean> {
 
 /** Asks the person at the terminal for a line. */
 export async function askLine(question: string): Promise<string> {
-  const { createInterface } = await import("node:readline/promises");
   using lines = createInterface({ input: process.stdin, output: process.stderr });
   return (await lines.question(visible(question))).trim();
 }

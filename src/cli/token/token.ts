@@ -10,8 +10,11 @@ import {
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { expandPath } from "../../config/locations.ts";
+import { untilShared } from "../../fleet/replication/until-shared.ts";
 import { type AccessToken, OwnerToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { counted, print, printJson, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -93,7 +96,6 @@ async function isShared(
   isThere: boolean,
 ): Promise<boolean> {
   const { data } = (await openQuietApp(invocation)).config;
-  const { untilShared } = await import("../../fleet/replication/until-shared.ts");
   return untilShared(data, { part: "tokens", kind: "token", key, isThere });
 }
 
@@ -122,8 +124,6 @@ async function usedToday(
   const limited = tokens.filter(({ limits }) => limits?.budget !== undefined);
   const used = new Map<string, Amounts>();
   if (limited.length === 0) return used;
-  const { SessionLog } = await import("../../store/session/session-log.ts");
-  const { SessionUsage } = await import("../../store/session/session-usage.ts");
   await using log = await SessionLog.open((await openQuietApp(invocation)).config.data);
   const usage = new SessionUsage(log.database);
   const today = new Date().toISOString().slice(0, 10);

@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { replaceFile } from "../../store/replace-file.ts";
 import { openData } from "../data-folder.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -63,7 +64,6 @@ export class TrustStore {
   async #write(files: Readonly<Record<string, string>>): Promise<void> {
     openData(dirname(this.path));
     // Loaded on demand: every start in a project reads, and few write.
-    const { replaceFile } = await import("../../store/replace-file.ts");
     await replaceFile(this.path, `${JSON.stringify({ files }, null, 2)}\n`);
   }
 

@@ -4,7 +4,9 @@ import type { ActsAs, AgentIdentity } from "../../agent/command-environment.ts";
 import type { Log } from "../../base/log.ts";
 import { Together } from "../../base/together.ts";
 import type { Config, ConfigInput } from "../../config/config.ts";
+import { editConfigFile } from "../../config/file/edit-file.ts";
 import type { Reloading } from "../../config/follow-config.ts";
+import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
 import type { IdentitiesOptions } from "../identities.ts";
@@ -36,7 +38,6 @@ export function identitiesOptions(
       path,
       isNamed: namedBy !== undefined,
       edit: async (edits) => {
-        const { editConfigFile } = await import("../../config/file/edit-file.ts");
         await editConfigFile(path, edits, { env, data });
       },
       check: async (settings) => {
@@ -64,7 +65,6 @@ export async function currentConfig(
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
-  const { loadConfig } = await import("../../config/load.ts");
   // The user's own file comes first; as long as it does not exist, nobody can have named it.
   const [file] = reloading?.files ?? [];
   const configFile = file !== undefined && existsSync(file) ? file : undefined;

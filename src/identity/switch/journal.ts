@@ -2,6 +2,7 @@ import { chmod, mkdir, open, readFile, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
+import { FileLock } from "../../store/file-lock.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { FileChange } from "../../base/file/file-change.ts";
 import { journalPath } from "./repair.ts";
@@ -90,7 +91,6 @@ export class Journal {
       throw new TrunklineError("unavailable", says, { cause: error });
     }
     // Loaded only for a change.
-    const { FileLock } = await import("../../store/file-lock.ts");
     return await FileLock.take(join(this.folder, "lock"));
   }
 

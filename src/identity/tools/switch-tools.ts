@@ -5,6 +5,7 @@ import type { Identity } from "../identity.ts";
 import type { Applied } from "../switch/apply.ts";
 import { MANAGED_BLOCK } from "../switch/managed-blocks.ts";
 import { isExpired, showToken } from "../tokens/tokens.ts";
+import { validationSummary } from "../validate/validate.ts";
 import { JugglerFault, withKeychain } from "./fault.ts";
 import { MODE_WORDS, type SecurityMode } from "./security-mode.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
@@ -323,7 +324,6 @@ export async function validateTool(args: Arguments, commands: ToolCommands): Pro
     testAuth: args.testAuth !== false,
     checkGPG: args.checkGPG === true,
   });
-  const { validationSummary } = await import("../validate/validate.ts");
   if (found === undefined) throw new Error("no identity was validated");
   const { isOk, findings } = found;
   const lines = findings.map(({ outcome, says }) => `${LABELS[outcome]} ${says}`);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { TrunklineError, diskWords, fileWords } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
+import { newKey } from "../../protocol/bus/certificates/issue.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { Credentials } from "../../wire/quic/connection.ts";
 import type { BusCertificates } from "../bus-certificates.ts";
@@ -58,7 +59,6 @@ export class PluginFolder implements AsyncDisposable {
    * authority: then Orchestra's SDK does not make an authority again.
    */
   async restore(): Promise<void> {
-    const { newKey } = await import("../../protocol/bus/certificates/issue.ts");
     for (const [name, credentials] of this.#written) await this.#write(name, credentials);
     await this.#put(AUTHORITY_KEY, newKey("ed25519"));
   }

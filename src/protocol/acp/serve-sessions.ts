@@ -20,6 +20,7 @@ import type { SessionRecord } from "../../session/store.ts";
 import { workplaceOf } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
+import { normaliseServers } from "./mcp-servers.ts";
 import { type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
 import type { ListSessionsParams, NewSessionParams } from "./schema.gen.ts";
 import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
@@ -289,7 +290,6 @@ async function serversOf(
   { mcpServers }: NewSessionParams,
   principal: Principal,
 ): Promise<McpServer[]> {
-  const { normaliseServers } = await import("./mcp-servers.ts");
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
   return servers;

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { lookup } from "node:dns/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { GitHub, GitHubReviews } from "../../forge/github.ts";
@@ -124,7 +125,6 @@ function httpAt(api: string, headers: Readonly<Record<string, string>>): ForgeHt
 async function addressesOf(hostname: string): Promise<string[]> {
   const host = hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0) return [host];
-  const { lookup } = await import("node:dns/promises");
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 

@@ -9,6 +9,7 @@ import {
   type Scope,
   SCOPES,
 } from "../../base/principal.ts";
+import { untilShared } from "../../fleet/replication/until-shared.ts";
 import { type AccessToken, isExpired } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { TokenRow } from "../dashboard/api.ts";
@@ -36,7 +37,6 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
         throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
       }
       await tokens.revoke(id);
-      const { untilShared } = await import("../../fleet/replication/until-shared.ts");
       const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
       return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
     }),

@@ -14,6 +14,9 @@ import { Dispatcher, type Sending } from "./dispatcher.ts";
 import type { NotifyEntry } from "./entries.ts";
 import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";
 import type { NotifySecrets } from "./notify-secrets.ts";
+import { sendCommand } from "./send/send-command.ts";
+import { sendPush } from "./send/send-push.ts";
+import { sendWebhook } from "./send/send-webhook.ts";
 import { StoreRetries } from "./store-retries.ts";
 
 export interface NotifierOptions {
@@ -112,11 +115,9 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     const message = messageOf({ ...notice, content, detail, gateway, tokens });
     switch (how.kind) {
       case "command": {
-        const { sendCommand } = await import("./send/send-command.ts");
         return await sendCommand(message, entry, how, { log, signal });
       }
       case "webhook": {
-        const { sendWebhook } = await import("./send/send-webhook.ts");
         const secret = await secrets.webhook();
         return await sendWebhook(message, entry, how, { secret, signal });
       }
@@ -138,7 +139,6 @@ export class Notifier implements NoticeListener, AsyncDisposable {
       await devices.remove(device.id);
       return { state: "failed", result: "the login of the device has ended, and it was removed" };
     }
-    const { sendPush } = await import("./send/send-push.ts");
     const { secrets, publicUrl } = this.#options;
     const subject = publicUrl?.startsWith("https:") === true ? publicUrl : "mailto:owner@localhost";
     const gone = async (): Promise<void> => {

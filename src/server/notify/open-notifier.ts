@@ -2,6 +2,7 @@ import type { NoticeListener } from "../../session/notice.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
 import type { Notifier } from "./notifier.ts";
+import { NotifySecrets } from "./notify-secrets.ts";
 
 /** Notifies people as the configuration says; undefined where it names nobody. */
 export async function openNotifier(
@@ -13,10 +14,7 @@ export async function openNotifier(
   const { entries, problems } = readEntries(notifications);
   for (const problem of problems) log.error("notify.not-configured", { problem });
   if (entries.length === 0) return undefined;
-  const [{ Notifier }, { NotifySecrets }] = await Promise.all([
-    import("./notifier.ts"),
-    import("./notify-secrets.ts"),
-  ]);
+  const { Notifier } = await import("./notifier.ts");
   const secrets = new NotifySecrets({ data, configFile, env });
   const { publicUrl } = serve;
   return new Notifier({ data, entries, secrets, publicUrl, log });

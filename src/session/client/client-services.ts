@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { TrunklineError } from "../../base/errors.ts";
 import type { Rate } from "../../base/limit/rate-limiter.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
@@ -161,7 +163,6 @@ async function ask(
     for (let attempt = 1; ; attempt++) {
       for (let wait = rate?.take(sessionId) ?? 0; wait > 0; wait = rate?.take(sessionId) ?? 0) {
         if (rate !== undefined && wait >= NOTICED) waiting(waitingWords(method, wait, rate.rate));
-        const { setTimeout: delay } = await import("node:timers/promises");
         await delay(wait, undefined, { signal: stop.signal, ref: false });
       }
       try {

@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { patchOf } from "../../run/run-plan.ts";
+import { withLock } from "../../store/replace-file.ts";
+import { folderOf, LOCK, readRecord } from "../../worktree/worktrees.ts";
 import type { SessionEvent } from "../event.ts";
 import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
@@ -11,8 +14,8 @@ import { SessionLog } from "../../store/session/session-log.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
-import type { Landed, LandOptions } from "../../worktree/land.ts";
-import type { WorktreeState } from "../../worktree/branches.ts";
+import { type Landed, type LandOptions, landWorktree } from "../../worktree/land.ts";
+import { type WorktreeState, stateOf } from "../../worktree/branches.ts";
 import type { SessionWorktrees } from "./session-worktrees.ts";
 
 /** One event of a session, as a person or a program reads it. */
@@ -73,7 +76,6 @@ export class SessionCommands implements AsyncDisposable {
 
   /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
   async patch({ notes }: SessionRecord): Promise<string> {
-    const { patchOf } = await import("../../run/run-plan.ts");
     return await patchOf(join(this.#data, "run"), notes.run);
   }
 
@@ -118,11 +120,6 @@ export class SessionCommands implements AsyncDisposable {
       const next = "Wait for its end, or cancel it";
       throw new TrunklineError("conflict", `Cannot land session '${id}': a turn runs. ${next}.`);
     }
-    const [{ landWorktree }, { withLock }, { folderOf, LOCK, readRecord }] = await Promise.all([
-      import("../../worktree/land.ts"),
-      import("../../store/replace-file.ts"),
-      import("../../worktree/worktrees.ts"),
-    ]);
     const folder = folderOf(this.#data, id);
     return await withLock(join(folder, LOCK), async () => {
       const { programs } = (await readRecord(folder)) ?? {};
@@ -141,7 +138,6 @@ export class SessionCommands implements AsyncDisposable {
       return place === undefined ? [] : [{ id, place }];
     });
     if (placed.length === 0) return states;
-    const { stateOf } = await import("../../worktree/branches.ts");
     for (const { id, place } of placed) {
       const state = await stateOf(place, env).catch(() => undefined);
       if (state !== undefined) states.set(id, state);

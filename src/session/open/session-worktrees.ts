@@ -6,7 +6,7 @@ import type { Log } from "../../base/log.ts";
 import { type Workplace, type Workplaces, workplaceOf } from "../workplace.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { Removed } from "../../worktree/remove.ts";
-import type { Worktrees } from "../../worktree/worktrees.ts";
+import { Worktrees } from "../../worktree/worktrees.ts";
 import type { Config } from "../../config/config.ts";
 
 /** The sessions that are stored. */
@@ -23,7 +23,6 @@ export class SessionWorktrees implements Workplaces {
   constructor(config: Config, env: NodeJS.ProcessEnv = process.env) {
     this.#config = config;
     this.#worktrees = new Lazy(async () => {
-      const { Worktrees } = await import("../../worktree/worktrees.ts");
       const { carry } = config.sessions.worktree;
       return new Worktrees({ data: config.data, env, carry });
     });

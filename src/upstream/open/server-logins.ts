@@ -4,11 +4,18 @@ import { join } from "node:path";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
+import { FileLock } from "../../store/file-lock.ts";
 import { LoginStates } from "../../store/login-states.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-exchange.ts";
-import type { Login, LoginState, LoginStore } from "../oauth/login-tokens.ts";
+import {
+  type Login,
+  type LoginState,
+  type LoginStore,
+  LoginTokens,
+} from "../oauth/login-tokens.ts";
+import { OAuthHttp } from "../oauth/oauth-http.ts";
 import type { AddressSettings } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
@@ -59,8 +66,6 @@ export class ServerLogins {
       return header.toLowerCase() === "authorization";
     });
     if (isConfigured) return CONFIGURED_AUTHORIZATION;
-    const { LoginTokens } = await import("../oauth/login-tokens.ts");
-    const { OAuthHttp } = await import("../oauth/oauth-http.ts");
     const server = new URL(settings.url);
     return new LoginTokens({
       name,
@@ -143,7 +148,6 @@ class StoredLogin implements LoginStore {
   }
 
   async alone<T>(work: () => Promise<T>): Promise<T> {
-    const { FileLock } = await import("../../store/file-lock.ts");
     const path = join(
       this.#data,
       `login-${createHash("sha256").update(this.#key).digest("hex")}.lock`,

@@ -1,5 +1,7 @@
+import { storedKey } from "../../agent/models/models.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
+import { openKeys } from "../../identity/open/open-secret-store.ts";
 import type { References } from "../references.ts";
 import type { AppContext } from "../../config/app-context.ts";
 
@@ -14,8 +16,6 @@ export function serverReferences(
   return {
     env,
     secret: async (name) => {
-      const { storedKey } = await import("../../agent/models/models.ts");
-      const { openKeys } = await import("../../identity/open/open-secret-store.ts");
       return storedKey(name, openKeys(app.config.data, env));
     },
     token: (name, address) => tokenFor(app, env, name, address),

@@ -2,7 +2,7 @@ import type { KeyObject, X509Certificate } from "node:crypto";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import type { CertificateFiles, FilePair } from "./certificate-files.ts";
-import type { Signer } from "./issue.ts";
+import { type Signer, issueAuthority, newKey } from "./issue.ts";
 import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-files.ts";
 import { dayOf, RENEW_AUTHORITY, type Renewal } from "./renewal.ts";
 import { SETTLE, settled } from "./certificate-files.ts";
@@ -39,7 +39,6 @@ export class Authority {
     return settled(files, pair, async ({ certificate: pem, key: keyPem, age }) => {
       if (pem === undefined) {
         if (keyPem === undefined && !isMade) throw noAuthority(files.folder);
-        const { issueAuthority, newKey } = await import("./issue.ts");
         // Either is made at a time: what another program made meanwhile stands.
         if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
         else {
@@ -85,7 +84,6 @@ export class Authority {
       renewal.giveUp(path, certificate, `expires on ${dayOf(certificate)}`, hindrance);
       return false;
     }
-    const { issueAuthority } = await import("./issue.ts");
     const made = issueAuthority(this.signer(path).key, renewal.now(), certificate);
     // Those with the same key say no more than the new one does, and less long.
     const others = this.#all.filter((other) => !other.publicKey.equals(certificate.publicKey));

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { Authority } from "./authority.ts";
 import { CertificateFiles } from "./certificate-files.ts";
-import type { KeyType } from "./issue.ts";
+import { type KeyType, newKey, issueLeaf } from "./issue.ts";
 import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-files.ts";
 import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
 import { settled } from "./certificate-files.ts";
@@ -100,13 +100,11 @@ export class Certificates {
         if (certPem !== undefined) throw new Unusable(`'${pair.key}' is missing`);
         // No key without the prospect of a certificate.
         authority.signer(path);
-        const { newKey } = await import("./issue.ts");
         await this.#files.create(pair.key, newKey(this.#keyType));
         return undefined;
       }
       const leaf = { name, key: parseKey(pair.key, keyPem), hosts, unit, now: this.#renewal.now() };
       if (certPem === undefined) {
-        const { issueLeaf } = await import("./issue.ts");
         await this.#files.create(path, issueLeaf(authority.signer(path), leaf));
         return undefined;
       }
@@ -118,7 +116,6 @@ export class Certificates {
       const need = this.#needOf(certificate, hosts) ?? (isMarked ? undefined : `is no ${unit}'s`);
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
         isRenewed = true;
-        const { issueLeaf } = await import("./issue.ts");
         const made = issueLeaf(authority.signer(path), { ...leaf, old: certificate });
         await this.#files.replace(path, made);
         return undefined;

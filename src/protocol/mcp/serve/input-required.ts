@@ -2,6 +2,7 @@ import type { Question } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { META } from "../meta.ts";
 import type { Implementation } from "../revision/codec.ts";
+import { digestOf, expired, openState, sealState } from "./request-state.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { McpToolContext } from "./tool-context.ts";
 
@@ -58,7 +59,6 @@ export class InputRequired {
   }
 
   async #resume(asking: Asking, requestState: string, given: JsonObject): Promise<JsonObject> {
-    const { digestOf, expired, openState } = await import("./request-state.ts");
     const digest = digestOf(asking.method, asking.params);
     const state = openState(requestState, digest, asking.principal, Date.now());
     const waiting = this.#waiting.get(state.rounds);
@@ -83,7 +83,6 @@ export class InputRequired {
       this.#forget(id);
       return result;
     }
-    const { digestOf, sealState } = await import("./request-state.ts");
     const key = id ?? crypto.randomUUID();
     const requestState = sealState({
       rounds: key,

@@ -1,6 +1,7 @@
 import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask } from "../../../../tool/tool.ts";
+import { StoredTask } from "./stored-task.ts";
 import type { KnownTask, TaskRecord } from "./task-record.ts";
 import { Task } from "./task.ts";
 import type { NewTask, ResumedWork, TasksOptions } from "./tasks.ts";
@@ -106,7 +107,6 @@ export class RunningTasks {
       const found = task ?? this.#tasks.get(id);
       if (found !== undefined) return found;
     }
-    const { StoredTask } = await import("./stored-task.ts");
     return theirs(id, owner, new StoredTask(record, find));
   }
 
