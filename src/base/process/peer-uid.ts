@@ -1,6 +1,5 @@
 import type * as Ffi from "node:ffi";
 import type { Socket } from "node:net";
-import { addressOf, pinnedBuffer } from "./ffi.ts";
 
 /** Linux: asm-generic/socket.h, but for POWER. */
 const SOL_SOCKET = 1;
@@ -26,6 +25,7 @@ let asking: Promise<((fd: number) => number) | undefined> | undefined;
 async function load(): Promise<((fd: number) => number) | undefined> {
   const ffi = process.getuid === undefined ? undefined : loadFfi();
   if (ffi === undefined) return undefined;
+  const { addressOf, pinnedBuffer } = await import("./ffi.ts");
   const [found, length] = [pinnedBuffer(UCRED * 4), pinnedBuffer(4)];
   const words = new Uint32Array(found.buffer);
   const [at, lengthAt] = [addressOf(found), addressOf(length)];

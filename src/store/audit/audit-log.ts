@@ -1,4 +1,3 @@
-import type { hash, randomBytes } from "node:crypto";
 import {
   linkSync,
   readdirSync,
@@ -17,7 +16,7 @@ import {
 } from "node:fs";
 import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
-import { beforeSending, now as timeNow } from "../../base/event-loop.ts";
+import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { tryLock } from "./folder-lock.ts";
 
@@ -51,10 +50,6 @@ const ANCHOR = {
 };
 
 const MiB = 1024 * 1024;
-/** Milliseconds until what seals need is loaded: in a pause after the first entry, not among many. */
-const LOAD_AFTER = 10;
-/** The same where that has failed. */
-const LOAD_AGAIN = 1_000;
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
 /** Appended to by several processes. */
@@ -101,7 +96,6 @@ export class AuditLog implements Disposable {
   /** The end of each line. */
   readonly #end: string;
   #anchorDue: NodeJS.Timeout | undefined;
-  #loading: NodeJS.Timeout | undefined;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
   #unanchored = 0;
@@ -118,21 +112,19 @@ export class AuditLog implements Disposable {
 
   record(entry: object): void {
     const line = this.#lineOf(entry);
-    if (this.#hasRoom(line.length)) this.#pieces.push(line);
-  }
-
-  /** Counts a line that is to be written at the end of this turn. False where too many wait already. */
-  #hasRoom(length: number): boolean {
-    if (this.#length + length > this.#options.maxWaiting) {
+    if (this.#length + line.length > this.#options.maxWaiting) {
       if (this.#dropped++ === 0) this.#options.report("audit.full", { file: this.#path });
-      return false;
+      return;
     }
-    this.#length += length;
+    this.#pieces.push(line);
+    this.#length += line.length;
     this.#count++;
-    if (this.#isDue || this.#retry !== undefined) return true;
+    if (this.#isDue || this.#retry !== undefined) return;
     this.#isDue = true;
-    beforeSending(this.#due);
-    return true;
+    beforeSending(() => {
+      this.#isDue = false;
+      if (this.#retry === undefined) this.flush();
+    });
   }
 
   /** Writes all buffered entries, as far as the disk accepts them. */
@@ -152,35 +144,26 @@ export class AuditLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.flush();
-    if (!this.#seals.isReady && this.#seals.hasUnsealed) this.#load();
     clearTimeout(this.#retry);
     clearTimeout(this.#anchorDue);
-    clearTimeout(this.#loading);
     this.#anchorLast();
     const lost = this.#count + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
     this.#close();
   }
 
-  readonly #due = (): void => {
-    this.#isDue = false;
-    if (this.#retry === undefined) this.flush();
-  };
-
+  /** The line of an entry, with the name of its writer. */
   #lineOf(entry: object): string {
+    let json: string;
     try {
-      const line = JSON.stringify(entry);
-      if (line.length < this.#options.maxLine) return this.#signed(line);
-      const left = `(${line.length} characters in all)`;
-      return this.#signed(JSON.stringify({ ...entry, arguments: left }));
+      json = JSON.stringify(entry);
+      if (json.length >= this.#options.maxLine) {
+        const left = `(${json.length} characters in all)`;
+        json = JSON.stringify({ ...entry, arguments: left });
+      }
     } catch (error) {
-      const time = new Date().toISOString();
-      return this.#signed(JSON.stringify({ time, unreadable: String(error) }));
+      json = JSON.stringify({ time: new Date().toISOString(), unreadable: String(error) });
     }
-  }
-
-  /** A line with the name of its writer. */
-  #signed(json: string): string {
     return json.slice(0, -1) + this.#end;
   }
 
@@ -225,77 +208,30 @@ export class AuditLog implements Disposable {
     }
   }
 
-  /** Loads what seals need, and seals what was written without it. */
-  #load(): void {
-    this.#loading = undefined;
-    try {
-      this.#seals.prepare();
-    } catch (error) {
-      this.#options.report("audit.not-sealed", { file: this.#path, error });
-      this.#loading = setTimeout(() => this.#load(), LOAD_AGAIN).unref();
-      return;
-    }
-    if (this.#retry === undefined) this.flush();
-  }
-
-  /** Puts a seal behind the lines that are to be written. */
-  #seal(): void {
-    const text = this.#pieces.join("");
-    const fresh = text.slice(this.#sealedLength);
-    if (fresh === "" && !this.#seals.hasUnsealed) return;
-    this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
-    const sealed = text + this.#lastSeal;
-    // The same list: V8 has optimized the code for its kind of elements.
-    this.#pieces.length = 0;
-    this.#pieces.push(sealed);
-    this.#length = this.#sealedLength = sealed.length;
-  }
-
+  /**
+   * Appends the buffered lines, and a seal behind them. Lines that cannot be written stay buffered; a
+   * partly written one is written again after a line end.
+   */
   #appendLines(): void {
-    if (this.#dropped > 0) this.#recordGap();
-    if (this.#seals.isReady) this.#seal();
-    if (this.#pieces.length === 0) return;
-    const lines = Buffer.from(this.#pieces.join(""));
-    this.#append(lines, (end) => {
-      const isAll = end === lines.length;
-      const rest = isAll ? "" : lines.toString("utf8", end);
-      this.#count = isAll ? 0 : countEntries(rest);
-      this.#pieces.length = 0;
-      if (!isAll) this.#pieces.push(rest);
-      this.#length = rest.length;
-      this.#sealedLength = this.#seals.isReady ? rest.length : 0;
-      if (this.#seals.isReady && isAll) this.#sealed();
-      if (this.#seals.isReady) return;
-      this.#seals.written(isAll ? lines : lines.subarray(0, end));
-      this.#loading ??= setTimeout(() => this.#load(), LOAD_AFTER).unref();
-    });
-  }
-
-  /** A seal is in the file. */
-  #sealed(): void {
-    const { anchor, anchorAfter } = this.#options;
-    if (anchor !== undefined) {
-      this.#toAnchor = this.#lastSeal;
-      this.#anchorDue ??= setTimeout(() => this.#anchor(anchor), anchorAfter).unref();
+    if (this.#dropped > 0) {
+      this.#pieces.push(this.#lineOf({ time: new Date().toISOString(), dropped: this.#dropped }));
+      this.#count++;
+      this.#dropped = 0;
     }
-  }
-
-  #recordGap(): void {
-    const gap = { time: new Date().toISOString(), dropped: this.#dropped };
-    this.#pieces.push(this.#signed(JSON.stringify(gap)));
-    this.#count++;
-    this.#dropped = 0;
-  }
-
-  /** Writes lines. Says up to where whole ones are in the file, also if the rest cannot be written. */
-  #append(lines: Buffer, appended: (end: number) => void): void {
+    if (this.#pieces.length === 0) return;
+    const file = this.#current();
+    let text = this.#pieces.join("");
+    const fresh = text.slice(this.#sealedLength);
+    if (fresh !== "") {
+      this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
+      text += this.#lastSeal;
+    }
+    const lines = Buffer.from(text);
     let end = 0;
     try {
-      const file = this.#current();
       while (end < lines.length) {
-        // A partly written line stays in the file; it is written again after a line end.
+        const left = lines.subarray(end);
         const mend = this.#isTorn ? 1 : 0;
-        const left = end === 0 ? lines : lines.subarray(end);
         const rest = this.#isTorn ? Buffer.concat([LINE_END, left]) : left;
         const bytesWritten = this.#options.write(file, rest);
         if (bytesWritten === 0) throw new Error("The disk takes nothing");
@@ -306,14 +242,21 @@ export class AuditLog implements Disposable {
         end += Math.max(0, whole - mend);
       }
     } finally {
-      appended(end);
+      const rest = lines.toString("utf8", end);
+      this.#pieces.splice(0, Infinity, ...(rest === "" ? [] : [rest]));
+      this.#count = rest === "" ? 0 : countEntries(rest);
+      this.#length = this.#sealedLength = rest.length;
     }
+    const { anchor, anchorAfter } = this.#options;
+    if (anchor === undefined) return;
+    this.#toAnchor = this.#lastSeal;
+    this.#anchorDue ??= setTimeout(() => this.#anchor(anchor), anchorAfter).unref();
   }
 
   /** The open file; rotated if it is full, reopened if another process has rotated it. */
   #current(): number {
     const { maxFile, checkEvery } = this.#options;
-    const now = timeNow();
+    const now = performance.now();
     if (this.#file !== undefined && now - this.#checkedAt >= checkEvery) {
       this.#checkedAt = now;
       this.#size = fstatSync(this.#file).size;
@@ -328,7 +271,7 @@ export class AuditLog implements Disposable {
     const file = openSync(this.#path, FLAGS, 0o600);
     this.#file = file;
     this.#size = fstatSync(file).size;
-    this.#checkedAt = timeNow();
+    this.#checkedAt = performance.now();
     this.#isTorn = this.#size > 0 && lastByte(file, this.#size) !== NEWLINE;
     if (this.#size < this.#options.maxFile) return file;
     return this.#setAside(file) ? this.#open() : file;
@@ -390,7 +333,7 @@ function resolveOptions(options: AuditLogOptions): ResolvedOptions {
     checkEvery: 1_000,
     retryAfter: 1_000,
     anchorAfter: 1_000,
-    write: (descriptor, bytes) => writeSync(descriptor, bytes),
+    write: writeSync,
     ...options,
   };
 }
@@ -413,15 +356,13 @@ export interface Seal {
  * Seals the entries of one writer in a chain: each seal is the SHA-256 of the one before it and of the
  * lines since. An entry that is changed, removed or added afterwards does not match the next seal.
  * Entries are sealed in the write that puts them into the file, so that a killed process leaves none that
- * nobody confirms. Only the first ones are not: what sealing needs takes long to load.
+ * nobody confirms.
  */
 export class AuditSeals {
   /** Names the writer in each of its lines. */
   readonly writer: string;
   readonly #data: string;
   #key: string | undefined;
-  /** Lines in the file, from before the key was there. */
-  #unsealed: Buffer[] = [];
   #count = 0;
   #hash: string;
 
@@ -431,41 +372,17 @@ export class AuditSeals {
     this.#hash = firstHash(writer);
   }
 
-  /** Lines of this writer are in the file, without a seal. */
-  written(lines: Buffer): void {
-    if (lines.length > 0) this.#unsealed.push(lines);
-  }
-
-  get hasUnsealed(): boolean {
-    return this.#unsealed.length > 0;
-  }
-
-  /** Whether entries can be sealed. */
-  get isReady(): boolean {
-    return this.#key !== undefined;
-  }
-
-  /** Throws if the key can neither be read nor made. */
-  prepare(): void {
-    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
-  }
-
-  /** The line that seals what was written, and lines that are about to be. */
+  /** The line that seals lines which are about to be written. Throws if the key can neither be read nor made. */
   seal(lines: Buffer): string {
-    const { hash: hashOf } = cryptography();
-    const all = Buffer.concat([...this.#unsealed, lines]);
-    this.#unsealed = [];
-    this.#count += countLines(all);
-    this.#hash = hashOf("sha256", Buffer.concat([Buffer.from(this.#hash), all]));
-    const mac = macOf(this.#key ?? "", this.writer, this.#hash);
+    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
+    this.#count += countLines(lines);
+    // Loading it takes longer than starting to serve: only whoever records something pays for it.
+    const { hash } = process.getBuiltinModule("node:crypto");
+    this.#hash = hash("sha256", Buffer.concat([Buffer.from(this.#hash), lines]));
+    const mac = macOf(this.#key, this.writer, this.#hash);
     const seal: Seal = { lines: this.#count, hash: this.#hash, mac };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }
-}
-
-/** Loading it takes longer than starting to serve: only whoever records something pays for it. */
-function cryptography(): { readonly hash: typeof hash; readonly randomBytes: typeof randomBytes } {
-  return process.getBuiltinModule("node:crypto");
 }
 
 /** What the first seal of a writer goes on from. */
@@ -475,7 +392,9 @@ export function firstHash(writer: string): string {
 
 /** What only somebody with the key can say of a seal. */
 export function macOf(key: string, writer: string, sealed: string): string {
-  return cryptography().hash("sha256", `${key} ${writer} ${sealed} ${key}`);
+  return process
+    .getBuiltinModule("node:crypto")
+    .hash("sha256", `${key} ${writer} ${sealed} ${key}`);
 }
 
 /** The key of a data folder's seals; undefined if there is none. */
@@ -509,7 +428,7 @@ function isFirst(data: string): boolean {
 
 /** Several processes may make it: the first one's counts. */
 function makeKey(data: string): string {
-  const { randomBytes: random } = cryptography();
+  const { randomBytes: random } = process.getBuiltinModule("node:crypto");
   const path = keyPath(data);
   const own = `${path}.${process.pid}-${random(4).toString("hex")}`;
   const end = isFirst(data) ? FROM_THE_FIRST : "";

@@ -19,6 +19,7 @@ function written(folder: SampleFolder, anchor?: string): string {
     for (let n = 0; n < 5; n++) {
       one.record({ time: "t", n });
       other.record({ time: "t", n, text: "\u2028 and \r" });
+      if (n % 5 < 4) continue;
       one.flush();
       other.flush();
     }
@@ -80,11 +81,11 @@ describe("verifyAudit()", () => {
 
   it("finds an entry that was changed, removed, added or moved", async () => {
     const changes: readonly [(lines: string[]) => string[], RegExp][] = [
-      [(lines) => lines.with(4, lines[4]?.replace('"n":2', '"n":7') ?? ""), /were changed/],
-      [(lines) => lines.toSpliced(4, 1), /One entry is missing among the 10/],
-      [(lines) => lines.toSpliced(4, 0, lines[4] ?? ""), /One entry is too many/],
-      [(lines) => lines.with(4, lines[6] ?? "").with(6, lines[4] ?? ""), /were changed/],
-      [(lines) => lines.with(4, "{"), /One entry is missing/],
+      [(lines) => lines.with(2, lines[2]?.replace('"n":2', '"n":7') ?? ""), /were changed/],
+      [(lines) => lines.toSpliced(2, 1), /One entry is missing among the 5/],
+      [(lines) => lines.toSpliced(2, 0, lines[2] ?? ""), /One entry is too many/],
+      [(lines) => lines.with(2, lines[4] ?? "").with(4, lines[2] ?? ""), /were changed/],
+      [(lines) => lines.with(2, "{"), /One entry is missing/],
     ];
     for (const [change, says] of changes) {
       await using folder = await SampleFolder.create();
@@ -92,8 +93,8 @@ describe("verifyAudit()", () => {
       const { problems, sealed } = await verifyAudit(folder.path);
       assert.equal(problems.length, 1);
       assert.match(problems[0]?.says ?? "", says);
-      assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:2\d$/);
-      assert.equal(sealed, 10, "the other writer's entries are as they were");
+      assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:[567]$/);
+      assert.equal(sealed, 15, "the entries under other seals are as they were");
     }
   });
 

@@ -7,8 +7,7 @@ import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { HttpAuthorization } from "../http/http-exchange.ts";
 import { background } from "../../base/background.ts";
-import { openLink } from "../link.ts";
-import { type AddressSettings, isAddress } from "../settings.ts";
+import type { AddressSettings } from "../settings.ts";
 import type { UpstreamStatus } from "../upstream.ts";
 import type { Upstreams } from "../upstreams.ts";
 import type { Config } from "../../config/config.ts";
@@ -151,6 +150,7 @@ class ConfiguredOffer implements OpenedOffer {
   async #load(): Promise<Upstreams> {
     await this.#options.beforeUpstreams?.();
     const { Upstreams } = await import("../upstreams.ts");
+    const { openLink } = await import("../link.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
     const { config, log } = this.#app;
@@ -162,6 +162,7 @@ class ConfiguredOffer implements OpenedOffer {
       channelLimits: config.limits,
       open: async (settings, events, limits, name) => {
         const resolved = await withReferences(settings, references);
+        const { isAddress } = await import("../settings.ts");
         const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
         return openLink(resolved, events, limits, { authorization: tokens });
       },
@@ -172,6 +173,7 @@ class ConfiguredOffer implements OpenedOffer {
 
   /** Somebody has logged in: servers that are down may have waited for that. */
   async #retryDown(): Promise<void> {
+    const { isAddress } = await import("../settings.ts");
     for (const { name, state } of this.status()) {
       const isDown = state === "waiting" || state === "resting";
       const settings = this.#table[name];
