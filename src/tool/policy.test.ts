@@ -8,7 +8,7 @@ import type { Project } from "./tool.ts";
 
 const CALLER = { door: "mcp", name: "claude-code", principal: OWNER, client: "mcp-1" };
 
-function decide(rules: readonly PolicyRule[], question: Partial<PolicyQuestion> = {}): Decision {
+function decide(rules: readonly PolicyRule[], question: Partial<PolicyQuestion> = {}) {
   const asked = { tool: "echo", args: {}, caller: CALLER, ...question };
   return new Policy({ default: "ask", rules }).decide(asked);
 }
@@ -38,7 +38,7 @@ describe("Policy", () => {
   });
 
   it("compares the caller's name or its door", () => {
-    const by = (caller: string): Decision => decide([{ tool: "*", caller, decision: "deny" }]);
+    const by = (caller: string) => decide([{ tool: "*", caller, decision: "deny" }]);
     assert.equal(by("claude-*"), "deny");
     assert.equal(by("mcp"), "deny");
     assert.equal(by("cursor"), "ask");
@@ -123,7 +123,7 @@ describe("Policy", () => {
   });
 
   describe("compares the project's folder", () => {
-    const inside: readonly (readonly [string, string | undefined, boolean])[] = [
+    const inside: readonly (readonly [string, string, boolean])[] = [
       ["/srv", "/srv", true],
       ["/srv", "/srv/", true],
       ["/srv/", "/srv", true],
@@ -134,21 +134,24 @@ describe("Policy", () => {
       ["/srv", "/srv/../home", false],
       ["/srv", "/", false],
       ["/srv/a", "/srv", false],
-      ["/srv", undefined, false],
     ];
     for (const [project, folder, isInside] of inside) {
-      it(`${String(folder)} is ${isInside ? "" : "not "}inside ${project}`, () => {
+      it(`${folder} is ${isInside ? "" : "not "}inside ${project}`, () => {
         const rule: PolicyRule = { tool: "*", project, decision: "deny" };
-        assert.equal(
-          decide([rule], { project: folder === undefined ? undefined : inFolder(folder) }),
-          isInside ? "deny" : "ask",
-        );
+        assert.equal(decide([rule], { project: inFolder(folder) }), isInside ? "deny" : "ask");
       });
     }
+
+    it("cannot tell before the project is known, unless another rule decides", () => {
+      const rule: PolicyRule = { tool: "*", project: "/srv", decision: "deny" };
+      assert.equal(decide([rule], {}), "needs project");
+      assert.equal(decide([{ tool: "*", decision: "allow" }, rule], {}), "allow");
+      assert.equal(decide([{ ...rule, tool: "other" }], {}), "ask");
+    });
   });
 
   describe("compares arguments", () => {
-    const by = (pattern: string, args: Record<string, unknown>): Decision =>
+    const by = (pattern: string, args: Record<string, unknown>) =>
       decide([{ tool: "*", arguments: { path: pattern }, decision: "deny" }], { args });
 
     it("as texts, and anything else as JSON", () => {

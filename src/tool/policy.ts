@@ -20,6 +20,9 @@ import { isInside, realPath } from "../base/file/path.ts";
 
 export type Decision = "allow" | "ask" | "deny";
 
+/** The decision depends on the project of the call, which is not resolved yet. */
+type NeedsProject = "needs project";
+
 const STRICTEST: readonly Decision[] = ["deny", "ask", "allow"];
 
 /** Of two decisions on a call, the one that lets less through. */
@@ -78,35 +81,26 @@ export class Policy {
   readonly #rules: readonly CompiledRule[];
   /** Whether any rule denies anything: if not, lists need no filtering. */
   readonly denies: boolean;
-  readonly #hasProjects: boolean;
 
   constructor(settings: PolicySettings = { default: "allow", rules: [] }) {
     this.#default = settings.default;
     this.#rules = settings.rules.map(compileRule);
     const decisions = [settings.default, ...settings.rules.map(({ decision }) => decision)];
     this.denies = decisions.includes("deny");
-    this.#hasProjects = settings.rules.some(({ project }) => project !== undefined);
   }
 
-  decide(question: PolicyQuestion): Decision {
+  decide(question: PolicyQuestion): Decision | NeedsProject {
     return this.says(question) ?? this.#default;
   }
 
   /** The decision of the first rule that matches; undefined where none does. */
-  says(question: PolicyQuestion): Decision | undefined {
-    const { args } = question;
-    return this.#rules.find((rule) => rule.fits(question) === true && rule.fitsArguments(args))
-      ?.decision;
-  }
-
-  /** Whether the decision depends on the project of the call, which is not resolved yet. */
-  needsProject(question: PolicyQuestion): boolean {
-    if (!this.#hasProjects) return false;
-    const { args } = question;
-    const rule = this.#rules.find(
-      (each) => each.fits(question) !== false && each.fitsArguments(args),
-    );
-    return rule?.fits(question) === "perhaps";
+  says(question: PolicyQuestion): Decision | NeedsProject | undefined {
+    for (const rule of this.#rules) {
+      const fits = rule.fits(question);
+      if (fits === false || !rule.fitsArguments(question.args)) continue;
+      return fits === true ? rule.decision : "needs project";
+    }
+    return undefined;
   }
 
   /** Whether every call of a tool is denied, whatever its arguments: then it is not listed. */
@@ -175,23 +169,13 @@ export function decisionOn(
   tool: Tool,
   args: Arguments,
   calling: Calling,
-): Decision {
+): Decision | NeedsProject {
   const question = questionOn(tool, args, calling);
   const decision = policy.decide(question);
   const ofProfile = calling.profile?.policy?.decide(question);
-  return ofProfile === undefined ? decision : stricter(decision, ofProfile);
-}
-
-/** Whether that depends on the project of the call, which is not resolved yet. */
-export function needsProject(
-  policy: Policy,
-  tool: Tool,
-  args: Arguments,
-  calling: Calling,
-): boolean {
-  const question = questionOn(tool, args, calling);
-  if (policy.needsProject(question)) return true;
-  return calling.profile?.policy?.needsProject(question) ?? false;
+  if (ofProfile === undefined) return decision;
+  if (decision === "needs project" || ofProfile === "needs project") return "needs project";
+  return stricter(decision, ofProfile);
 }
 
 /** The tools that a caller sees, under the names that they have for it. */

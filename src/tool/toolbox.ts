@@ -4,8 +4,8 @@ import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import { callWithin } from "./limited-context.ts";
 import { type ToolSources, awaitTool, type Waiting } from "./offer/tool-sources.ts";
 import {
+  type Decision,
   decisionOn,
-  needsProject,
   questionOn,
   visibleTools,
   Policy,
@@ -37,9 +37,7 @@ import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
-import { now } from "../base/event-loop.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { Stopper } from "../base/stop.ts";
 import { visible } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
@@ -56,7 +54,8 @@ interface StartedCall extends ObservedCall {
  */
 export class Toolbox {
   readonly #registry: ToolRegistry;
-  readonly #rates = new CallRates();
+  /** Of the tools that limit how often they are called. */
+  readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
@@ -119,8 +118,7 @@ export class Toolbox {
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     // Policies go by its own name.
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
-    await this.#settleProject(tool, args, context);
-    return decisionOn(this.policy, tool, args, context) === "ask";
+    return (await this.#decide(tool, args, context)) === "ask";
   }
 
   /**
@@ -133,7 +131,7 @@ export class Toolbox {
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
     const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
-    await this.#settleProject(tool, args, context);
+    await this.#decide(tool, args, context);
     if (this.policy.says(questionOn(tool, args, context)) === "allow") return true;
     return source !== undefined && this.#registry.vouchesFor(tool, source);
   }
@@ -201,7 +199,7 @@ export class Toolbox {
   }
 
   #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): StartedCall {
-    const call: StartedCall = { name, args, context, tool, started: now() };
+    const call: StartedCall = { name, args, context, tool, started: performance.now() };
     if (this.observer?.begun !== undefined) context.span = this.observer.begun(call);
     return call;
   }
@@ -211,17 +209,22 @@ export class Toolbox {
     const { caller } = context;
     const refusal = this.#isPrivate ? undefined : toolRefusal(caller.principal, tool, args);
     if (refusal !== undefined) return refusal;
-    await this.#settleProject(tool, args, context);
-    const { project } = context;
+    const decision = await this.#decide(tool, args, context);
+    const { project, profile } = context;
     if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
-    const decision = decisionOn(this.policy, tool, args, context);
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
     if (decision === "ask") {
       const refused = await askPerson(name, args, context);
       if (context.signal.aborted) throw context.signal.reason;
       if (refused !== undefined) return refused;
     }
-    const wait = this.#rates.take(tool, context);
+    let wait = profile?.wait(tool.definition.name, caller) ?? 0;
+    const { rate } = tool.limits ?? {};
+    if (wait === 0 && rate !== undefined) {
+      wait = this.#rates
+        .getOrInsertComputed(tool, () => new RateLimiter(rate))
+        .take(`${caller.principal.id} ${caller.client}`);
+    }
     return wait === 0
       ? undefined
       : `'${name}' is called too often: wait ${Math.ceil(wait / 1000)} s`;
@@ -234,9 +237,9 @@ export class Toolbox {
   async resume(task: RemoteTask, context: ToolContext): Promise<ToolResult> {
     const { tool: name, server, taskId } = task;
     // Also if it is cancelled meanwhile: its server has to be told.
-    await this.#arrived(name, { stop: new Stopper(), progress: () => {} });
+    await this.#arrived(name, { signal: new AbortController().signal, progress: () => {} });
     const tool = this.get(name);
-    const call: StartedCall = { name, args: {}, context, tool, started: now() };
+    const call: StartedCall = { name, args: {}, context, tool, started: performance.now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
       return this.#failed(call, lostTask(task));
     }
@@ -253,12 +256,17 @@ export class Toolbox {
     return refusal === undefined ? project : { ...project, refusal };
   }
 
-  /** Settles, once, which project a call is about, where the tool or the policy goes by it. */
-  async #settleProject(tool: Tool, args: Arguments, context: ToolContext): Promise<void> {
-    if (context.project !== undefined) return;
-    if (!isAbout(tool, args) && !needsProject(this.policy, tool, args, context)) return;
+  /**
+   * What the policy says of a call. Which project the call is about is found out first, once, where the
+   * tool or the policy goes by it.
+   */
+  async #decide(tool: Tool, args: Arguments, context: ToolContext): Promise<Decision> {
+    const decision = decisionOn(this.policy, tool, args, context);
+    const isSettled = context.project !== undefined || !isAbout(tool, args);
+    if (isSettled && decision !== "needs project") return decision;
     context.project = await this.projectOf(context, args, tool.project);
     if (context.signal.aborted) throw context.signal.reason;
+    return decisionOn(this.policy, tool, args, context) as Decision;
   }
 
   /** A held tool, as far as a caller may know of it. */
@@ -342,7 +350,7 @@ export class Toolbox {
     result?: ToolResult,
   ): void {
     if (this.observer !== undefined && outcome !== "begun") {
-      const milliseconds = now() - call.started;
+      const milliseconds = performance.now() - call.started;
       this.observer.ended(call, { outcome, reason, milliseconds, result });
     }
     if (this.audit === undefined) return;
@@ -352,21 +360,6 @@ export class Toolbox {
       // A failure to record a call must not fail the call.
       this.#report("audit.failed", { tool: call.name, error });
     }
-  }
-}
-
-/** Counts the calls of tools: by the limits of the tool itself, and by those of the caller's profile. */
-export class CallRates {
-  readonly #ofTools = new WeakMap<Tool, RateLimiter>();
-
-  /** Counts one call. Milliseconds until it may be made, 0 where it may be now. */
-  take(tool: Tool, { caller, profile }: Pick<ToolContext, "caller" | "profile">): number {
-    const { rate } = tool.limits ?? {};
-    const ofProfile = profile?.wait(tool.definition.name, caller) ?? 0;
-    if (rate === undefined || ofProfile > 0) return ofProfile;
-    let limiter = this.#ofTools.get(tool);
-    if (limiter === undefined) this.#ofTools.set(tool, (limiter = new RateLimiter(rate)));
-    return limiter.take(`${caller.principal.id} ${caller.client}`);
   }
 }
 

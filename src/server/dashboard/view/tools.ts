@@ -111,7 +111,13 @@ export class Tools {
   #row({ definition, source, bringer }: Tool, isHeld: boolean): ToolRow {
     const { name, title, description, annotations } = definition;
     const { policy } = this.#sources.tools.offer.tools;
-    const question = { tool: name, server: source?.server, caller: PERSON, args: {} };
+    const question = {
+      tool: name,
+      server: source?.server,
+      caller: PERSON,
+      args: {},
+      project: { folders: [] },
+    };
     const rule = policy.says(question);
     const { readOnlyHint } = (annotations ?? {}) as { readOnlyHint?: unknown };
     const server = source?.server ?? bringer;
@@ -120,7 +126,7 @@ export class Tools {
       ...(typeof title === "string" ? { title } : {}),
       ...(typeof description === "string" ? { description: maskText(description) } : {}),
       ...(server === undefined ? {} : { server }),
-      policy: policy.decide(question),
+      policy: policy.decide(question) as Decision,
       ...(rule === undefined ? {} : { rule: "policy.tools.rules" }),
       ...(readOnlyHint === true ? { isReadOnly: true } : {}),
       ...(isHeld ? { isHeld } : {}),
