@@ -52,7 +52,7 @@ export async function measureCallPath(): Promise<CallPath> {
     await session.call("first");
     await inspector.ask("Profiler.takePreciseCoverage");
     const paths: CallPath[] = [];
-    for (const message of ["second", "third", "fourth"]) {
+    for (const message of ["second", "third", "fourth", "fifth", "sixth", "seventh"]) {
       await session.call(message);
       paths.push(pathOf((await inspector.ask("Profiler.takePreciseCoverage")) as Coverage));
     }

@@ -11,7 +11,6 @@ import {
   beforeSending,
   justSent,
   nextTurn,
-  sendWithTurn,
 } from "./event-loop.ts";
 
 describe("atTurnEnd", () => {
@@ -76,35 +75,38 @@ describe("atTurnEnd", () => {
   });
 });
 
-describe("sendWithTurn", () => {
-  it("sends at once where nothing is due, else when all of it is done", async () => {
+describe("beforeSending", () => {
+  it("does all that is due before the first of the turn is sent, and what is owed after the last", async () => {
     const done: string[] = [];
-    sendWithTurn(() => done.push("first"));
-    assert.deepEqual(done, ["first"]);
+    const send = (text: string): void => {
+      atTurnEnd(() => {
+        aboutToSend();
+        done.push(text);
+        justSent();
+      });
+    };
+    send("first");
     beforeSending(() => done.push("due"));
-    sendWithTurn(() => done.push("second"));
+    send("second");
     beforeSending(() => done.push("also due"));
-    sendWithTurn(() => done.push("third"));
     afterSending(() => done.push("owed"));
-    assert.deepEqual(done, ["first"]);
+    assert.deepEqual(done, []);
     await nextTurn();
-    assert.deepEqual(done, ["first", "due", "also due", "second", "third", "owed"]);
+    assert.deepEqual(done, ["due", "also due", "first", "second", "owed"]);
   });
 
-  it("sends the others when one throws, and reports that", async () => {
+  it("does the others when one throws, and reports that", async () => {
     const program = `
-      const { atTurnEnd, beforeSending, sendWithTurn } = await import(process.argv[1]);
+      const { atTurnEnd, beforeSending } = await import(process.argv[1]);
       process.on("uncaughtException", ({ message }) => console.log("uncaught: " + message));
       beforeSending(() => {});
-      sendWithTurn(() => console.log("first"));
-      sendWithTurn(() => { throw new Error("closed"); });
-      sendWithTurn(() => console.log("last"));
-      atTurnEnd(() => { throw new Error("ended"); });
-      atTurnEnd(() => console.log("end"));
+      atTurnEnd(() => console.log("first"));
+      atTurnEnd(() => { throw new Error("closed"); });
+      atTurnEnd(() => console.log("last"));
     `;
     const options = ["--input-type=module", "--eval", program];
     const module = join(import.meta.dirname, "event-loop.ts");
     const { stdout } = await promisify(execFile)(process.execPath, [...options, module]);
-    assert.equal(stdout, "first\nlast\nend\nuncaught: closed\nuncaught: ended\n");
+    assert.equal(stdout, "first\nlast\nuncaught: closed\n");
   });
 });

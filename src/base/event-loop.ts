@@ -10,11 +10,6 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Milliseconds since this process started. */
-export function now(): number {
-  return performance.now();
-}
-
 type Work = () => void;
 
 /** What this process does at the end of this turn of the event loop. */
@@ -75,19 +70,6 @@ export function beforeSending(work: Work): void {
 /** To be called by whatever hands messages to the system. Work must not throw. */
 export function aboutToSend(): void {
   for (const work of turn.due.splice(0)) work();
-}
-
-/**
- * Sends something when what is due before is done: at once if that is nothing, else at the end of this
- * turn of the event loop, so that it is done once for all that is sent in the turn.
- */
-export function sendWithTurn(send: Work): void {
-  if (turn.due.length > 0) {
-    atTurnEnd(() => sendWithTurn(send));
-    return;
-  }
-  send();
-  justSent();
 }
 
 /**

@@ -1,3 +1,4 @@
+import { SignalStop } from "../base/stop.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
@@ -117,7 +118,7 @@ export class RemoteBus implements AsyncDisposable {
     context: ToolContext,
     again: boolean,
   ): Promise<ToolResult> {
-    const { stop } = context;
+    const stop = new SignalStop(context.signal);
     const request = callOf(name, args, context);
     try {
       const answer = await this.#client.ask(request, { stop, again });
@@ -132,7 +133,8 @@ export class RemoteBus implements AsyncDisposable {
   #prompt(name: string, definition: Prompt["definition"]): Prompt {
     return {
       definition,
-      get: async (args, { stop }) => {
+      get: async (args, { signal }) => {
+        const stop = new SignalStop(signal);
         const value = { promptName: name, arguments: { ...args } };
         const answer = await this.#ask({ case: "promptGet", value }, { stop, again: true });
         return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Thread } from "../store/review/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
@@ -10,7 +11,7 @@ export interface WaitOptions {
   /** Where the store is. */
   readonly data: string;
   readonly seconds: number;
-  readonly context: Pick<ToolContext, "progress" | "stop">;
+  readonly context: Pick<ToolContext, "progress" | "signal">;
   /** Claims what is available. */
   readonly claim: () => Promise<Thread[]>;
   /** Releases threads if the caller stopped waiting. */
@@ -47,10 +48,9 @@ export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
     keep().then(lookAgain, over.reject);
   }, SIGN_OF_LIFE);
   const timer = setTimeout(over.resolve, seconds * 1000);
-  const stopped = {
-    stopped: () => over.reject(new TrunklineError("cancelled", "The caller stopped waiting.")),
-  };
-  context.stop.add(stopped);
+  const stopListening = onAbort(context.signal, () => {
+    over.reject(new TrunklineError("cancelled", "The caller stopped waiting."));
+  });
   try {
     lookAgain();
     await over.promise;
@@ -61,7 +61,7 @@ export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
     await giveBack(threads);
     throw error;
   } finally {
-    context.stop.remove(stopped);
+    stopListening();
     clearInterval(alive);
     clearTimeout(timer);
     stopWatching();

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
 import type { Rate } from "../base/limit/rate-limiter.ts";
 import type { ComplexityLimits } from "./message/complexity.ts";
+import type { Sink } from "../wire/channel.ts";
 import type { Routes } from "./route.ts";
 import { type Code } from "./codes.ts";
 
@@ -12,8 +13,13 @@ export interface Trace {
   sent(text: string, session?: unknown): void;
 }
 
-/** How a request of the other side ended. */
-export interface RequestEnd {
+/** A request of the other side that has ended. */
+export interface EndedRequest {
+  readonly method: string;
+  readonly params: unknown;
+  /** What its connection keeps. */
+  readonly state: unknown;
+  readonly milliseconds: number;
   readonly result?: unknown;
   /** The code of the error that it was answered with. */
   readonly error?: number;
@@ -22,10 +28,10 @@ export interface RequestEnd {
 }
 
 /** Observes the requests of the other side; only there when someone wants to. It must not throw. */
-export interface RequestObserver {
-  /** A request has come. Returns what is called when it ends. */
-  begun(method: string, params: unknown, state: unknown): (end: RequestEnd) => void;
-}
+export type RequestObserver = (request: EndedRequest) => void;
+
+/** How a request ended. */
+export type RequestEnd = Pick<EndedRequest, "result" | "error" | "isCancelled">;
 
 export interface PeerLimits extends ComplexityLimits {
   /** Requests of the other side that may wait for an answer at once. */
@@ -47,6 +53,8 @@ export interface PeerOptions<S> {
   readonly firstId?: number;
   readonly trace?: Trace;
   readonly observer?: RequestObserver | undefined;
+  /** What the channel gives its messages to, before the peer; the peer itself when left out. */
+  readonly receiver?: (peer: Sink<string>) => Sink<string>;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }

@@ -34,7 +34,6 @@ import {
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
 import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
-import { Stopper } from "../base/stop.ts";
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -51,7 +50,9 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
-  readonly #inFlight = new InFlight<S>();
+  /** Requests of the other side that have no answer yet. */
+  readonly #inFlight = new Map<HeldId, Call<S>>();
+  #idle: PromiseWithResolvers<void> | undefined;
   readonly #ended = Promise.withResolvers<void>();
   #full: Room | undefined;
   readonly #pace: ErrorPace;
@@ -70,7 +71,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.#observer = resolved.observer;
     this.#report = resolved.report;
     this.requests = new PendingRequests(this, resolved.firstId);
-    channel.receive(this);
+    channel.receive(options.receiver?.(this) ?? this);
   }
 
   /** Resolves when the other side has finished sending, or is gone. */
@@ -102,9 +103,9 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
   async close(grace = 0): Promise<void> {
     this.#closing = true;
-    await this.#inFlight.drain(grace);
+    await this.#drain(grace);
     const error = new TrunklineError("closed", "The connection is closing");
-    for (const call of this.#inFlight.all) {
+    for (const call of [...this.#inFlight.values()]) {
       this.#endCall(call, error, RpcError.of(TRUNKLINE.closed, "shutting down"));
     }
     this.requests.failAll(error);
@@ -118,13 +119,11 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     return this.#inFlight.size === 0;
   }
 
-  /** Called by the channel, with the parsed message too where it had to parse it. */
-  message(text: string, parsed?: unknown): void | Room {
-    return this.accept(parsed ?? parseMessage(text, this.#limits), text);
-  }
-
-  /** A message that its channel had to parse, or the error that it is answered with. */
-  accept(message: unknown, text: string): void | Room {
+  /**
+   * Called by the channel. A channel that had to parse the message gives the value too, or the error
+   * that the message is answered with.
+   */
+  message(text: string, message = parseMessage(text, this.#limits)): void | Room {
     this.#trace?.received(message);
     if (message instanceof RpcError) this.#unread(text, message);
     else if (Array.isArray(message)) this.#batch(message, text);
@@ -151,7 +150,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.requests.failAll(reason);
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
-      for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
+      for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
       this.#pace.end();
     }
@@ -216,8 +215,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #requested(name: string, params: unknown, id: HeldId, text: string, batch?: Batch): void {
-    const call = new Call<S>(this, name, id, batch);
-    call.observed = this.#observer?.begun(name, params, this.state);
+    const call = new Call<S>(this, name, params, id, batch);
     let result: unknown;
     let route: Route<S>;
     try {
@@ -231,7 +229,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#answer(call, result);
       return;
     }
-    this.#inFlight.add(call);
+    this.#inFlight.set(id, call);
     const { timeout } = route;
     if (timeout !== undefined) {
       call.limitTo(timeout, () => {
@@ -241,10 +239,10 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     }
     result.then(
       (value) => {
-        if (this.#inFlight.settle(call)) this.#answer(call, value);
+        if (this.#settle(call)) this.#answer(call, value);
       },
       (error: unknown) => {
-        if (this.#inFlight.settle(call)) this.#failCall(call, this.#toRpcError(error, name));
+        if (this.#settle(call)) this.#failCall(call, this.#toRpcError(error, name));
       },
     );
   }
@@ -282,7 +280,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     try {
       const refusal = refuse(route, params, text);
       if (refusal !== undefined) throw refusal;
-      const result = runRoute(route, params, new Call<S>(this, name, ""));
+      const result = runRoute(route, params, new Call<S>(this, name, params, ""));
       if (result instanceof Promise) result.catch(dropped);
     } catch (error) {
       dropped(error);
@@ -292,7 +290,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   #cancelled(params: unknown): void {
     const { requestId, reason } = params as { requestId?: unknown; reason?: unknown };
     if (typeof requestId !== "string" && typeof requestId !== "number") return;
-    const call = this.#inFlight.named(requestId);
+    const call = this.#named(requestId);
     if (call === undefined) return;
     const { answer } = this.#dialect.cancel;
     const why = typeof reason === "string" ? reason : "The caller cancelled the request";
@@ -301,13 +299,48 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     else this.#endCall(call, cancelled, answer && RpcError.of(answer));
   }
 
+  /** Marks a call as answered. False when it was: nothing answers twice. */
+  #settle(call: Call<S>): boolean {
+    if (call.isSettled) return false;
+    call.settle();
+    this.#inFlight.delete(call.id);
+    if (this.#inFlight.size === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+    return true;
+  }
+
+  /** Waits for all answers, at most `grace` milliseconds. */
+  async #drain(grace: number): Promise<void> {
+    if (this.#inFlight.size === 0 || grace <= 0) return;
+    // Several may wait, each for its time.
+    this.#idle ??= Promise.withResolvers<void>();
+    const timeUp = Promise.withResolvers<void>();
+    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
+    await Promise.race([this.#idle.promise, timeUp.promise]);
+    clearTimeout(timer);
+  }
+
+  /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
+  #named(id: string | number): Call<S> | undefined {
+    if (Number.isSafeInteger(id)) return this.#inFlight.get(id);
+    const exact = this.#inFlight.get(JSON.stringify(id));
+    if (exact !== undefined || typeof id === "string") return exact;
+    const alike = [...this.#inFlight.values()].filter((call) => Number(call.id) === id);
+    return alike.length === 1 ? alike[0] : undefined;
+  }
+
   /** Ends a call before its handler does. The handler is told; what it returns is dropped. */
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
-    if (!this.#inFlight.settle(call)) return;
+    if (!this.#settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) this.#failCall(call, answer);
-    else call.observed?.({ isCancelled: true });
-    if (answer === undefined) call.batch?.skip();
+    if (answer !== undefined) {
+      this.#failCall(call, answer);
+      return;
+    }
+    this.#observe(call, { isCancelled: true });
+    call.batch?.skip();
   }
 
   #answer(call: Call<S>, result: unknown): void {
@@ -318,18 +351,25 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#failCall(call, this.#toRpcError(error, call.method));
       return;
     }
-    call.observed?.({ result });
+    this.#observe(call, { result });
     const answer = `{"jsonrpc":"2.0","id":${call.id},"result":${text ?? "null"}}`;
-    this.#reply(answer, { request: call.idText, isAnswer: true }, call.batch);
+    const topic = { request: String(call.id), isAnswer: true };
+    if (call.batch === undefined) this.send(answer, topic);
+    else call.batch.add(answer, topic);
+  }
+
+  #observe(call: Call<S>, end: RequestEnd): void {
+    const { method, params, state, started } = call;
+    this.#observer?.({ method, params, state, milliseconds: performance.now() - started, ...end });
   }
 
   #failCall(call: Call<S>, error: RpcError): void {
-    call.observed?.({ error: error.code });
+    this.#observe(call, { error: error.code });
     this.#fail(call.id, error, call.batch);
   }
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
-    // Who does nothing but wrong is read slowly; what is no request need not be answered.
+    // Throttle peers that send only errors. What is no request need not be answered.
     const pause = this.#pace.taken();
     if (pause !== undefined) {
       this.#full = pause;
@@ -337,10 +377,6 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     const topic = { request: String(id), isAnswer: true, errorCode: error.code };
-    this.#reply(answer, topic, batch);
-  }
-
-  #reply(answer: string, topic: Topic, batch: Batch | undefined): void {
     if (batch === undefined) this.send(answer, topic);
     else batch.add(answer, topic);
   }
@@ -391,33 +427,36 @@ export class ErrorPace {
  * One incoming request or notification while it is being handled. It is stopped when the caller
  * cancels, the time is up or the connection dies.
  */
-export class Call<S = unknown> extends Stopper {
+export class Call<S = unknown> {
   readonly peer: Peer<S>;
   /** What the connection keeps for its handlers. */
   readonly state: S;
   readonly method: string;
+  readonly params: unknown;
+  /** For the peer: when it came. */
+  readonly started = performance.now();
+  /** Its JSON text is `String(id)`; "" for a notification. */
   readonly id: HeldId;
   /** For the peer: where the answer goes, when it is not sent alone. */
   readonly batch: Batch | undefined;
-  /** For the peer: who wants to know how it ends. */
-  observed: ((end: RequestEnd) => void) | undefined;
   /** It has its answer. */
   isSettled = false;
+  readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
   #deadline: Deadline | undefined;
   #timeout = 0;
 
-  constructor(peer: Peer<S>, method: string, id: HeldId, batch?: Batch) {
-    super();
+  constructor(peer: Peer<S>, method: string, params: unknown, id: HeldId, batch?: Batch) {
     this.peer = peer;
     this.state = peer.state;
     this.method = method;
+    this.params = params;
     this.id = id;
     this.batch = batch;
   }
 
-  /** The id as JSON text; "" for a notification. */
-  get idText(): string {
-    return String(this.id);
+  stop(reason: Error): void {
+    this.#controller.abort(reason);
   }
 
   /** Tells the other side something that belongs to this call. */
@@ -431,7 +470,7 @@ export class Call<S = unknown> extends Stopper {
   }
 
   get #topic(): Topic {
-    return { request: this.idText, isAnswer: false };
+    return { request: String(this.id), isAnswer: false };
   }
 
   /** Tells the time limit that the work is getting on, so it counts from now. */
@@ -450,59 +489,5 @@ export class Call<S = unknown> extends Stopper {
     this.isSettled = true;
     if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
     this.#deadline = undefined;
-  }
-}
-
-/** The other side's requests that have no answer yet. */
-export class InFlight<S> {
-  readonly #calls = new Map<HeldId, Call<S>>();
-  #idle: PromiseWithResolvers<void> | undefined;
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  get all(): Call<S>[] {
-    return [...this.#calls.values()];
-  }
-
-  has(id: HeldId): boolean {
-    return this.#calls.has(id);
-  }
-
-  /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
-  named(id: string | number): Call<S> | undefined {
-    if (Number.isSafeInteger(id)) return this.#calls.get(id);
-    const exact = this.#calls.get(JSON.stringify(id));
-    if (exact !== undefined || typeof id === "string") return exact;
-    const alike = this.all.filter((call) => Number(call.id) === id);
-    return alike.length === 1 ? alike[0] : undefined;
-  }
-
-  add(call: Call<S>): void {
-    this.#calls.set(call.id, call);
-  }
-
-  /** Marks a call as answered. False when it was: nothing answers twice. */
-  settle(call: Call<S>): boolean {
-    if (call.isSettled) return false;
-    call.settle();
-    this.#calls.delete(call.id);
-    if (this.#calls.size === 0) {
-      this.#idle?.resolve();
-      this.#idle = undefined;
-    }
-    return true;
-  }
-
-  /** Waits for all answers, at most `grace` milliseconds. */
-  async drain(grace: number): Promise<void> {
-    if (this.#calls.size === 0 || grace <= 0) return;
-    // Several may wait, each for its time.
-    this.#idle ??= Promise.withResolvers<void>();
-    const timeUp = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
-    await Promise.race([this.#idle.promise, timeUp.promise]);
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,4 @@
-import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
+import { reasonOf } from "../base/abort.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
@@ -10,8 +10,6 @@ import { RpcError } from "./rpc-error.ts";
 export interface RequestOptions {
   /** Gives the request up: the other side is told, the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The same from work that the request is part of. */
-  readonly stop?: Stop;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number;
   /** The request of the other side that gave rise to this one, where there is one. */
@@ -19,30 +17,12 @@ export interface RequestOptions {
 }
 
 /** A request until its answer. */
-class PendingRequest implements StopListener {
-  readonly id: number;
+interface PendingRequest {
   readonly method: Method<unknown, unknown>;
-  readonly stop: Stop | undefined;
-  readonly answer = Promise.withResolvers<unknown>();
-  readonly #giveUp: (id: number, reason: Error) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly abort: () => void;
+  readonly answer: PromiseWithResolvers<unknown>;
   deadline: Deadline | undefined;
-  isSent = false;
-
-  constructor(
-    id: number,
-    method: Method<unknown, unknown>,
-    stop: Stop | undefined,
-    giveUp: (id: number, reason: Error) => void,
-  ) {
-    this.id = id;
-    this.method = method;
-    this.stop = stop;
-    this.#giveUp = giveUp;
-  }
-
-  stopped(reason: Error): void {
-    this.#giveUp(this.id, reason);
-  }
 }
 
 /** How our requests reach the other side. */
@@ -75,12 +55,19 @@ export class PendingRequests {
     params: unknown,
     options: RequestOptions,
   ): Promise<unknown> {
-    const { signal, timeout, stop = signal && new SignalStop(signal) } = options;
+    const { signal, timeout } = options;
     if (this.#over !== undefined) return Promise.reject(this.#over);
+    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
     const id = this.#nextId++;
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
-    const pending = new PendingRequest(id, method, stop, this.#giveUp);
+    const pending: PendingRequest = {
+      method,
+      signal,
+      abort: () => signal && this.#giveUp(id, reasonOf(signal)),
+      answer: Promise.withResolvers<unknown>(),
+      deadline: undefined,
+    };
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
@@ -88,12 +75,8 @@ export class PendingRequests {
         this.#giveUp(id, new TrunklineError("timeout", error));
       });
     }
-    stop?.add(pending);
-    // Else it was given up before it was asked.
-    if (this.#pending.has(id)) {
-      pending.isSent = true;
-      this.#link.send(text, options.topic);
-    }
+    signal?.addEventListener("abort", pending.abort, { once: true });
+    this.#link.send(text, options.topic);
     return pending.answer.promise;
   }
 
@@ -129,10 +112,9 @@ export class PendingRequests {
     for (const id of [...this.#pending.keys()]) this.fail(id, error);
   }
 
-  readonly #giveUp = (id: number, error: Error): void => {
-    const isSent = this.#pending.get(id)?.isSent === true;
-    if (this.fail(id, error) && isSent) this.#link.cancel(id, error.message);
-  };
+  #giveUp(id: number, error: Error): void {
+    if (this.fail(id, error)) this.#link.cancel(id, error.message);
+  }
 
   #take(id: unknown): PendingRequest | undefined {
     if (typeof id !== "number") return undefined;
@@ -140,7 +122,7 @@ export class PendingRequests {
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
     if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
-    pending.stop?.remove(pending);
+    pending.signal?.removeEventListener("abort", pending.abort);
     return pending;
   }
 }

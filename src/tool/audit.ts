@@ -1,8 +1,6 @@
 import { mask, maskText } from "../base/text/mask.ts";
 import type { ObservedCall } from "./call-observer.ts";
 import { projectFolder } from "./tool.ts";
-import { now } from "../base/event-loop.ts";
-
 /** One call that was made or refused. Arguments are masked before they get here. */
 export interface AuditEntry {
   readonly time: string;
@@ -59,6 +57,6 @@ export function auditEntry(
     arguments: mask(args),
     outcome,
     reason: reason === undefined ? undefined : maskText(reason),
-    milliseconds: Math.round((now() - started) * 1000) / 1000,
+    milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
   };
 }

@@ -1,4 +1,4 @@
-import { type Stop, Stopper, type StopListener } from "../base/stop.ts";
+import { onAbort } from "../base/abort.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
@@ -18,7 +18,7 @@ export async function callWithin(
   const limited = new LimitedContext(name, timeout, context, deadlines);
   // It may have been cancelled already.
   const call = async (): Promise<ToolResult> =>
-    limited.isStopped ? limited.over : tool.call(args, limited);
+    limited.signal.aborted ? limited.over : tool.call(args, limited);
   try {
     return await Promise.race([call(), limited.over]);
   } finally {
@@ -30,7 +30,7 @@ export async function callWithin(
  * The context of a tool call with a timeout. The timeout restarts with each progress and pauses while
  * a person is asked, so that long work is not killed while it advances.
  */
-export class LimitedContext implements ToolContext, StopListener {
+export class LimitedContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
   readonly folder?: string | undefined;
@@ -44,7 +44,8 @@ export class LimitedContext implements ToolContext, StopListener {
   readonly #deadlines: Countdown;
   readonly #timeout: number;
   readonly #expire: () => void;
-  readonly #stopper = new Stopper();
+  readonly #controller = new AbortController();
+  readonly #forget: () => void;
   #deadline: Deadline;
   #questions = 0;
   #isOver = false;
@@ -69,41 +70,32 @@ export class LimitedContext implements ToolContext, StopListener {
     this.#timeout = timeout;
     this.#expire = () => {
       const message = `'${tool}' took over ${timeout} ms without progress`;
-      this.stopped(new TrunklineError("timeout", message));
+      this.#stop(new TrunklineError("timeout", message));
     };
     // Nobody may be waiting: that must not count as an unhandled rejection.
     this.#over.promise.catch(() => {});
-    context.stop.add(this);
     this.#deadline = deadlines.start(timeout, this.#expire);
-  }
-
-  get stop(): Stop {
-    return this.#stopper;
+    this.#forget = onAbort(context.signal, (reason) => this.#stop(reason));
   }
 
   get signal(): AbortSignal {
-    return this.#stopper.signal;
+    return this.#controller.signal;
   }
 
-  get isStopped(): boolean {
-    return this.#stopper.reason !== undefined;
-  }
-
-  /** Rejects on timeout or cancellation, also when the tool ignores its stop. */
+  /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
   get over(): Promise<never> {
     return this.#over.promise;
   }
 
-  /** The caller has cancelled, or the time is up. */
-  stopped(reason: Error): void {
-    this.#stopper.stop(reason);
+  #stop(reason: Error): void {
+    this.#controller.abort(reason);
     this.#over.reject(reason);
   }
 
   /** The tool has answered: the timeout is cleared. */
   end(): void {
     this.#isOver = true;
-    this.#context.stop.remove(this);
+    this.#forget();
     this.#deadlines.stop(this.#deadline);
   }
 
@@ -133,7 +125,7 @@ export class LimitedContext implements ToolContext, StopListener {
     try {
       return await this.#context.ask(question);
     } finally {
-      if (--this.#questions === 0 && !this.#isOver && this.#stopper.reason === undefined) {
+      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) {
         this.#deadline = this.#deadlines.start(this.#timeout, this.#expire);
       }
     }

@@ -1,4 +1,3 @@
-import type { Stop } from "../base/stop.ts";
 import { realPath } from "../base/file/path.ts";
 import {
   type Principal,
@@ -128,9 +127,7 @@ export interface ToolContext {
   span?: Span | undefined;
   /** The call is answered before the tool is done. */
   readonly isTask?: boolean;
-  /** Comes when the caller cancels, the time is up or the connection dies. */
-  readonly stop: Stop;
-  /** The stop's signal. */
+  /** Aborted when the caller cancels, the time is up or the connection dies. */
   readonly signal: AbortSignal;
   /** What came beside the arguments, as it came. */
   readonly meta: Readonly<Record<string, unknown>>;

@@ -32,7 +32,9 @@ export class CatalogueRefresh {
   readonly #options: CatalogueRefreshOptions;
   readonly #due = new Set<CatalogueKind>();
   #client: McpClient | undefined;
-  #listing: PromiseWithResolvers<void> | undefined;
+  /** Resolves when a server that was just connected has listed its tools, or has failed to. */
+  listing: Promise<void> | undefined;
+  #endListing = (): void => {};
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Failures in a row. */
@@ -47,11 +49,6 @@ export class CatalogueRefresh {
     this.#options = options;
   }
 
-  /** Resolves when a server that was just connected has listed its tools, or has failed to. */
-  get listing(): Promise<void> | undefined {
-    return this.#listing?.promise;
-  }
-
   /** Why its tools could not be listed, or why it has none. */
   state(client: McpClient | undefined): { readonly listError?: string; readonly noTools?: string } {
     const { problem: listError, listing, catalogue } = this;
@@ -63,7 +60,7 @@ export class CatalogueRefresh {
 
   connected(client: McpClient): void {
     this.#client = client;
-    this.#listing = Promise.withResolvers();
+    this.listing = new Promise((resolve) => (this.#endListing = resolve));
     for (const kind of KINDS) this.#due.add(kind);
     this.#idle = 0;
     this.#failures = 0;
@@ -115,8 +112,8 @@ export class CatalogueRefresh {
   }
 
   #listed(): void {
-    this.#listing?.resolve();
-    this.#listing = undefined;
+    this.#endListing();
+    this.listing = undefined;
   }
 
   async #finish(asked: readonly Promise<boolean>[]): Promise<void> {

@@ -72,7 +72,11 @@ export class ClientInstances {
   for(context: ToolContext): Upstream {
     const { client } = context.caller;
     if (this.#mode === "shared") {
-      this.#remember(client, context);
+      this.#clients.set(client, context);
+      if (this.#clients.size > MOST_CLIENTS) {
+        const [oldest = ""] = this.#clients.keys();
+        this.#clients.delete(oldest);
+      }
       if (!this.#hasAsked || this.#clients.size === 1) return this.#options.main;
       const others = [...this.#asked.keys(), ...this.#clients.keys()];
       this.#switch(others.find((other) => other !== client));
@@ -150,13 +154,6 @@ export class ClientInstances {
     this.#instances.clear();
     for (const { timer } of all) clearTimeout(timer);
     await Promise.all(all.map(({ upstream }) => upstream.stop()));
-  }
-
-  #remember(client: string, context: ToolContext): void {
-    this.#clients.set(client, context);
-    if (this.#clients.size <= MOST_CLIENTS) return;
-    const [oldest = ""] = this.#clients.keys();
-    this.#clients.delete(oldest);
   }
 
   /** From now on each client has an instance. The main one goes to a client that has used it. */

@@ -1,12 +1,5 @@
 import { isObject } from "../base/check.ts";
-import {
-  type Arguments,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  ToolFault,
-  type ToolResult,
-} from "../tool/tool.ts";
+import { type Tool, type ToolDefinition, ToolFault, type ToolResult } from "../tool/tool.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { STANDARD, TRUNKLINE } from "../rpc/codes.ts";
 import { tracedHop } from "../tool/traced-hop.ts";
@@ -22,16 +15,6 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
   const timeout = timeoutOf(upstream.settings);
-  const call = (args: Arguments, context: ToolContext): Promise<ToolResult> =>
-    upstream.callToolFor(
-      context,
-      name,
-      (client) =>
-        task === "required"
-          ? client.callToolAsTask(original, args, context)
-          : client.callTool(original, args, context),
-      harmless,
-    );
   const attributes = {
     "gen_ai.tool.name": original,
     "trunkline.server": upstream.name,
@@ -46,8 +29,14 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
     call: (args, context) => {
       const { span } = context;
-      if (span === undefined) return call(args, context);
-      return tracedHop(context, span, attributes, () => call(args, context));
+      const work = (client: McpClient): Promise<ToolResult> =>
+        task === "required"
+          ? client.callToolAsTask(original, args, context)
+          : client.callTool(original, args, context);
+      if (span === undefined) return upstream.callToolFor(context, name, work, harmless);
+      return tracedHop(context, span, attributes, () =>
+        upstream.callToolFor(context, name, work, harmless),
+      );
     },
   };
 }

@@ -71,14 +71,12 @@ channelContract(
       IncomingMessage,
       ServerResponse,
     ];
-    const read = Promise.withResolvers<unknown>();
-    readHttpBody(request, limits.maxMessage, read.resolve);
-    const body = await read.promise;
+    const body = await readHttpBody(request, limits.maxMessage);
     const right = new ModernExchange(response, limits);
     right.onOver(() => {});
     return {
       left,
-      right: lastWords === undefined ? right : afterRequest(right, String(body)),
+      right: lastWords === undefined ? right : afterRequest(right, body as string),
       async [Symbol.asyncDispose]() {
         left.abort(new Error("The test is over"));
         server.closeAllConnections();

@@ -44,7 +44,7 @@ export class McpHttpServer implements AsyncDisposable {
     this.#server = createServer((request, response) => {
       this.#open.add(response);
       response.on("close", () => this.#open.delete(response));
-      this.http.handle(request.url?.split("?")[0] ?? "", request, response);
+      void this.http.handle(request.url?.split("?")[0] ?? "", request, response);
     });
   }
 

@@ -119,7 +119,6 @@ function contextOf(work: ToolWork): ToolContext {
     caller: callerFor(principal, sessionId),
     session: sessionId,
     folder: work.files.workspace.cwd,
-    stop,
     signal: stop.signal,
     meta: { ...work.trace },
     progress: () => work.progressed(),

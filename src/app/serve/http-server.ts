@@ -7,7 +7,6 @@ import type { Refused } from "../../server/access/access.ts";
 import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
 import {
-  allowOrigin,
   answerPreflight,
   type OwnAddress,
   refuseForeign,
@@ -270,8 +269,7 @@ export class HttpServer {
     const path = pathOf(request);
     const isMcp = this.#mcp.has(path);
     response.on("finish", () => {
-      this.#metrics.httpRequest(knownPath(path), response.statusCode);
-      this.#admission.forget(response);
+      this.#metrics.httpRequest(PATHS.has(path) ? path : "other", response.statusCode);
     });
     const refusal = refuseForeign(request, this.#serving, this.#own);
     if (refusal !== undefined) {
@@ -280,10 +278,11 @@ export class HttpServer {
       if (!isMcp) return fail(response, status, message);
       return refuse(response, status, transportError(message));
     }
-    allowOrigin(request, response);
     if (answerPreflight(request, response)) return undefined;
     // The MCP door authenticates requests itself.
-    if (isMcp) return this.#mcp.handle(path, request, response);
+    if (isMcp) {
+      return background(this.#mcp.handle(path, request, response), "Answering a request of MCP");
+    }
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
     if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);

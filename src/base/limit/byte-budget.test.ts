@@ -15,7 +15,7 @@ describe("ByteBudget", () => {
     assert.equal(one.set(FREE_BYTES + 801), false);
     // Refused, it holds what it held.
     assert.equal(budget.used, 1000);
-    one.clear();
+    one.set(0);
     assert.equal(budget.used, 200);
     assert.equal(two.set(FREE_BYTES + 1000), true);
   });
@@ -23,11 +23,11 @@ describe("ByteBudget", () => {
   it("counts what it cannot refuse, and releases no more than was taken", () => {
     const budget = new ByteBudget(1000);
     const [own, other] = [new Holding(budget), new Holding(budget)];
-    own.force(FREE_BYTES + 5000);
+    own.set(FREE_BYTES + 5000, true);
     assert.equal(other.set(FREE_BYTES + 1), false);
-    own.clear();
-    own.clear();
-    other.clear();
+    own.set(0);
+    own.set(0);
+    other.set(0);
     assert.equal(budget.used, 0);
     assert.equal(other.set(FREE_BYTES + 1), true);
   });

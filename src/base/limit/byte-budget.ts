@@ -39,22 +39,11 @@ export class Holding {
     this.#budget = budget;
   }
 
-  /** Holds so many bytes from now on. False where there is no room for more: then all stays as it was. */
-  set(bytes: number): boolean {
-    return this.#set(bytes, false);
-  }
-
-  /** The same for what nobody can be refused, such as the output of our own programs. */
-  force(bytes: number): void {
-    this.#set(bytes, true);
-  }
-
-  /** Lets go of everything. */
-  clear(): void {
-    this.#set(0, true);
-  }
-
-  #set(bytes: number, isForced: boolean): boolean {
+  /**
+   * Holds so many bytes from now on. False where there is no room for more: then all stays as it was.
+   * What cannot be refused, such as the output of our own programs, is forced.
+   */
+  set(bytes: number, isForced = false): boolean {
     const counted = bytes > FREE_BYTES ? bytes - FREE_BYTES : 0;
     if (counted === this.#counted) return true;
     if (!this.#budget.change(counted - this.#counted, isForced)) return false;

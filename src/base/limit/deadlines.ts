@@ -1,5 +1,3 @@
-import { now } from "../event-loop.ts";
-
 /** One running limit of time. */
 export interface Deadline {
   at: number;
@@ -19,7 +17,7 @@ export class Deadlines {
   #wakeAt = Infinity;
 
   start(milliseconds: number, expire: () => void): Deadline {
-    const deadline: Deadline = { at: now() + milliseconds, expire };
+    const deadline: Deadline = { at: performance.now() + milliseconds, expire };
     this.#running.add(deadline);
     this.#wakeBy(deadline.at);
     return deadline;
@@ -27,7 +25,7 @@ export class Deadlines {
 
   /** Counts again from now: the work has shown progress. */
   restart(deadline: Deadline, milliseconds: number): void {
-    deadline.at = now() + milliseconds;
+    deadline.at = performance.now() + milliseconds;
     this.#wakeBy(deadline.at);
   }
 
@@ -47,7 +45,7 @@ export class Deadlines {
     if (at >= this.#wakeAt) return;
     this.#wakeAt = at;
     clearTimeout(this.#timer);
-    const wait = Math.min(Math.max(0, at - now()), LONGEST_TIMER);
+    const wait = Math.min(Math.max(0, at - performance.now()), LONGEST_TIMER);
     this.#timer = setTimeout(this.#sweep, wait);
     this.#timer.unref();
   }
@@ -55,7 +53,7 @@ export class Deadlines {
   readonly #sweep = (): void => {
     this.#timer = undefined;
     this.#wakeAt = Infinity;
-    const time = now();
+    const time = performance.now();
     let next = Infinity;
     const expired: Deadline[] = [];
     for (const deadline of this.#running) {

@@ -1,5 +1,3 @@
-import { now } from "../event-loop.ts";
-
 interface Waiting {
   readonly work: () => unknown;
   readonly resolve: (result: unknown) => void;
@@ -21,7 +19,7 @@ export class LoopBudget {
   #scheduled: NodeJS.Immediate | undefined;
 
   /** Milliseconds and pieces of work in one turn. The piece that exceeds the time is the last. */
-  constructor(mostTime: number, mostPieces = Infinity, clock = now) {
+  constructor(mostTime: number, mostPieces = Infinity, clock = () => performance.now()) {
     this.#mostTime = mostTime;
     this.#mostPieces = mostPieces;
     this.#now = clock;

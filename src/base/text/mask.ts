@@ -88,7 +88,10 @@ function copyFields(value: object, walk: Walk): unknown {
       break;
     }
     const isSecret = isSecretName(key, item) || (isPair && key === "value");
-    put(masked, maskText(key), isSecret && isSet(item) ? MASK : copy(item, walk));
+    const shown = isSecret && isSet(item) ? MASK : copy(item, walk);
+    // A plain object is written as JSON several times as fast as one without a prototype.
+    if (key !== "__proto__") masked[maskText(key)] = shown;
+    else Object.defineProperty(masked, key, { value: shown, enumerable: true });
   }
   return masked;
 }
@@ -96,12 +99,6 @@ function copyFields(value: object, walk: Walk): unknown {
 /** Environments and headers are often lists of `{ name, value }`. */
 function isSecretPair(value: object): boolean {
   return "name" in value && typeof value.name === "string" && isSecretName(value.name);
-}
-
-/** Plain objects are written as JSON several times as fast as those without a prototype. */
-function put(object: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== "__proto__") object[key] = value;
-  else Object.defineProperty(object, key, { value, enumerable: true });
 }
 
 const names = new Map<string, boolean>();

@@ -1,6 +1,5 @@
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { LogLevel } from "../../base/log.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { Span } from "../../base/trace.ts";
 import type { Caller, Project, Question, ToolContext } from "../../tool/tool.ts";
 
@@ -81,10 +80,6 @@ class NodeContext implements ToolContext {
 
   get isTask(): boolean {
     return this.#context.isTask === true;
-  }
-
-  get stop(): Stop {
-    return this.#context.stop;
   }
 
   get signal(): AbortSignal {

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { Stopper } from "../../base/stop.ts";
+import { SignalStop, Stopper } from "../../base/stop.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type { StreamEnd, StreamStart } from "../../protocol/bus/plugin.gen.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
@@ -117,7 +117,7 @@ export async function callInPieces(
   const value = { streamId, ...toToolRequest(toolCallOf(name, args, context)) };
   // Plugins do not notice that a stream was broken off: they are told.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
-  const asking = { stop: context.stop, cancel, isNested: isNested(context) };
+  const asking = { stop: new SignalStop(context.signal), cancel, isNested: isNested(context) };
   const pieces = new Pieces();
   const answers = link.askForMany({ case: "streamStart", value }, asking);
   for await (const { response } of answers) {

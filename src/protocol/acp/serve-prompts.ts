@@ -1,3 +1,4 @@
+import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ACP } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
@@ -40,7 +41,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
           if (!hasTurn) withdrawn.reject(RpcError.of(ACP.cancelled));
           else if (isInserted) session.cancel();
         };
-        call.add({ stopped });
+        onAbort(call.signal, stopped);
         if (!isWanted) throw RpcError.of(ACP.cancelled);
         const { sentAfter } = ours(meta);
         if (typeof sentAfter === "number") {

@@ -1,4 +1,4 @@
-import type { Stop } from "../../base/stop.ts";
+import type { Call } from "../../rpc/peer.ts";
 import type { Span } from "../../base/trace.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../../tool/tool.ts";
 
 /** A running action, for any state type of its connection. */
-type Work = Stop & { progressed(): void };
+type RunningAction = Pick<Call, "signal" | "progressed">;
 
 /** A tool call of an IDE. The dialect has no messages for progress, logs or questions. */
 export class JugglerToolContext implements ToolContext {
@@ -20,21 +20,17 @@ export class JugglerToolContext implements ToolContext {
   readonly profile: Profile | undefined;
   project?: Project | undefined;
   span?: Span | undefined;
-  readonly #call: Work;
+  readonly #call: RunningAction;
 
   constructor(
     caller: Caller,
-    call: Work,
+    call: RunningAction,
     { folder, profile }: Pick<ToolContext, "folder" | "profile">,
   ) {
     this.caller = caller;
     this.folder = folder;
     this.profile = profile;
     this.#call = call;
-  }
-
-  get stop(): Stop {
-    return this.#call;
   }
 
   get signal(): AbortSignal {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { FrameFault, Sink } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { RpcError } from "../rpc-error.ts";
-import { parseApart, parsedApart } from "./parse-apart.ts";
+import { ApartSink, parseApart } from "./parse-apart.ts";
 
 const LIMITS = { maxDepth: 64, maxWork: 10_000 };
 const FAULT: FrameFault = { kind: "busy", size: 1, limit: 1, head: "", tail: "" };
@@ -49,7 +49,7 @@ describe("A message of a configured peer that takes much work", () => {
   it("comes before what followed it, and after what came before", async () => {
     const [ours, theirs] = memoryPair();
     const recorder = new Recorder();
-    parsedApart(ours, LIMITS).receive(recorder);
+    ours.receive(new ApartSink(recorder, LIMITS));
     const large = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => index));
     for (const text of ["1", large, "2", large, "3"]) void theirs.send(text);
     await theirs.finish();
@@ -60,13 +60,10 @@ describe("A message of a configured peer that takes much work", () => {
 
   it("holds back faults, too", async () => {
     const recorder = new Recorder();
-    let sink: Sink<string> | undefined;
-    const [channel] = memoryPair();
-    channel.receive = (given) => (sink = given);
-    parsedApart(channel, LIMITS).receive(recorder);
-    const room = sink?.message(`[${"1,".repeat(60_000)}1]`);
-    sink?.fault(FAULT);
-    sink?.end();
+    const sink = new ApartSink(recorder, LIMITS);
+    const room = sink.message(`[${"1,".repeat(60_000)}1]`);
+    sink.fault(FAULT);
+    sink.end();
     assert.deepEqual(recorder.seen, []);
     await room;
     assert.equal(recorder.seen[1], "busy");

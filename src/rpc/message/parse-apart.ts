@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
 import { background } from "../../base/background.ts";
-import type { Channel, FrameFault, Room, Sink, Topic } from "../../wire/channel.ts";
+import type { FrameFault, Room, Sink } from "../../wire/channel.ts";
 import { STANDARD } from "../codes.ts";
 import { RpcError } from "../rpc-error.ts";
 import { CHEAP, type ComplexityLimits } from "./complexity.ts";
@@ -30,20 +30,6 @@ const MOST_MEMORY = 1_024;
 /** One message after the other, of all channels: each may take much memory. */
 const queue = new TaskQueue();
 
-/**
- * The same channel, for a peer that a person has configured. A message whose parsing takes more work
- * than the limit is not refused but parsed in another thread, and given to the peer when that is done.
- * What comes after it waits.
- */
-export function parsedApart(channel: Channel<string>, limits: ComplexityLimits): Channel<string> {
-  return {
-    receive: (sink) => channel.receive(new ApartSink(sink, limits)),
-    send: (text: string, topic?: Topic) => channel.send(text, topic),
-    abort: (reason) => channel.abort(reason),
-    [Symbol.asyncDispose]: async () => channel[Symbol.asyncDispose](),
-  };
-}
-
 /** The value of a text, or the error to answer it with, without work on this thread in one piece. */
 export function parseApart(job: ParseJob): Promise<unknown> {
   return queue.run(() => runThread(job));
@@ -59,7 +45,12 @@ export async function parseAnywhere(text: string, limits: ComplexityLimits): Pro
 
 type Event = () => void | Room;
 
-class ApartSink implements Sink<string> {
+/**
+ * Receives for a peer that a person has configured. A message whose parsing takes more work than the
+ * limit is not refused but parsed in another thread, and given to the peer when that is done. What
+ * comes after it waits.
+ */
+export class ApartSink implements Sink<string> {
   readonly #sink: Sink<string>;
   readonly #limits: ComplexityLimits;
   /** What came after a message that is being parsed. */

@@ -53,8 +53,6 @@ export class Access {
   readonly #options: AccessOptions;
   readonly #attempts: FailedAttempts;
   #toldAt = -Infinity;
-  /** One object for every request of the owner, until the owner's token changes. */
-  #admittedOwner: (Admitted & { readonly mark: string }) | undefined;
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -63,22 +61,18 @@ export class Access {
 
   /** `takesRaw` allows a token without a scheme. */
   async admit(request: IncomingMessage, takesRaw = false): Promise<Admitted | Refused> {
+    const bearer = readBearer(request, takesRaw);
+    if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
     try {
-      return await this.#admit(request, takesRaw);
+      if (bearer === undefined) return this.#admitWithout(request);
+      const { token } = bearer;
+      if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
+      // Every token is verified, however many wrong ones came from the same address: the address may be
+      // a proxy's, and this token good.
+      return this.#judged(await this.#options.verifications?.verify(token), request);
     } catch (error) {
       return this.#unsure(error);
     }
-  }
-
-  async #admit(request: IncomingMessage, takesRaw: boolean): Promise<Admitted | Refused> {
-    const bearer = readBearer(request, takesRaw);
-    if (bearer === undefined) return this.#admitWithout(request);
-    if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
-    const { token } = bearer;
-    if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
-    // Every token is verified, however many wrong ones came from the same address: the address may be
-    // a proxy's, and this token good.
-    return this.#judged(await this.#options.verifications?.verify(token), request);
   }
 
   /** A browser has a cookie instead of a token. */
@@ -110,11 +104,8 @@ export class Access {
   /** The owner, until the owner's token changes. */
   #owner(mark: string): Admitted {
     const { owner } = this.#options;
-    if (this.#admittedOwner?.mark !== mark) {
-      const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
-      this.#admittedOwner = { principal: OWNER, proof: standing, standing, mark };
-    }
-    return this.#admittedOwner;
+    const proof = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
+    return { principal: OWNER, proof, standing: proof };
   }
 
   #judged(verdict: Verdict | undefined, request: IncomingMessage): Admitted | Refused {

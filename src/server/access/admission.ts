@@ -103,11 +103,6 @@ export class Admission implements AsyncDisposable {
     background(this.admit(request, open, entry).then(go), "Admitting a request");
   }
 
-  /** The response or socket is closed. */
-  forget(open: Open): void {
-    this.#watch.remove(open);
-  }
-
   /** Writes when tokens and devices were last used. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch[Symbol.dispose]();
@@ -122,8 +117,7 @@ export class Admission implements AsyncDisposable {
       const [first] = scopes;
       return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
     }
-    if (proof !== undefined) this.#watch.add(open, proof);
-    if (standing !== undefined) this.#watch.stand(standing, () => this.#ended(principal.id));
+    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
     return found;
   }
 }
@@ -178,25 +172,20 @@ export class TokenWatch implements Disposable {
   readonly #standing = new Map<string, Standing>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Closes something when its token is no longer valid. */
-  add(open: Open, proof: Proof): void {
+  /**
+   * Closes something when its proof is no longer valid. Calls back when what stands behind it is not,
+   * nor any newer one of the same key.
+   */
+  add(open: Open, proof: Proof | undefined, standing?: Proof, end: () => void = () => {}): void {
     // The client may have gone while its token was verified.
-    if (open.closed) return;
-    this.#open.set(open, proof);
-    this.#watch();
-  }
-
-  /** It was closed otherwise. */
-  remove(open: Open): void {
-    this.#open.delete(open);
-  }
-
-  /** Calls back when a token is no longer valid, nor any newer one of the same key. */
-  stand(proof: Proof, end: () => void): void {
-    const known = this.#standing.get(proof.key);
-    if (known === undefined) this.#standing.set(proof.key, { proof, end });
-    else if ((proof.until ?? 0) > (known.proof.until ?? 0)) known.proof = proof;
-    this.#watch();
+    if (proof !== undefined && !open.closed) this.#open.set(open, proof);
+    if (standing !== undefined) {
+      const known = this.#standing.get(standing.key);
+      if (known === undefined) this.#standing.set(standing.key, { proof: standing, end });
+      else if ((standing.until ?? 0) > (known.proof.until ?? 0)) known.proof = standing;
+    }
+    if (this.#open.size === 0 && this.#standing.size === 0) return;
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
   [Symbol.dispose](): void {
@@ -204,10 +193,6 @@ export class TokenWatch implements Disposable {
     this.#timer = undefined;
     this.#open.clear();
     this.#standing.clear();
-  }
-
-  #watch(): void {
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
   #look(): void {

@@ -133,20 +133,22 @@ const TAKEN = /^(?:accept|authorization|content-type|last-event-id|mcp-[a-z0-9-]
 /** Seconds for which a browser may cache the answer to a preflight. */
 const MAX_AGE = "600";
 
-/** CORS headers for a page whose origin is allowed. */
-export function allowOrigin({ headers }: IncomingMessage, response: ServerResponse): void {
+/**
+ * Sets CORS headers for a page whose origin is allowed, and answers its preflight. False where the
+ * request is none, and has still to be answered.
+ */
+export function answerPreflight(
+  { method, headers }: IncomingMessage,
+  response: ServerResponse,
+): boolean {
   const { origin } = headers;
-  if (origin === undefined) return;
+  if (origin === undefined) return false;
   response.setHeader("vary", "Origin");
   // Never `*`, and no `access-control-allow-credentials`: the page has to send the token itself.
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", EXPOSED);
-}
-
-/** Answers a CORS preflight. Returns false where the request is none. */
-export function answerPreflight({ method, headers }: IncomingMessage, response: ServerResponse) {
   const wanted = headers["access-control-request-method"];
-  if (method !== "OPTIONS" || headers.origin === undefined || wanted === undefined) return false;
+  if (method !== "OPTIONS" || wanted === undefined) return false;
   const names = (headers["access-control-request-headers"] ?? "").toLowerCase().split(",");
   const taken = names.map((name) => name.trim()).filter((name) => TAKEN.test(name));
   response.writeHead(204, {

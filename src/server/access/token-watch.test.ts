@@ -48,9 +48,10 @@ describe("TokenWatch", { timeout: 60_000 }, () => {
     using watch = new TokenWatch();
     const [first, last] = [{ isLive: true }, { isLive: true }];
     const over = Promise.withResolvers<boolean>();
+    const gone = new PassThrough().destroy();
     const end = () => over.resolve(last.isLive);
-    watch.stand({ key: "ann", isLive: () => last.isLive, until: 2 }, end);
-    watch.stand({ key: "ann", isLive: () => first.isLive, until: 1 }, end);
+    watch.add(gone, undefined, { key: "ann", isLive: () => last.isLive, until: 2 }, end);
+    watch.add(gone, undefined, { key: "ann", isLive: () => first.isLive, until: 1 }, end);
     first.isLive = false;
     const alive = setTimeout(() => (last.isLive = false), 600);
     assert.equal(await over.promise, false);

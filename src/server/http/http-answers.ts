@@ -42,21 +42,17 @@ export function sendJson(
 class BodyTooLarge extends TrunklineError {}
 
 /** The JSON object that a request has. Throws "usage" if it has none, or a longer one. */
-export function readJson(
+export async function readJson(
   request: IncomingMessage,
   largest: number,
 ): Promise<Readonly<Record<string, unknown>>> {
-  return new Promise((resolve, reject) => {
-    readHttpBody(request, largest, (text) => {
-      const value = typeof text === "string" ? parsed(text) : undefined;
-      if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-        return resolve(value as Record<string, unknown>);
-      }
-      const says = `Send a JSON object of at most ${largest} bytes.`;
-      const Fault = typeof text === "string" ? TrunklineError : BodyTooLarge;
-      return reject(new Fault("usage", says));
-    });
-  });
+  const text = await readHttpBody(request, largest);
+  const value = typeof text === "string" ? parsed(text) : undefined;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  const Fault = typeof text === "object" ? BodyTooLarge : TrunklineError;
+  throw new Fault("usage", `Send a JSON object of at most ${largest} bytes.`);
 }
 
 function parsed(text: string): unknown {

@@ -46,7 +46,13 @@ describe("Metrics", () => {
   it("has the format of Prometheus: every sample after the help and type of its name", () => {
     const metrics = new Metrics();
     metrics.connectionOpened("mcp");
-    metrics.work.requests("mcp").begun("tools/list", {}, {})({ result: {} });
+    metrics.work.requests("mcp")({
+      method: "tools/list",
+      params: {},
+      state: {},
+      milliseconds: 1,
+      result: {},
+    });
     const text = metrics.render(COUNTED);
     assert.ok(text.endsWith("\n"));
     let name: string | undefined;

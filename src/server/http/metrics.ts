@@ -212,16 +212,13 @@ export class WorkMetrics implements Observer {
     },
   };
 
-  readonly requests = (door: string): RequestObserver => ({
-    begun: (method) => {
-      const started = performance.now();
-      return ({ error, isCancelled }) => {
-        const known = error === STANDARD.methodNotFound.code ? "unknown" : method;
-        const outcome = error !== undefined ? "error" : isCancelled === true ? "cancelled" : "ok";
-        this.#requests.observe(performance.now() - started, door, known, outcome);
-      };
-    },
-  });
+  readonly requests = (door: string): RequestObserver => {
+    return ({ method, milliseconds, error, isCancelled }) => {
+      const known = error === STANDARD.methodNotFound.code ? "unknown" : method;
+      const outcome = error !== undefined ? "error" : isCancelled === true ? "cancelled" : "ok";
+      this.#requests.observe(milliseconds, door, known, outcome);
+    };
+  };
 
   render(): string {
     return this.#calls.render() + this.#requests.render() + this.#turns.render();

@@ -1,5 +1,5 @@
 import type { RelayObserver } from "../../protocol/acp/relay/session-links.ts";
-import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
+import type { RequestObserver } from "../../rpc/peer-options.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver } from "../../tool/call-observer.ts";
 
@@ -64,13 +64,8 @@ export class Observers implements Required<Observer> {
 
   readonly requests = (door: string): RequestObserver => {
     const all = this.#all.flatMap(({ requests }) => requests?.(door) ?? []);
-    return {
-      begun: (method, params, state) => {
-        const ends = all.map((each) => each.begun(method, params, state));
-        return (end: RequestEnd) => {
-          for (const each of ends) each(end);
-        };
-      },
+    return (request) => {
+      for (const observe of all) observe(request);
     };
   };
 

@@ -32,9 +32,9 @@ describe("RequestLog", () => {
     const sample = new Sample();
     const params = { name: "echo", arguments: { key: "hidden" } };
     const state = { client: { name: "editor" }, principal: {} };
-    const end = sample.log.requests("mcp").begun("tools/call", params, state);
     sample.called("mcp");
-    end({ result: { content: [], isError: true } });
+    const result = { content: [], isError: true };
+    sample.log.requests("mcp")({ method: "tools/call", params, state, milliseconds: 1, result });
     const [{ ms, ...line } = {}] = sample.lines;
     assert.equal(typeof ms, "number");
     const who = { door: "mcp", client: "editor" };
@@ -49,17 +49,19 @@ describe("RequestLog", () => {
     const box = new Toolbox({ observer: log.calls });
     box.add(TOOL);
     const profile = new Profile("short", { tools: { rename: { echo: "say" } } });
-    const end = log.requests("mcp").begun("tools/call", { name: "say" }, {});
     await box.call("say", {}, Object.assign(new SampleContext(), { profile }));
-    end({ result: { content: [] } });
+    const request = { method: "tools/call", params: { name: "say" }, state: {}, milliseconds: 1 };
+    log.requests("mcp")({ ...request, result: { content: [] } });
     assert.deepEqual([lines[0]?.tool, lines[0]?.server], ["say", "files"]);
   });
 
   it("names how requests end that have no result, and shortens what clients make up", () => {
     const sample = new Sample();
-    const observer = sample.log.requests("acp");
-    observer.begun("session/prompt", {}, { name: "zed", principal: {} })({ isCancelled: true });
-    observer.begun("x".repeat(5_000), null, undefined)({ error: -32601 });
+    const observe = sample.log.requests("acp");
+    const state = { name: "zed", principal: {} };
+    observe({ method: "session/prompt", params: {}, state, milliseconds: 1, isCancelled: true });
+    const unknown = { method: "x".repeat(5_000), params: null, state: undefined };
+    observe({ ...unknown, milliseconds: 1, error: -32601 });
     assert.deepEqual(
       sample.lines.map(({ outcome, client }) => [outcome, client]),
       [

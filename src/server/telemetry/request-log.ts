@@ -41,18 +41,16 @@ export class RequestLog implements Observer {
     },
   };
 
-  readonly requests = (door: string): RequestObserver => ({
-    begun: (method, params, state) => {
-      const started = performance.now();
-      return (end) => {
-        const tool = method === "tools/call" ? nameIn(params) : undefined;
-        const server = tool === undefined ? undefined : this.#servers.get(tool);
-        const milliseconds = performance.now() - started;
-        const client = clientOf(params, state);
-        this.#line({ door, client, method, tool, server, milliseconds, outcome: outcomeOf(end) });
-      };
-    },
-  });
+  readonly requests = (door: string): RequestObserver => {
+    return (request) => {
+      const { method, params, state, milliseconds } = request;
+      const tool = method === "tools/call" ? nameIn(params) : undefined;
+      const server = tool === undefined ? undefined : this.#servers.get(tool);
+      const client = clientOf(params, state);
+      const outcome = outcomeOf(request);
+      this.#line({ door, client, method, tool, server, milliseconds, outcome });
+    };
+  };
 
   #line(fields: Fields & { readonly milliseconds: number }): void {
     const { milliseconds, outcome, ...rest } = fields;

@@ -82,7 +82,7 @@ export class Attachment {
   end(): void {
     this.#isOver = true;
     this.#queue.length = 0;
-    this.#holding.clear();
+    this.#holding.set(0);
     this.#settle();
   }
 
@@ -104,7 +104,7 @@ export class Attachment {
       if (!isInLog && this.#queue.filter(isState).length >= backlog.updates) this.#dropOldest();
       this.#queue.push(shown);
       this.#characters += shown.text.length;
-      this.#holding.force(this.#characters);
+      this.#holding.set(this.#characters, true);
     }
     if (isNext) this.#known = seq;
   }

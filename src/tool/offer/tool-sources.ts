@@ -1,4 +1,4 @@
-import type { StopListener } from "../../base/stop.ts";
+import { onAbort } from "../../base/abort.ts";
 import type { Profile } from "../profile/profile.ts";
 import type { ToolContext } from "../tool.ts";
 
@@ -37,7 +37,7 @@ const TELL_EVERY = 1_000;
 const STEP = 1 / 1_000_000;
 
 /** Whoever waits for a tool. */
-export type Waiting = Pick<ToolContext, "stop" | "progress" | "profile">;
+export type Waiting = Pick<ToolContext, "signal" | "progress" | "profile">;
 
 /** Waits for a tool until it is known, the caller gives up, or no source is left that may have it. */
 export async function awaitTool(
@@ -46,13 +46,12 @@ export async function awaitTool(
   context: Waiting,
 ): Promise<void> {
   const stopped = Promise.withResolvers<"stopped">();
-  const listener: StopListener = { stopped: () => stopped.resolve("stopped") };
   let told = 0;
   const telling = setInterval(() => {
     const missing = sources.missing(context.profile).map(({ why }) => why);
     context.progress(++told * STEP, undefined, missing.join(". "));
   }, TELL_EVERY);
-  context.stop.add(listener);
+  const stopListening = onAbort(context.signal, () => stopped.resolve("stopped"));
   try {
     while (!isThere()) {
       const arrival = sources.arrival();
@@ -61,6 +60,6 @@ export async function awaitTool(
     }
   } finally {
     clearInterval(telling);
-    context.stop.remove(listener);
+    stopListening();
   }
 }

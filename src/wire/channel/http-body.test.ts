@@ -11,10 +11,8 @@ import { readHttpBody } from "./http-body.ts";
 async function read(pieces: (string | Buffer)[], size?: number): Promise<string | FrameFault> {
   const found = Promise.withResolvers<string | FrameFault>();
   const server = createServer((request, response) => {
-    readHttpBody(request, 10, (body) => {
-      found.resolve(body);
-      response.end();
-    });
+    found.resolve(readHttpBody(request, 10).then((body) => body ?? assert.fail("It was cut off")));
+    void found.promise.finally(() => response.end());
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const headers = size === undefined ? {} : { "content-length": size };

@@ -62,7 +62,7 @@ export class Outbox {
   stop(): void {
     this.#closed = true;
     this.#text = "";
-    this.#holding?.clear();
+    this.#holding?.set(0);
     this.#room?.resolve();
     this.#room = undefined;
   }

@@ -213,8 +213,8 @@ class WebSocketChannel implements Channel<string> {
 
   #wasClosed(code: number): void {
     this.#closed.resolve();
-    this.#unfinished.clear();
-    this.#unsent.clear();
+    this.#unfinished.set(0);
+    this.#unsent.set(0);
     const isOrderly = code === NORMAL || code === GOING_AWAY || code === NO_STATUS;
     this.#end(isOrderly ? undefined : (this.#failure ?? new Error(`WebSocket closed: ${code}`)));
   }

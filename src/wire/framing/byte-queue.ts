@@ -25,9 +25,11 @@ export class ByteQueue {
   readonly #limit: number;
   readonly #isOfStrangers: boolean;
   readonly #holding: Holding;
+  /** Bytes appended since the last `clear`, kept or not. */
+  size = 0;
+  /** The process holds too much already to keep this frame. */
+  isRefused = false;
   #buffer = Buffer.alloc(0);
-  #size = 0;
-  #isRefused = false;
   /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */
   #tail: Buffer | undefined;
 
@@ -37,50 +39,48 @@ export class ByteQueue {
     this.#holding = new Holding(budget);
   }
 
-  /** The process holds too much already to keep this frame. */
-  get isRefused(): boolean {
-    return this.#isRefused;
-  }
-
-  /** Bytes appended since the last `clear`, kept or not. */
-  get size(): number {
-    return this.#size;
-  }
-
   append(bytes: Buffer): void {
-    const before = this.#size;
-    this.#size += bytes.length;
-    if (this.#isLost || !this.#reserve(this.#size)) {
+    const before = this.size;
+    this.size += bytes.length;
+    if (this.size > this.#limit || this.isRefused) {
       this.#keepEnds(before, bytes);
       return;
+    }
+    if (this.size > this.#buffer.length) {
+      const room = Math.max(this.size, Math.min(this.#buffer.length * 2, this.#limit));
+      if (!this.#holding.set(room, !this.#isOfStrangers)) {
+        this.isRefused = true;
+        this.#keepEnds(before, bytes);
+        return;
+      }
+      const grown = Buffer.allocUnsafe(room);
+      this.#buffer.copy(grown);
+      this.#buffer = grown;
     }
     bytes.copy(this.#buffer, before);
   }
 
   /** The frame's bytes, valid until the next call; undefined when they were over a limit. */
   take(): Buffer | undefined {
-    return this.#isLost ? undefined : this.#buffer.subarray(0, this.#size);
-  }
-
-  get #isLost(): boolean {
-    return this.#isRefused || this.#size > this.#limit;
+    const isLost = this.isRefused || this.size > this.#limit;
+    return isLost ? undefined : this.#buffer.subarray(0, this.size);
   }
 
   get head(): Buffer {
-    return this.#buffer.subarray(0, Math.min(this.#size, HEAD, this.#buffer.length));
+    return this.#buffer.subarray(0, Math.min(this.size, HEAD, this.#buffer.length));
   }
 
   get tail(): Buffer {
-    const from = Math.max(0, this.#size - TAIL);
-    return this.#tail?.subarray(from - this.#size) ?? this.#buffer.subarray(from, this.#size);
+    const from = Math.max(0, this.size - TAIL);
+    return this.#tail?.subarray(from - this.size) ?? this.#buffer.subarray(from, this.size);
   }
 
   clear(): void {
-    this.#size = 0;
+    this.size = 0;
     this.#tail = undefined;
-    this.#isRefused = false;
+    this.isRefused = false;
     if (this.#buffer.length > KEEP) this.#buffer = Buffer.alloc(0);
-    this.#holding.clear();
+    this.#holding.set(0);
   }
 
   #keepEnds(before: number, bytes: Buffer): void {
@@ -91,7 +91,7 @@ export class ByteQueue {
       const head = Buffer.alloc(HEAD);
       this.#buffer.copy(head, 0, 0, Math.min(before, HEAD));
       this.#buffer = head;
-      this.#holding.clear();
+      this.#holding.set(0);
     }
     if (before < HEAD) bytes.copy(this.#buffer, before, 0, HEAD - before);
     this.#keepTail(this.#tail, bytes);
@@ -101,18 +101,6 @@ export class ByteQueue {
     const kept = Math.min(TAIL, bytes.length);
     tail.copyWithin(0, kept);
     bytes.copy(tail, TAIL - kept, bytes.length - kept);
-  }
-
-  /** Makes room for a frame of a size. False where the process holds too much already. */
-  #reserve(size: number): boolean {
-    if (size <= this.#buffer.length) return true;
-    const room = Math.max(size, Math.min(this.#buffer.length * 2, this.#limit));
-    if (!this.#isOfStrangers) this.#holding.force(room);
-    else if (!this.#holding.set(room)) return !(this.#isRefused = true);
-    const grown = Buffer.allocUnsafe(room);
-    this.#buffer.copy(grown);
-    this.#buffer = grown;
-    return true;
   }
 }
 

@@ -54,7 +54,9 @@ export class AcpHttp {
 
   /** Answers a request to the door's path. */
   handle(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
-    if (request.method === "POST") return this.#post(request, response, principal);
+    if (request.method === "POST") {
+      return background(this.#post(request, response, principal), "Taking a message");
+    }
     if (request.method === "GET") return this.#get(request, response, principal);
     if (request.method === "DELETE") return this.#delete(request, response, principal);
     response.setHeader("allow", "GET, POST, DELETE");
@@ -75,17 +77,21 @@ export class AcpHttp {
     await Promise.all(open.map(([, conversation]) => conversation.close(grace)));
   }
 
-  #post(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
+  async #post(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): Promise<void> {
     const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") {
       return say(response, 415, "Send one JSON-RPC message as application/json");
     }
-    return readHttpBody(request, this.#limits.maxMessage, (body) => {
-      if (typeof body === "string") this.#receive(body, request, response, principal);
-      else if (body.kind === "busy") sayBusy(response);
-      else if (body.kind === "oversize") say(response, 413, `Over ${body.limit} bytes`);
-      else say(response, 400, "The body is not valid UTF-8");
-    });
+    const body = await readHttpBody(request, this.#limits.maxMessage);
+    if (body === undefined) return undefined;
+    if (typeof body === "string") return this.#receive(body, request, response, principal);
+    if (body.kind === "busy") return sayBusy(response);
+    if (body.kind === "oversize") return say(response, 413, `Over ${body.limit} bytes`);
+    return say(response, 400, "The body is not valid UTF-8");
   }
 
   #receive(

@@ -154,7 +154,7 @@ export class HttpConnection implements Channel<string> {
 
   #close(): void {
     this.#isOver = true;
-    this.#holding.clear();
+    this.#holding.set(0);
     for (const { settle } of this.#held.splice(0)) settle(false);
     for (const { events } of this.#streams.values()) events?.end();
     this.#streams.clear();

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
-import { parsedApart } from "../../../rpc/message/parse-apart.ts";
+import { ApartSink } from "../../../rpc/message/parse-apart.ts";
 import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
@@ -61,7 +61,8 @@ export class McpClient {
     this.#report = options.report ?? (() => {});
     this.#canCall = options.canCall ?? (() => true);
     const limits = resolvePeerLimits(options.limits);
-    this.#peer = new Peer(parsedApart(channel, limits), undefined, {
+    this.#peer = new Peer(channel, undefined, {
+      receiver: (peer) => new ApartSink(peer, limits),
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
       routes: clientRoutes({

@@ -1,3 +1,4 @@
+import { onAbort } from "../../../base/abort.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { LostRequest, type RequestOptions } from "../../../rpc/pending-requests.ts";
@@ -78,7 +79,7 @@ class FollowedTask implements TaskListener, StopListener {
   async untilOver(): Promise<JsonObject> {
     const { context } = this.#link;
     const forget = this.#link.hear(this.#id, this);
-    context.stop.add(this);
+    const stopListening = onAbort(context.signal, (reason) => this.stopped(reason));
     try {
       // The answer to the call has no result, even where the task is over already: fetch it.
       if (OVER.has(this.#task.status)) return await this.#get();
@@ -93,7 +94,7 @@ class FollowedTask implements TaskListener, StopListener {
       throw error;
     } finally {
       forget();
-      context.stop.remove(this);
+      stopListening();
       this.#listening.abort(new Error("The task is over"));
     }
   }
@@ -154,7 +155,7 @@ class FollowedTask implements TaskListener, StopListener {
   }
 
   #get(): Promise<JsonObject> {
-    return this.#request("tasks/get", {}, { stop: this.#link.context.stop, timeout: TIMEOUT });
+    return this.#request("tasks/get", {}, { signal: this.#link.context.signal, timeout: TIMEOUT });
   }
 
   #request(method: string, more: JsonObject, options: RequestOptions): Promise<JsonObject> {
@@ -207,7 +208,7 @@ class FollowedTask implements TaskListener, StopListener {
   }
 
   async #give(inputResponses: JsonObject): Promise<void> {
-    const options = { stop: this.#link.context.stop, timeout: TIMEOUT };
+    const options = { signal: this.#link.context.signal, timeout: TIMEOUT };
     try {
       await this.#request("tasks/update", { inputResponses }, options);
       // The task may continue at once: poll now.

@@ -1,4 +1,4 @@
-import type { Stop } from "../../../base/stop.ts";
+import { onAbort } from "../../../base/abort.ts";
 import { ACP, MCP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
@@ -23,7 +23,7 @@ export async function withinLimit<T>(
   answer: Promise<T>,
   { method }: Question,
   limits: Readonly<Record<string, number>>,
-  stop: Stop,
+  signal: AbortSignal,
 ): Promise<T> {
   const limit = limits[method];
   if (limit === undefined) return answer;
@@ -32,12 +32,11 @@ export async function withinLimit<T>(
     const why = `the client has not answered '${method}' within ${limit / 1000} s`;
     late.reject(RpcError.of(ACP.timeout, why));
   }, limit);
-  const listener = { stopped: late.reject };
-  stop.add(listener);
+  const stopListening = onAbort(signal, late.reject);
   try {
     return await Promise.race([answer, late.promise]);
   } finally {
-    stop.remove(listener);
+    stopListening();
     clearTimeout(timer);
   }
 }

@@ -13,7 +13,6 @@ import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.t
 import { askInRounds } from "./rounds.ts";
 import type { Codec, Implementation } from "../revision/codec.ts";
 import { PLAINEST } from "../revision/revisions.ts";
-import type { Method } from "../../../rpc/method.ts";
 
 /** Milliseconds for lists, completions and subscriptions. */
 const QUICK = 30_000;
@@ -43,7 +42,7 @@ export class ClientRequests {
     const _meta = this.codec.requestMeta(this.#info, undefined);
     const full = _meta === undefined ? params : { ...params, _meta };
     return this.#peer.request(
-      anObject(name),
+      { name, checkResult },
       full,
       signal === undefined ? { timeout: QUICK } : { signal },
     );
@@ -96,12 +95,16 @@ export class ClientRequests {
     context: ToolContext,
     progressToken: number,
   ): Promise<JsonObject> {
-    const stop = { stop: context.stop };
+    const { signal } = context;
     const own = { ...passedOn(context), progressToken };
     const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
     const _meta = { ...own, ...this.codec.requestMeta(this.#info, context, extensions) };
     const ask = (more: JsonObject): Promise<JsonObject> =>
-      this.#peer.request(anObject(name), { ...more, _meta }, stop);
+      this.#peer.request<JsonObject, JsonObject>(
+        { name, checkResult },
+        { ...more, _meta },
+        { signal },
+      );
     return this.codec.has.inputRequired ? askInRounds(ask, params, context) : ask(params);
   }
 
@@ -159,16 +162,12 @@ export class ClientRequests {
     options: RequestOptions,
   ): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, context, TASKS_CAPABILITY);
-    return this.#peer.request(anObject(name), { ...params, _meta }, options);
+    return this.#peer.request({ name, checkResult }, { ...params, _meta }, options);
   }
 }
 
-/** A method whose result must be an object. */
-function anObject(name: string): Method<JsonObject, JsonObject> {
-  return { name, checkResult: objectProblem };
-}
-
-function objectProblem(value: unknown): Problem | undefined {
+/** Of every method: its result must be an object. */
+function checkResult(value: unknown): Problem | undefined {
   return isObject(value) ? undefined : { path: [], says: "must be an object" };
 }
 

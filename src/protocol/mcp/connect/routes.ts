@@ -112,7 +112,7 @@ async function ask(
 ): Promise<JsonObject> {
   const related = metaOf(question.params)[META.relatedTask];
   const origin: Origin = {
-    token: originOf(call.idText),
+    token: originOf(String(call.id)),
     ...(isObject(related) ? { task: related.taskId } : {}),
   };
   let over = (): void => {};
@@ -121,7 +121,7 @@ async function ask(
     const context = owner ?? calls.callerFor(question, origin);
     if (origin.token === undefined) over = events.asked(context);
     const asked = passQuestion(context, question, (id) => pages.shown(id, context));
-    const answer = await withinLimit(asked, question, questionLimits, call);
+    const answer = await withinLimit(asked, question, questionLimits, call.signal);
     return isObject(answer) ? answer : {};
   } catch (error) {
     if (error instanceof Ambiguous) events.ambiguous();

@@ -254,7 +254,15 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
       },
       { caching: UNCACHED },
     ),
-    routes.serve(METHODS.callTool, (request) => callTool(door, request)),
+    routes.serve(METHODS.callTool, (request) => {
+      const { client, params, call } = request;
+      const tool = offer.tools.get(params.name, door.profileOf(client, call.state));
+      if (tool?.task !== undefined && mayBeTask(request, tool.task)) {
+        return callAsTask(door, request, tool);
+      }
+      if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
+      return run(door, request, door.contextOf(request));
+    }),
   ];
 }
 
@@ -262,16 +270,6 @@ function describe(tool: Tool): Tool["definition"] {
   if (tool.task === undefined) return tool.definition;
   const taskSupport = tool.task === "required" ? "required" : "optional";
   return { ...tool.definition, execution: { taskSupport } };
-}
-
-function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<JsonObject> {
-  const { client, params, call } = request;
-  const tool = door.offer.tools.get(params.name, door.profileOf(client, call.state));
-  if (tool?.task !== undefined && mayBeTask(request, tool.task)) {
-    return callAsTask(door, request, tool);
-  }
-  if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
-  return run(door, request, door.contextOf(request));
 }
 
 /** Whether a call is one for a task, or an error because it has to be one. Most are not. */

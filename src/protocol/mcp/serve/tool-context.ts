@@ -1,5 +1,5 @@
+import { onAbort } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
-import { type Stop, Stopper, type StopListener } from "../../../base/stop.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import type { Span } from "../../../base/trace.ts";
 import type { Call } from "../../../rpc/peer.ts";
@@ -24,7 +24,7 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 export type Ask = (question: Question) => Promise<unknown>;
 
 /** What a tool may do while it runs, towards one MCP client. */
-export class McpToolContext implements ToolContext, StopListener {
+export class McpToolContext implements ToolContext {
   readonly caller: Caller;
   readonly session: string | undefined;
   readonly folder: string | undefined;
@@ -33,6 +33,8 @@ export class McpToolContext implements ToolContext, StopListener {
   project?: Project | undefined;
   span?: Span | undefined;
   call: Call<Connection>;
+  /** Aborted when the work is cancelled. */
+  signal: AbortSignal;
   meta: JsonObject;
   isTask = false;
   hasProgressed = false;
@@ -42,7 +44,7 @@ export class McpToolContext implements ToolContext, StopListener {
   readonly #rootsTimeout: number;
   #ask: Ask | undefined;
   /** Set for work that spans several requests: cancelling any of them stops it. */
-  #stopper: Stopper | undefined;
+  #controller: AbortController | undefined;
   #remoteKnown: PromiseWithResolvers<string> | undefined;
   #isBehind = false;
 
@@ -57,6 +59,7 @@ export class McpToolContext implements ToolContext, StopListener {
     this.#client = client;
     this.#rootsTimeout = options.rootsTimeout;
     this.call = call;
+    this.signal = call.signal;
     this.meta = meta;
     this.folder = folder;
     this.profile = options.profile;
@@ -70,32 +73,25 @@ export class McpToolContext implements ToolContext, StopListener {
     };
   }
 
-  get stop(): Stop {
-    return this.#stopper ?? this.call;
-  }
-
-  get signal(): AbortSignal {
-    return this.stop.signal;
-  }
-
   /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
   askThrough(ask: Ask): void {
     this.#ask = ask;
-    if (this.#stopper !== undefined) return;
-    this.#stopper = new Stopper();
-    this.call.add(this);
+    if (this.#controller !== undefined) return;
+    this.detach();
+    onAbort(this.call.signal, (reason) => this.stopped(reason));
   }
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
     this.call = next.call;
     this.meta = next.meta;
-    if (this.#stopper !== undefined) next.call.add(this);
+    if (this.#controller !== undefined) onAbort(next.call.signal, (reason) => this.stopped(reason));
   }
 
   /** The work goes on whatever becomes of the request that has begun it. */
   detach(): void {
-    this.#stopper ??= new Stopper();
+    this.#controller ??= new AbortController();
+    this.signal = this.#controller.signal;
   }
 
   untilRemote(): Promise<string> {
@@ -115,7 +111,8 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   stopped(reason: Error): void {
-    (this.#stopper ??= new Stopper()).stop(reason);
+    this.detach();
+    this.#controller?.abort(reason);
   }
 
   progress(progress: number, total?: number, message?: string): void {
@@ -156,7 +153,7 @@ export class McpToolContext implements ToolContext, StopListener {
     const params = shapeQuestion(this.#client, question);
     if (this.#ask !== undefined) return this.#ask({ ...question, params });
     return this.call.request(method<JsonObject, unknown>(question.method), params, {
-      stop: this.stop,
+      signal: this.signal,
     });
   }
 

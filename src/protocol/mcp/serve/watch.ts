@@ -57,7 +57,7 @@ export async function listen(
   const known = await Promise.all((wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)));
   const followed = known.filter((task) => task !== undefined);
   const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
-  const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
+  const tag = { _meta: { [META.subscriptionId]: JSON.parse(String(call.id)) as unknown } };
   const stops: (() => void)[] = [];
   call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
   const tellOf = (event: (typeof EVENTS)[keyof typeof EVENTS], about: JsonObject = {}) => {

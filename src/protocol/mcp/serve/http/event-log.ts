@@ -49,7 +49,7 @@ export class EventLog<S extends { readonly id: number }> {
   clear(): void {
     this.#events.length = 0;
     this.#size = 0;
-    this.#holding.clear();
+    this.#holding.set(0);
   }
 
   #forget(): void {

@@ -140,16 +140,13 @@ export class LegacyRequests {
     for (const message of messages) {
       if (message.kind === "request" || message.kind === "invalid") ids.add(String(message.id));
     }
-    const clash = session.clash(ids);
-    if (clash !== undefined) {
-      return refuse(response, 400, invalid(`id ${clash} belongs to a request in flight`));
+    if (ids.size === 0) {
+      session.accept(value, text);
+      return accepted(response);
     }
-    if (ids.size > 0) {
-      session.exchange(value, text, ids, response);
-      return undefined;
-    }
-    session.accept(value, text);
-    return accepted(response);
+    const clash = session.exchange(value, text, ids, response);
+    if (clash === undefined) return undefined;
+    return refuse(response, 400, invalid(`id ${clash} belongs to a request in flight`));
   }
 
   /** The session of a request. Where there is none, the request is refused here. */

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { nextTurn } from "../../../../base/event-loop.ts";
 import { STANDARD } from "../../../../rpc/codes.ts";
 import { parseMessage } from "../../../../rpc/message/message.ts";
 import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-options.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
+import type { FrameFault } from "../../../../wire/channel.ts";
 import { readHttpBody } from "../../../../wire/channel/http-body.ts";
 import { isObject } from "../../../../base/check.ts";
 import { TRACE_HEADER } from "../../meta.ts";
@@ -24,16 +26,17 @@ import { SseSessions } from "./sse-sessions.ts";
 /** RFC 9728, section 3: where the metadata of a protected resource is found. */
 const METADATA = "/.well-known/oauth-protected-resource";
 
-/** Handles a message that was read and parsed. */
-type Receive = (
-  value: unknown,
-  text: string,
+/** A message that was read and parsed. */
+interface ReadMessage {
+  readonly value: unknown;
+  readonly text: string;
+}
+
+type Handle = (
   request: IncomingMessage,
   response: ServerResponse,
   principal: Principal,
-) => void;
-
-type Handle = (request: IncomingMessage, response: ServerResponse, principal: Principal) => void;
+) => void | Promise<void>;
 
 /** MCP on HTTP: every revision on /mcp, and the transport of 2024-11-05 on /sse and /messages. */
 export class McpHttp {
@@ -54,7 +57,7 @@ export class McpHttp {
     this.#sse = new SseSessions(this.#options);
     this.#timer = setInterval(() => this.#keepAlive(), limits.keepAlive).unref();
     const mcp: Record<string, Handle> = {
-      POST: (...exchange) => this.#read(this.#receive, ...exchange),
+      POST: this.#post,
       GET: (...exchange) => this.#legacy.get(...exchange),
       DELETE: (...exchange) => this.#legacy.delete(...exchange),
     };
@@ -64,7 +67,7 @@ export class McpHttp {
     this.#routes = {
       "/mcp": mcp,
       "/sse": { GET: (...exchange) => this.#sse.open(...exchange) },
-      "/messages": { POST: (...exchange) => this.#read(this.#receiveSse, ...exchange) },
+      "/messages": { POST: this.#postSse },
       ...(resourceMetadata === undefined
         ? {}
         : { [METADATA]: metadata, [`${METADATA}/mcp`]: metadata }),
@@ -82,32 +85,21 @@ export class McpHttp {
   }
 
   /** Answers a request to one of this door's paths. */
-  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+  async handle(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { authorize } = this.#options;
-    if (authorize === undefined || path.startsWith(METADATA)) {
-      return this.#route(path, request, response, OWNER);
+    let found: Authorization = { principal: OWNER };
+    if (authorize !== undefined && !path.startsWith(METADATA)) {
+      try {
+        found = await authorize(request, response);
+      } catch {
+        const why = transportError("Cannot tell who you are: try again later");
+        return refuse(response, 503, why);
+      }
     }
-    const admit = (found: Authorization): void => this.#admit(found, path, request, response);
-    const unknown = (): void => {
-      refuse(response, 503, transportError("Cannot tell who you are: try again later"));
-    };
-    try {
-      const found = authorize(request, response);
-      // A synchronous result is not delayed by a promise.
-      if (found instanceof Promise) found.then(admit, unknown);
-      else admit(found);
-    } catch {
-      unknown();
+    if (!("principal" in found)) {
+      const { status, message, headers = {} } = found;
+      return refuse(response, status, transportError(message), { headers });
     }
-    return undefined;
-  }
-
-  #route(
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
     const methods = this.#routes[path] ?? {};
     const isStateless = statelessCodec(request.headers["mcp-protocol-version"]) !== undefined;
     const method = request.method ?? "";
@@ -117,7 +109,7 @@ export class McpHttp {
       const why = transportError(`${path} does not take ${method}`);
       return refuse(response, 405, why, { headers: { allow } });
     }
-    return handle(request, response, principal);
+    return handle(request, response, found.principal);
   }
 
   /** Ends the sessions, calls and tasks of a principal whose access was revoked. */
@@ -133,57 +125,20 @@ export class McpHttp {
     clearInterval(this.#timer);
     this.#options.door.close();
     // Long-lived calls are answered by the next turn.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     await Promise.all([
       this.#modern.close(grace),
       this.#legacy.close(grace),
       this.#sse.close(grace),
     ]);
+    // Their last answers leave at the end of the turn.
+    await nextTurn();
   }
 
-  #admit(
-    found: Authorization,
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void {
-    if ("principal" in found) {
-      return this.#route(path, request, response, found.principal);
-    }
-    const { status, message, headers = {} } = found;
-    return refuse(response, status, transportError(message), { headers });
-  }
-
-  #read(
-    receive: Receive,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
-    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
-    if (type !== "application/json") {
-      return refuse(response, 415, transportError("Content-Type must be application/json"));
-    }
-    const { maxMessage } = this.#options.channelLimits;
-    readHttpBody(request, maxMessage, (body) => {
-      if (typeof body !== "string") {
-        if (body.kind === "encoding") {
-          return refuse(response, 400, RpcError.of(STANDARD.parse, "body is not valid UTF-8"));
-        }
-        if (body.kind === "busy") return refuseBusy(response);
-        const why = `The body of ${body.size} bytes is over the limit of ${body.limit}`;
-        return refuse(response, 413, transportError(why));
-      }
-      const value = parseMessage(body, this.#peerLimits);
-      if (value instanceof RpcError) return refuse(response, 400, value);
-      const { traceparent } = request.headers;
-      if (traceparent !== undefined) keepTraceHeader(value, traceparent);
-      return receive(value, body, request, response, principal);
-    });
-    return undefined;
-  }
-
-  readonly #receive: Receive = (value, text, request, response, principal) => {
+  readonly #post: Handle = async (request, response, principal) => {
+    const message = await this.#read(request, response);
+    if (message === undefined) return;
+    const { value, text } = message;
     const isStateless =
       statelessCodec(request.headers["mcp-protocol-version"]) !== undefined ||
       (Array.isArray(value) ? value.some(isSelfDescribed) : isSelfDescribed(value));
@@ -191,7 +146,37 @@ export class McpHttp {
     else this.#legacy.post(value, text, request, response, principal);
   };
 
-  readonly #receiveSse: Receive = (...message) => this.#sse.post(...message);
+  readonly #postSse: Handle = async (request, response, principal) => {
+    const message = await this.#read(request, response);
+    if (message === undefined) return;
+    this.#sse.post(message.value, message.text, request, response, principal);
+  };
+
+  /** The message of a POST. Where there is none, the request is refused here. */
+  async #read(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<ReadMessage | undefined> {
+    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+    if (type !== "application/json") {
+      refuse(response, 415, transportError("Content-Type must be application/json"));
+      return undefined;
+    }
+    const text = await readHttpBody(request, this.#options.channelLimits.maxMessage);
+    if (text === undefined) return undefined;
+    if (typeof text !== "string") {
+      refuseBody(text, response);
+      return undefined;
+    }
+    const value = parseMessage(text, this.#peerLimits);
+    if (value instanceof RpcError) {
+      refuse(response, 400, value);
+      return undefined;
+    }
+    const { traceparent } = request.headers;
+    if (traceparent !== undefined) keepTraceHeader(value, traceparent);
+    return { value, text };
+  }
 
   #keepAlive(): void {
     this.#modern.keepAlive();
@@ -207,11 +192,18 @@ function keepTraceHeader(message: unknown, traceparent: unknown): void {
   message.params._meta = { ...meta, [TRACE_HEADER]: traceparent };
 }
 
-/** Too many bytes of unfinished requests are buffered. */
-function refuseBusy(response: ServerResponse): void {
+function refuseBody({ kind, size, limit }: FrameFault, response: ServerResponse): void {
+  if (kind === "encoding") {
+    return refuse(response, 400, RpcError.of(STANDARD.parse, "body is not valid UTF-8"));
+  }
+  if (kind === "oversize") {
+    const why = `The body of ${size} bytes is over the limit of ${limit}`;
+    return refuse(response, 413, transportError(why));
+  }
+  // Too many bytes of unfinished requests are buffered.
   const why = "Too much is being sent to this server at once: try again in a moment";
   const headers = { "retry-after": "1", connection: "close" };
-  refuse(response, 503, transportError(why), { headers });
+  return refuse(response, 503, transportError(why), { headers });
 }
 
 function isSelfDescribed(message: unknown): boolean {

@@ -69,7 +69,7 @@ export class ModernRequests {
     }
     const exchange = new ModernExchange(response, this.#options.channelLimits);
     const peer = new Peer(exchange, connection, this.#peerOptions);
-    background(peer.accept(value, text), "Taking a message");
+    background(peer.message(text, value), "Taking a message");
     if (exchange.isAnswered) return undefined;
     this.#open.set(exchange, peer);
     exchange.onOver(() => this.#open.delete(exchange));

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { sendWithTurn } from "../../../../base/event-loop.ts";
+import { aboutToSend, atTurnEnd, justSent } from "../../../../base/event-loop.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */
@@ -15,8 +15,12 @@ export function reply(
     "content-length": Buffer.byteLength(text),
     ...headers,
   };
-  sendWithTurn(() => {
-    if (!response.destroyed) response.writeHead(status, all).end(text);
+  // At the end of the turn: what the answer tells is on record once for all answers of the turn.
+  atTurnEnd(() => {
+    if (response.destroyed) return;
+    aboutToSend();
+    response.writeHead(status, all).end(text);
+    justSent();
   });
 }
 

@@ -14,6 +14,19 @@ import type { Principal } from "../../../../base/principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 
+/**
+ * One POST with requests in a session. Its answer is JSON, or events where something is sent before the
+ * answer. MCP 2025-11-25, basic/transports: a lost connection is not a cancellation.
+ */
+interface Exchange {
+  /** Ids of its requests that have no answer yet, as JSON texts. */
+  readonly ids: Set<string>;
+  readonly response: ServerResponse;
+  stream?: EventStream;
+  /** It has had no answer for a while. */
+  isSlow?: true;
+}
+
 /** Why a stream cannot be resumed. */
 export type ResumeProblem = "unknown" | "finished" | "connected";
 
@@ -21,7 +34,7 @@ export type ResumeProblem = "unknown" | "finished" | "connected";
  * A session on HTTP (MCP 2025-11-25, basic/transports § Session Management): one conversation over many
  * exchanges. Messages that belong to a request go to its POST, all others to the GET stream.
  */
-export class Session implements Channel<string>, ExchangeHost {
+export class Session implements Channel<string> {
   // MCP 2025-11-25, basic/transports § Session Management: secure, and visible ASCII only.
   readonly id = randomBytes(24).toString("base64url");
   readonly connection: Connection;
@@ -33,9 +46,10 @@ export class Session implements Channel<string>, ExchangeHost {
   /** Streams that have not finished, by id. */
   readonly #streams = new Map<number, EventStream>();
   /** Exchanges that wait for an answer, by the ids of their requests. */
-  readonly #exchanges = new Map<string, LegacyExchange>();
+  readonly #exchanges = new Map<string, Exchange>();
   #lastStream = 0;
-  #usedAt = performance.now();
+  /** When its client last sent something. */
+  usedAt = performance.now();
 
   constructor(options: ResolvedMcpHttpOptions, principal: Principal) {
     this.#options = options;
@@ -55,29 +69,29 @@ export class Session implements Channel<string>, ExchangeHost {
   /** Milliseconds since it was last used; 0 while a client is connected. */
   get idle(): number {
     if (this.#own.isConnected || this.#exchanges.size > 0) return 0;
-    return performance.now() - this.#usedAt;
+    return performance.now() - this.usedAt;
   }
 
-  touch(): void {
-    this.#usedAt = performance.now();
-  }
-
-  /** The first of these requests that has the id of one in flight. */
-  clash(ids: Iterable<string>): string | undefined {
+  /**
+   * Takes messages with requests; their answers go to the response. Where one has the id of a request
+   * in flight, none is taken, and that id is returned.
+   */
+  exchange(
+    value: unknown,
+    text: string,
+    ids: Set<string>,
+    response: ServerResponse,
+  ): string | undefined {
     for (const id of ids) if (this.#exchanges.has(id)) return id;
-    return undefined;
-  }
-
-  /** Takes messages with requests; their answers go to the response. */
-  exchange(value: unknown, text: string, ids: Set<string>, response: ServerResponse): void {
-    const exchange = new LegacyExchange(ids, response, this);
+    const exchange = { ids, response };
     for (const id of ids) this.#exchanges.set(id, exchange);
     background(this.peer.message(text, value), "Taking a message");
+    return undefined;
   }
 
   /** Takes messages without requests. */
   accept(value: unknown, text: string): void {
-    background(this.peer.accept(value, text), "Taking a message");
+    background(this.peer.message(text, value), "Taking a message");
     for (const message of Array.isArray(value) ? value : [value]) this.#noteCancel(message);
   }
 
@@ -108,26 +122,16 @@ export class Session implements Channel<string>, ExchangeHost {
     this.#own.keepAlive();
     const { polling } = this.connection.client.codec.has;
     const longest = polling ? this.#options.limits.longestConnection : Infinity;
-    for (const exchange of new Set(this.#exchanges.values())) exchange.keepAlive(longest);
+    for (const exchange of new Set(this.#exchanges.values())) {
+      // With the second keep-alive it becomes a stream, which the client can resume. A connection that
+      // lasts too long is closed, and the client must resume it.
+      if (exchange.isSlow) this.#streamOf(exchange)?.keepAlive(longest);
+      exchange.isSlow = true;
+    }
   }
 
   async close(grace: number): Promise<void> {
     await this.peer.close(grace);
-  }
-
-  // For its exchanges:
-
-  openStream(response: ServerResponse): EventStream {
-    const stream = new EventStream(++this.#lastStream, this.#log);
-    this.#streams.set(stream.id, stream);
-    stream.connect(this.#events(response), this.#log.last);
-    if (this.connection.client.codec.has.polling) stream.prime(this.#options.limits.retry);
-    return stream;
-  }
-
-  headers(): OutgoingHttpHeaders {
-    // Where `initialize` has failed there is no session to come back to.
-    return this.connection.isInitialized ? { "mcp-session-id": this.id } : {};
   }
 
   // For its peer:
@@ -140,13 +144,15 @@ export class Session implements Channel<string>, ExchangeHost {
     const exchange = topic === undefined ? undefined : this.#exchanges.get(topic.request);
     if (topic?.isAnswer === true) {
       if (exchange !== undefined) {
-        exchange.answer(text);
-        this.#forget(exchange);
+        if (exchange.stream !== undefined) exchange.stream.finish(text);
+        else if (!exchange.response.destroyed) reply(exchange.response, 200, text, this.#headers());
+        for (const id of exchange.ids) this.#exchanges.delete(id);
+        for (const [id, stream] of this.#streams) if (stream.isFinished) this.#streams.delete(id);
       }
       return ROOM;
     }
     // Where the client left before its response became a stream, use the GET stream.
-    return exchange?.send(text) ?? this.#own.send(text);
+    return (exchange && this.#streamOf(exchange)?.send(text)) ?? this.#own.send(text);
   }
 
   abort(): void {
@@ -155,7 +161,7 @@ export class Session implements Channel<string>, ExchangeHost {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.connection[Symbol.dispose]();
-    for (const exchange of new Set(this.#exchanges.values())) exchange.cancel();
+    for (const exchange of new Set(this.#exchanges.values())) cancel(exchange);
     this.#exchanges.clear();
     for (const stream of this.#streams.values()) stream.finish();
     this.#streams.clear();
@@ -163,7 +169,24 @@ export class Session implements Channel<string>, ExchangeHost {
   }
 
   #events(response: ServerResponse): EventResponse {
-    return new EventResponse(response, this.#options.channelLimits, this.headers());
+    return new EventResponse(response, this.#options.channelLimits, this.#headers());
+  }
+
+  /** Sent with each response. Where `initialize` has failed there is no session to come back to. */
+  #headers(): OutgoingHttpHeaders {
+    return this.connection.isInitialized ? { "mcp-session-id": this.id } : {};
+  }
+
+  /** The events of an exchange, which begin with the first. Undefined where its client is gone. */
+  #streamOf(exchange: Exchange): EventStream | undefined {
+    if (exchange.stream === undefined && !exchange.response.destroyed) {
+      const stream = new EventStream(++this.#lastStream, this.#log);
+      this.#streams.set(stream.id, stream);
+      stream.connect(this.#events(exchange.response), this.#log.last);
+      if (this.connection.client.codec.has.polling) stream.prime(this.#options.limits.retry);
+      exchange.stream = stream;
+    }
+    return exchange.stream;
   }
 
   /** A cancelled request gets no answer, so its exchange is ended here. */
@@ -174,13 +197,14 @@ export class Session implements Channel<string>, ExchangeHost {
     if (exchange === undefined) return;
     this.#exchanges.delete(id);
     exchange.ids.delete(id);
-    if (exchange.ids.size === 0) exchange.cancel();
+    if (exchange.ids.size === 0) cancel(exchange);
   }
+}
 
-  #forget(exchange: LegacyExchange): void {
-    for (const id of exchange.ids) this.#exchanges.delete(id);
-    for (const [id, stream] of this.#streams) if (stream.isFinished) this.#streams.delete(id);
-  }
+/** A cancelled request has no answer: ends its response. */
+function cancel({ stream, response }: Exchange): void {
+  if (stream !== undefined) stream.finish();
+  else if (!response.destroyed) accepted(response);
 }
 
 /** The sessions on HTTP, by their ids. */
@@ -200,7 +224,7 @@ export class Sessions {
   find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.connection.principal.id !== principal.id) return undefined;
-    session.touch();
+    session.usedAt = performance.now();
     return session;
   }
 
@@ -242,64 +266,5 @@ export class Sessions {
 
   async close(grace: number): Promise<void> {
     await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
-  }
-}
-
-/** What an exchange needs of its session. */
-export interface ExchangeHost {
-  /** Turns a response into a new stream of events. */
-  openStream(response: ServerResponse): EventStream;
-  /** Sent with the answer to `initialize`. */
-  headers(): OutgoingHttpHeaders;
-}
-
-/**
- * One POST with requests in a session, and its answer: JSON, or events where something is sent before
- * the answer. MCP 2025-11-25, basic/transports: a lost connection is not a cancellation.
- */
-export class LegacyExchange {
-  /** Ids of its requests that have no answer yet, as JSON texts. */
-  readonly ids: Set<string>;
-  readonly #response: ServerResponse;
-  readonly #host: ExchangeHost;
-  #stream: EventStream | undefined;
-  #isSlow = false;
-
-  constructor(ids: Set<string>, response: ServerResponse, host: ExchangeHost) {
-    this.ids = ids;
-    this.#response = response;
-    this.#host = host;
-  }
-
-  /** Sends a message that precedes the answer. Undefined where the client is gone. */
-  send(text: string): Promise<void> | undefined {
-    return this.#open()?.send(text);
-  }
-
-  answer(text: string): void {
-    if (this.#stream !== undefined) this.#stream.finish(text);
-    else if (!this.#response.destroyed) reply(this.#response, 200, text, this.#host.headers());
-  }
-
-  /** A cancelled request has no answer: ends the response. */
-  cancel(): void {
-    if (this.#stream !== undefined) this.#stream.finish();
-    else if (!this.#response.destroyed) accepted(this.#response);
-  }
-
-  /**
-   * Sends a keep-alive. With the second one, an exchange without an answer becomes a stream, which the
-   * client can resume. A connection that lasts too long is closed, and the client must resume it.
-   */
-  keepAlive(longestConnection: number): void {
-    if (this.#isSlow) this.#open()?.keepAlive(longestConnection);
-    this.#isSlow = true;
-  }
-
-  #open(): EventStream | undefined {
-    if (this.#stream === undefined && !this.#response.destroyed) {
-      this.#stream = this.#host.openStream(this.#response);
-    }
-    return this.#stream;
   }
 }

@@ -60,7 +60,7 @@ export class SseSessions {
     }
     response.writeHead(202, { "content-length": 8 });
     response.end("Accepted");
-    background(session.peer.accept(value, text), "Taking a message");
+    background(session.peer.message(text, value), "Taking a message");
     return undefined;
   }
 
