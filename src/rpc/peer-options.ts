@@ -59,30 +59,6 @@ export interface PeerOptions<S> {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-export interface ResolvedPeerOptions<S> {
-  readonly dialect: Dialect;
-  readonly routes: Routes<S>;
-  readonly limits: PeerLimits;
-  readonly errorRate: Rate | undefined;
-  readonly firstId: number;
-  readonly trace: Trace | undefined;
-  readonly observer: RequestObserver | undefined;
-  readonly report: (event: string, fields: Record<string, unknown>) => void;
-}
-
-export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOptions<S> {
-  return {
-    dialect: options.dialect,
-    routes: options.routes,
-    limits: resolvePeerLimits(options.limits),
-    errorRate: options.errorRate,
-    firstId: options.firstId ?? 1,
-    trace: options.trace,
-    observer: options.observer,
-    report: options.report ?? (() => {}),
-  };
-}
-
 /** What differs between the protocols that speak JSON-RPC, and nothing else. */
 export interface Dialect {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Deadlines, type Deadline } from "../base/limit/deadlines.ts";
+import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type Channel,
@@ -16,7 +16,7 @@ import {
   type PeerLimits,
   type PeerOptions,
   type RequestObserver,
-  resolvePeerOptions,
+  resolvePeerLimits,
   type Trace,
   type RequestEnd,
 } from "./peer-options.ts";
@@ -41,7 +41,6 @@ import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
  */
 export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly state: S;
-  readonly deadlines = new Deadlines();
   readonly requests: PendingRequests;
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
@@ -60,17 +59,16 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   #hasEnded = false;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
-    const resolved = resolvePeerOptions(options);
     this.state = state;
     this.#channel = channel;
-    this.#routes = resolved.routes;
-    this.#dialect = resolved.dialect;
-    this.#limits = resolved.limits;
-    this.#pace = new ErrorPace(resolved.errorRate);
-    this.#trace = resolved.trace;
-    this.#observer = resolved.observer;
-    this.#report = resolved.report;
-    this.requests = new PendingRequests(this, resolved.firstId);
+    this.#routes = options.routes;
+    this.#dialect = options.dialect;
+    this.#limits = resolvePeerLimits(options.limits);
+    this.#pace = new ErrorPace(options.errorRate);
+    this.#trace = options.trace;
+    this.#observer = options.observer;
+    this.#report = options.report ?? (() => {});
+    this.requests = new PendingRequests(this, options.firstId);
     channel.receive(options.receiver?.(this) ?? this);
   }
 
@@ -109,7 +107,6 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#endCall(call, error, RpcError.of(TRUNKLINE.closed, "shutting down"));
     }
     this.requests.failAll(error);
-    this.deadlines.clear();
     this.#pace.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
@@ -151,7 +148,6 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
-      this.deadlines.clear();
       this.#pace.end();
     }
     this.#ended.resolve();
@@ -444,7 +440,6 @@ export class Call<S = unknown> {
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
   #deadline: Deadline | undefined;
-  #timeout = 0;
 
   constructor(peer: Peer<S>, method: string, params: unknown, id: HeldId, batch?: Batch) {
     this.peer = peer;
@@ -475,19 +470,18 @@ export class Call<S = unknown> {
 
   /** Tells the time limit that the work is getting on, so it counts from now. */
   progressed(): void {
-    if (this.#deadline !== undefined) this.peer.deadlines.restart(this.#deadline, this.#timeout);
+    this.#deadline?.restart();
   }
 
   /** For the peer: the limit that runs for this call. */
   limitTo(milliseconds: number, expire: () => void): void {
-    this.#timeout = milliseconds;
-    this.#deadline = this.peer.deadlines.start(milliseconds, expire);
+    this.#deadline = new Deadline(milliseconds, expire);
   }
 
   /** For the peer: the call has its answer. */
   settle(): void {
     this.isSettled = true;
-    if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
+    this.#deadline?.stop();
     this.#deadline = undefined;
   }
 }

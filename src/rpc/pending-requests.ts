@@ -1,5 +1,5 @@
 import { reasonOf } from "../base/abort.ts";
-import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
+import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
@@ -27,7 +27,6 @@ interface PendingRequest {
 
 /** How our requests reach the other side. */
 export interface RequestLink {
-  readonly deadlines: Deadlines;
   send(text: string, topic: Topic | undefined): Room;
   /** Tells the other side that an answer is no longer wanted. */
   cancel(id: number, reason: string): Room;
@@ -70,7 +69,7 @@ export class PendingRequests {
     };
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
-      pending.deadline = this.#link.deadlines.start(timeout, () => {
+      pending.deadline = new Deadline(timeout, () => {
         const error = `No answer to '${method.name}' within ${timeout} ms`;
         this.#giveUp(id, new TrunklineError("timeout", error));
       });
@@ -121,7 +120,7 @@ export class PendingRequests {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
-    if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
+    pending.deadline?.stop();
     pending.signal?.removeEventListener("abort", pending.abort);
     return pending;
   }

@@ -35,7 +35,6 @@ import {
 } from "./tool.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { visible } from "../base/text/visible.ts";
@@ -56,7 +55,6 @@ export class Toolbox {
   readonly #registry: ToolRegistry;
   /** Of the tools that limit how often they are called. */
   readonly #rates = new WeakMap<Tool, RateLimiter>();
-  readonly #deadlines = new Deadlines();
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
@@ -301,7 +299,7 @@ export class Toolbox {
   async #run(tool: Tool, call: StartedCall): Promise<ToolResult> {
     const timeout = tool.limits?.timeout;
     if (timeout === undefined) return tool.call(call.args, call.context);
-    return callWithin(timeout, tool, call, this.#deadlines);
+    return callWithin(timeout, tool, call);
   }
 
   /** Records how a call ends that runs already. */

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** A process that runs now. */
 export interface RunningProcess {
@@ -50,22 +50,11 @@ export function processOf(pid: number, isProc: boolean = hasProc): RunningProces
   return { pid, parent: Number(parent), group: Number(group), isStopped, start };
 }
 
-/** Longer than the line of any process: 52 numbers, and a name of at most 64 bytes. */
-const line = Buffer.allocUnsafeSlow(2_048);
-
-/**
- * Reads into one buffer, since `readFileSync` allocates 64 KB for each file whose size the kernel does
- * not tell, and the garbage collector then takes longer than reading.
- */
 function statOf(pid: number): string | undefined {
-  let fd: number | undefined;
   try {
-    fd = openSync(`/proc/${pid}/stat`, "r");
-    return line.toString("latin1", 0, readSync(fd, line));
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
   } catch {
     return undefined;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
   }
 }
 

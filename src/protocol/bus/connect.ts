@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { type Deadline, Deadlines } from "../../base/limit/deadlines.ts";
+import { Deadline } from "../../base/limit/deadline.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -184,8 +184,6 @@ export class LostError extends TrunklineError {
   }
 }
 
-const deadlines = new Deadlines();
-
 /** Breaks an exchange off when its work is called off or takes too long. */
 class Limit implements StopListener, Disposable {
   readonly #stream: BidiStream;
@@ -203,7 +201,7 @@ class Limit implements StopListener, Disposable {
     this.#stream = stream;
     this.#stop = stop;
     if (timeout !== undefined) {
-      this.#deadline = deadlines.start(timeout, () => this.stopped(noAnswer(timeout, whom())));
+      this.#deadline = new Deadline(timeout, () => this.stopped(noAnswer(timeout, whom())));
     }
     stop?.add(this);
   }
@@ -214,7 +212,7 @@ class Limit implements StopListener, Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#deadline !== undefined) deadlines.stop(this.#deadline);
+    this.#deadline?.stop();
     this.#stop?.remove(this);
   }
 }
