@@ -53,10 +53,13 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly #inFlight = new Map<HeldId, Call<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
   readonly #ended = Promise.withResolvers<void>();
+  /** Resolves when the other side has finished sending, or is gone. */
+  readonly ended = this.#ended.promise;
+  /** The same, known at once: before whoever waits for answers learns that none will come. */
+  hasEnded = false;
   #full: Room | undefined;
   readonly #pace: ErrorPace;
   #closing = false;
-  #hasEnded = false;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
     this.state = state;
@@ -70,16 +73,6 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.#report = options.report ?? (() => {});
     this.requests = new PendingRequests(this, options.firstId);
     channel.receive(options.receiver?.(this) ?? this);
-  }
-
-  /** Resolves when the other side has finished sending, or is gone. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
-  }
-
-  /** The same, known at once: before whoever waits for answers learns that none will come. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
   }
 
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
@@ -142,7 +135,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
 
   /** Called by the channel. */
   end(error?: Error): void {
-    this.#hasEnded = true;
+    this.hasEnded = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
     this.requests.failAll(reason);
     if (error !== undefined) {

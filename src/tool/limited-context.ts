@@ -37,8 +37,11 @@ export class LimitedContext implements ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #over = Promise.withResolvers<never>();
+  /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
+  readonly over = this.#over.promise;
   readonly #context: ToolContext;
   readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
   readonly #forget: () => void;
   readonly #deadline: Deadline;
   #questions = 0;
@@ -67,15 +70,6 @@ export class LimitedContext implements ToolContext {
     // Nobody may be waiting: that must not count as an unhandled rejection.
     this.#over.promise.catch(() => {});
     this.#forget = onAbort(context.signal, (reason) => this.#stop(reason));
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
-  get over(): Promise<never> {
-    return this.#over.promise;
   }
 
   #stop(reason: Error): void {

@@ -86,6 +86,8 @@ export function greet<W extends Welcome>(
 class GreetedChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   readonly #first = Promise.withResolvers<string>();
+  /** Rejects when the connection ends without one. */
+  readonly first = this.#first.promise;
   readonly #sink = Promise.withResolvers<void>();
   #receiver: Sink<string> | undefined;
 
@@ -109,11 +111,6 @@ class GreetedChannel implements Channel<string> {
         this.#receiver?.end(error);
       },
     });
-  }
-
-  /** Rejects when the connection ends without one. */
-  get first(): Promise<string> {
-    return this.#first.promise;
   }
 
   receive(sink: Sink<string>): void {

@@ -28,7 +28,7 @@ import {
 } from "./session-link.ts";
 
 interface ReopenOptions {
-  readonly client: Pick<LinkedClient, "takeOver" | "depose">;
+  readonly here: Pick<SessionsHere, "takeOver" | "depose">;
   /** Milliseconds within which it must be open again somewhere. */
   readonly within: number;
   /** Whether the client waits for it. */
@@ -70,18 +70,18 @@ async function reopenOnce(
   joined: Joined,
   options: ReopenOptions,
 ): Promise<boolean> {
-  const { client, linkTo } = options;
+  const { here, linkTo } = options;
   const { last } = joined;
   const params = { ...joined.params, sessionId };
   try {
-    await client.takeOver(params, last);
+    await here.takeOver(params, last);
     return true;
   } catch (error) {
     const holder = holderOf(error);
     if (holder === undefined) throw error;
     if (holder === joined.silent) {
       joined.silent = undefined;
-      await client.depose(sessionId, holder);
+      await here.depose(sessionId, holder);
       return await reopenOnce(sessionId, joined, options);
     }
     // Another process was faster, or the end of the previous holder was not noticed yet.
@@ -114,7 +114,7 @@ export type RelayObserver = (
   meta: Readonly<Record<string, unknown>>,
 ) => Span | undefined;
 
-/** A client whose sessions are open in other processes, and what this process can do for it. */
+/** A client whose sessions are open in other processes. */
 export interface LinkedClient {
   readonly principal: Principal;
   /** Its `initialize`, which is repeated to holders. */
@@ -123,6 +123,10 @@ export interface LinkedClient {
   readonly origin: string;
   /** Whether it wants the number of each event. */
   readonly countsEvents: boolean;
+}
+
+/** What this process can do with sessions for the client. */
+export interface SessionsHere {
   /** Opens a session here and shows the client the later events. Throws if another process has it open. */
   takeOver(params: OldSessionParams, after: number): Promise<void>;
   /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
@@ -131,7 +135,7 @@ export interface LinkedClient {
   depose(sessionId: string, holder: string): Promise<void>;
 }
 
-interface SessionLinksOptions {
+interface SessionLinksOptions extends SessionsHere {
   readonly reach: Reach;
   /** Whether a process is known to be stopped, as by Ctrl-Z. */
   readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
@@ -440,7 +444,7 @@ export class SessionLinks {
     const asked = link?.askedAbout(sessionId) ?? [];
     try {
       const isOpenHere = await reopen(sessionId, joined, {
-        ...{ client: this.#client, within: this.#takeOverWithin },
+        ...{ here: this.#options, within: this.#takeOverWithin },
         isAwaited: () => asked.length + joined.waiting.length > 0,
         isClosed: () => this.#isClosed,
         linkTo: (holder) => this.#linkTo(holder),
@@ -474,7 +478,7 @@ export class SessionLinks {
     const isPrompt = method === METHODS.prompt.name;
     if (isPrompt && !this.#joined.has(sessionId)) {
       const { prompt } = objectOf(parsed(text).params);
-      const end = await this.#client.endOf(sessionId, prompt, after);
+      const end = await this.#options.endOf(sessionId, prompt, after);
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
     background(this.take(isPrompt ? sentAfter(text, after) : text), "Sending a request again");

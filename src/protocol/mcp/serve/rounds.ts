@@ -23,6 +23,8 @@ export class Rounds<T> {
   readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();
+  /** Resolves when the work has asked its first question, or is over without one. */
+  readonly begun = this.#begun.promise;
   /** The result, where the work ended synchronously. */
   readonly atOnce: { readonly result: T } | undefined;
   #lastKey = 0;
@@ -39,11 +41,6 @@ export class Rounds<T> {
     // A failure is reported by the next pause(); until then it is not unhandled.
     const begun = (): void => this.#begun.resolve();
     this.#work.then(begun, begun);
-  }
-
-  /** Resolves when the work has asked its first question, or is over without one. */
-  get begun(): Promise<void> {
-    return this.#begun.promise;
   }
 
   get questions(): ReadonlyMap<string, Question> {
