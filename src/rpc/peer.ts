@@ -105,10 +105,6 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     await this.#channel[Symbol.asyncDispose]();
   }
 
-  get isIdle(): boolean {
-    return this.#inFlight.size === 0;
-  }
-
   /**
    * Called by the channel. A channel that had to parse the message gives the value too, or the error
    * that the message is answered with.

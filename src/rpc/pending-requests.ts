@@ -45,10 +45,6 @@ export class PendingRequests {
     this.#nextId = firstId;
   }
 
-  get size(): number {
-    return this.#pending.size;
-  }
-
   request(
     method: Method<unknown, unknown>,
     params: unknown,

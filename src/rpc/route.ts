@@ -65,11 +65,6 @@ export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): un
   return queue.run(() => (call.isSettled ? undefined : handle(params, call)), name);
 }
 
-interface Refusing extends RouteLimits {
-  readonly name: string;
-  readonly check?: Check;
-}
-
 /**
  * JSON-RPC 2.0 § 4.2: parameters are an object or an array. A method without a check of its own can
  * rely on that much.
@@ -81,7 +76,11 @@ const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" 
  * often. Undefined where it may. The parameters are looked at before the rate counts the call, so
  * that a wrong call does not cost a right one its turn.
  */
-export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
+export function refuse(
+  route: Omit<Route<never>, "handle">,
+  params: unknown,
+  text: string,
+): RpcError | undefined {
   const { maxSize, check, rate } = route;
   const huge = refuseHuge(params, text);
   if (huge !== undefined) return huge;

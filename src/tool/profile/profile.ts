@@ -176,16 +176,8 @@ export class Profile {
   shown(tool: Tool): Tool {
     const name = this.toolNames.shown(tool.definition.name);
     if (name === tool.definition.name) return tool;
-    let renamed = this.#shown.get(tool);
-    if (renamed === undefined) {
-      renamed = { ...tool, definition: { ...tool.definition, name } };
-      this.#shown.set(tool, renamed);
-    }
-    return renamed;
-  }
-
-  get hasRates(): boolean {
-    return this.#rates.length > 0;
+    const rename = (): Tool => ({ ...tool, definition: { ...tool.definition, name } });
+    return this.#shown.getOrInsertComputed(tool, rename);
   }
 
   /** Counts a call. Milliseconds until it may be made, 0 where it may be now. */
@@ -540,9 +532,7 @@ function makeIndex(tools: readonly Tool[]): ToolIndex {
     let length = 0;
     for (const [word, weight] of weights) {
       length += weight;
-      const known = postings.get(word);
-      if (known === undefined) postings.set(word, [{ tool: at, weight }]);
-      else known.push({ tool: at, weight });
+      postings.getOrInsertComputed(word, () => []).push({ tool: at, weight });
     }
     lengths.push(length);
   }

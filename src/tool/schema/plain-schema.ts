@@ -195,12 +195,11 @@ export function argumentProblem(
   const { inputSchema } = tool.definition;
   // Tools of other servers come as JSON: the schema may be missing or no object.
   if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
-  let fits = plain.get(inputSchema);
-  if (fits === undefined) {
-    fits = plainSchema(inputSchema) ?? (() => false);
-    plain.set(inputSchema, fits);
-  }
-  if (fits(args)) return undefined;
+  const isPlain = plain.getOrInsertComputed(
+    inputSchema,
+    (schema) => plainSchema(schema) ?? (() => false),
+  );
+  if (isPlain(args)) return undefined;
   const inspect = compiled.get(inputSchema);
   return inspect === undefined ? inspectCompiled(inputSchema, args) : inspect(args);
 }

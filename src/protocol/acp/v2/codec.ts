@@ -142,11 +142,8 @@ export class V2Codec implements Codec {
   }
 
   #of(sessionId: string): Told {
-    const known = this.#told.get(sessionId);
-    if (known !== undefined) return known;
-    const told: Told = { ids: new MessageIds(), state: "idle", questions: 0 };
-    this.#told.set(sessionId, told);
-    return told;
+    const none = (): Told => ({ ids: new MessageIds(), state: "idle", questions: 0 });
+    return this.#told.getOrInsertComputed(sessionId, none);
   }
 }
 

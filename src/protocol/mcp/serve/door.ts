@@ -18,7 +18,7 @@ import { METHODS, EVENTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
-import type { CallToolParams, CompleteParams } from "../schema.gen.ts";
+import type { CallToolParams, CompleteParams, ListParams } from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
@@ -402,27 +402,24 @@ function serveSession(door: McpDoor): Route<Connection>[] {
 /** Resources, prompts and the completion of their arguments. */
 function serveLists(door: McpDoor): Route<Connection>[] {
   const { offer } = door;
+  const listed = (
+    method: Method<ListParams, JsonObject>,
+    kind: "list" | "templates",
+    member: string,
+  ): Route<Connection> =>
+    door.serve(
+      method,
+      async ({ params, client, call }) => {
+        const { principal } = call.state;
+        const all = await offer.resources[kind](principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf<object>(all, params.cursor);
+        return { [member]: page, ...next };
+      },
+      UNCACHED,
+    );
   return [
-    door.serve(
-      METHODS.listResources,
-      async ({ params, client, call }) => {
-        const { principal } = call.state;
-        const all = await offer.resources.list(principal, door.profileOf(client, call.state));
-        const { page, next } = pageOf(all, params.cursor);
-        return { resources: page, ...next };
-      },
-      UNCACHED,
-    ),
-    door.serve(
-      METHODS.listTemplates,
-      async ({ params, client, call }) => {
-        const { principal } = call.state;
-        const all = await offer.resources.templates(principal, door.profileOf(client, call.state));
-        const { page, next } = pageOf(all, params.cursor);
-        return { resourceTemplates: page, ...next };
-      },
-      UNCACHED,
-    ),
+    listed(METHODS.listResources, "list", "resources"),
+    listed(METHODS.listTemplates, "templates", "resourceTemplates"),
     door.serve(
       METHODS.readResource,
       (request) =>

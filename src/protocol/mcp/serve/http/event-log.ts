@@ -1,5 +1,6 @@
 import { Holding } from "../../../../base/limit/byte-budget.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
+import type { McpHttpLimits } from "./options.ts";
 
 interface Logged<S> {
   readonly stream: S;
@@ -7,10 +8,7 @@ interface Logged<S> {
   readonly event: string;
 }
 
-export interface EventLogLimits {
-  readonly maxLoggedEvents: number;
-  readonly maxLoggedBytes: number;
-}
+type EventLogLimits = Pick<McpHttpLimits, "maxLoggedEvents" | "maxLoggedBytes">;
 
 /**
  * The latest events of one session, kept for clients that lost their connection (MCP 2025-11-25,
