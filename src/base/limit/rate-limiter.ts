@@ -1,12 +1,12 @@
-/** So many calls in so long, counted for each key apart. */
+/** At most `limit` calls in any `windowMs` milliseconds, counted for each key. */
 export interface Rate {
   readonly limit: number;
   readonly windowMs: number;
 }
 
-/** Keys that are known at once: a caller who makes up keys must not grow the table at will. */
+/** Keys that are kept at once, so that a caller who makes up keys cannot fill the memory. */
 const MAX_KEYS = 65_536;
-/** Longer than the name of anything; all such keys count as one. */
+/** Longer keys, which no real name has, share one count. */
 const LONGEST_KEY = 256;
 
 /**
@@ -54,7 +54,7 @@ export class RateLimiter {
   }
 }
 
-/** Lets messages of each key pass at a rate, and counts those that do not. */
+/** Limits the messages of each key, and counts those that it leaves out. */
 export class Throttle {
   readonly #rate: RateLimiter;
   readonly #leftOut = new Map<string, number>();

@@ -12,8 +12,8 @@ export interface RunningProcess {
 }
 
 /**
- * So many are looked at in one go. Each takes some 30 µs on a slow processor, during which no message is
- * passed on. With fewer, looking takes more turns of the event loop, which are long on a busy gateway.
+ * Processes that are read in one turn of the event loop. Each takes some 30 µs on a slow processor, which
+ * delays messages. With fewer, reading all takes more turns, which are long on a busy gateway.
  */
 const AT_ONCE = 8;
 
@@ -36,7 +36,7 @@ export function* processTable(isProc: boolean = hasProc): Generator<RunningProce
   }
 }
 
-/** One of them by its number; nothing where it is gone or only has to be buried. */
+/** One process by its number; undefined if it has ended, even if it is still a zombie. */
 export function processOf(pid: number, isProc: boolean = hasProc): RunningProcess | undefined {
   if (!isProc) return askPs("-p", String(pid))[0];
   const text = statOf(pid);
@@ -75,7 +75,7 @@ function askPs(...which: string[]): RunningProcess[] {
   });
 }
 
-/** Whether a process was given something in its environment. */
+/** Whether a process has a text in its environment. */
 export function wasGiven(pid: number, words: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`).includes(words);
