@@ -58,7 +58,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   /** The same, known at once: before whoever waits for answers learns that none will come. */
   hasEnded = false;
   #full: Room | undefined;
-  readonly #pace: ErrorPace;
+  readonly #errorThrottle: ErrorThrottle;
   #closing = false;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
@@ -67,7 +67,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.#routes = options.routes;
     this.#dialect = options.dialect;
     this.#limits = resolvePeerLimits(options.limits);
-    this.#pace = new ErrorPace(options.errorRate);
+    this.#errorThrottle = new ErrorThrottle(options.errorRate);
     this.#trace = options.trace;
     this.#observer = options.observer;
     this.#report = options.report ?? (() => {});
@@ -100,7 +100,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#endCall(call, error, RpcError.of(TRUNKLINE.closed, "shutting down"));
     }
     this.requests.failAll(error);
-    this.#pace.end();
+    this.#errorThrottle.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
   }
@@ -137,7 +137,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
-      this.#pace.end();
+      this.#errorThrottle.end();
     }
     this.#ended.resolve();
   }
@@ -354,8 +354,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
-    // Throttle peers that send only errors. What is no request need not be answered.
-    const pause = this.#pace.taken();
+    // A message that is no request need not be answered during the pause.
+    const pause = this.#errorThrottle.taken();
     if (pause !== undefined) {
       this.#full = pause;
       if (id === "null") return;
@@ -380,8 +380,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 }
 
-/** Counts errors: whoever makes too many is not read for a while. Where there is no rate, nobody waits. */
-export class ErrorPace {
+/** Throttles a peer that causes too many errors: it is not read for a while. Without a rate, never. */
+export class ErrorThrottle {
   readonly #errors: RateLimiter | undefined;
   #pause: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -390,7 +390,7 @@ export class ErrorPace {
     this.#errors = rate && new RateLimiter(rate);
   }
 
-  /** Counts an error. Returns the end of the pause, if there is to be one. */
+  /** Counts an error. Returns a promise for the end of the pause, if there is one. */
   taken(): Promise<void> | undefined {
     const wait = this.#errors?.take("") ?? 0;
     if (wait === 0) return undefined;
@@ -457,7 +457,7 @@ export class Call<S = unknown> {
     return { request: String(this.id), isAnswer: false };
   }
 
-  /** Tells the time limit that the work is getting on, so it counts from now. */
+  /** The work makes progress: its time limit counts from now. */
   progressed(): void {
     this.#deadline?.restart();
   }

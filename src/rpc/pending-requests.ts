@@ -122,7 +122,7 @@ export class PendingRequests {
   }
 }
 
-/** A check that stumbles over what it is given ends this request, not the conversation. */
+/** A check that throws fails this request only, not the connection. */
 function findProblem(method: Method<unknown, unknown>, result: unknown): Problem | undefined {
   try {
     return method.checkResult?.(result);
@@ -143,11 +143,11 @@ function toError(error: unknown): RpcError | undefined {
 }
 
 /**
- * One request of ours gets no answer, since what carried it failed; others are not concerned. The
- * message says what happened in words that complete "it …".
+ * One request of ours gets no answer, because its transport failed; other requests go on. The message
+ * completes the sentence "it …".
  */
 export class LostRequest extends TrunklineError {
-  /** Nothing of it has reached the other side, so that it can be made again without harm. */
+  /** Nothing of it has reached the other side, so it can be sent again safely. */
   readonly isUnsent: boolean;
 
   constructor(message: string, { isUnsent }: { readonly isUnsent: boolean }) {

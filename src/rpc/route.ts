@@ -9,7 +9,7 @@ import type { Method } from "./method.ts";
 
 export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
 
-/** What holds for one method wherever it is served. */
+/** The limits of one method. */
 export interface RouteLimits {
   /** Bytes of the whole message. */
   readonly maxSize?: number;
@@ -26,8 +26,8 @@ export interface RouteLimits {
   /** The key that the rate is counted for and the queue is chosen by, such as a session id. */
   readonly key?: (params: unknown) => string | undefined;
   /**
-   * Who cancels it is answered by the handler, once that has come to its end: what comes next may
-   * depend on it. Else the answer does not wait for the handler.
+   * A cancelled request is answered when its handler ends, because the next request may depend on that.
+   * Otherwise it is answered at once.
    */
   readonly answersCancelled?: boolean;
 }
@@ -113,7 +113,7 @@ function isLarger(text: string, limit: number): boolean {
 
 const LONGEST_NAME = 256;
 
-/** What a caller made up, cut to what is worth repeating to it. */
+/** Cuts a text of the caller that is repeated in an error. */
 export function shorten(text: string): string {
   return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }

@@ -45,12 +45,12 @@ export async function serveGreeted<G, W extends Welcome>(
   }
 }
 
-/** The greeting of a process that speaks for somebody. */
+/** The greeting of a process that acts for a principal. */
 export interface PrincipalGreeting {
   readonly principal: Principal;
 }
 
-/** Whoever does not say for whom it speaks must not be taken for the owner. */
+/** A process that does not name its principal must not be taken for the owner. */
 export function mustNamePrincipal({ principal }: Partial<PrincipalGreeting>): Welcome {
   if (typeof principal?.id === "string") return {};
   throw new Error("The greeting names no principal");

@@ -1,11 +1,11 @@
 import type { Channel } from "../channel.ts";
 
-/** Sees what passes on a channel. It must be cheap: each message waits for it. */
+/** Sees the messages of a channel. It must be fast: each message waits for it. */
 export interface Tap {
   message(text: string, direction: "in" | "out"): void;
 }
 
-/** The same channel, with somebody who sees each message. */
+/** The same channel, with a tap that sees each message. */
 export function tapped(channel: Channel<string>, tap: Tap): Channel<string> {
   return {
     receive: (sink) =>

@@ -83,7 +83,7 @@ class NdjsonDecoder implements TextDecoder {
     for (const line of region.toString().split("\n")) this.#emit(line);
   }
 
-  /** The slow road, for a region that holds at least one line that cannot be delivered as it is. */
+  /** Line by line, for a region with at least one line that cannot be delivered. */
   #linesOneByOne(region: Buffer): void {
     let from = 0;
     while (from <= region.length) {
