@@ -6,7 +6,7 @@ import type { Span } from "../base/trace.ts";
 import type { Caller, Project, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 import type { ObservedCall } from "./call-observer.ts";
 
-/** Calls a tool. Rejects when it takes so long without progress, or is cancelled. */
+/** Calls a tool. Rejects if it makes no progress for `timeout` milliseconds, or is cancelled. */
 export async function callWithin(
   timeout: number,
   tool: Tool,

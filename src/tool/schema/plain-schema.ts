@@ -1,10 +1,10 @@
 import { isObject } from "../../base/check.ts";
 import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
-/** Says that a value fits a schema; false where it does not, or where that is not known. */
+/** Whether a value is known to fit a schema. False means that it does not, or that the compiler must decide. */
 export type Fits = (value: unknown) => boolean;
 
-/** A larger schema is left to the compiler. */
+/** Larger schemas are left to the compiler. */
 const MOST_NODES = 1000;
 const MOST_DEPTH = 20;
 
