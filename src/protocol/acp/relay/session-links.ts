@@ -14,9 +14,9 @@ import type { OldSessionParams } from "../schema.gen.ts";
 import { interruptedTurn, toWire } from "../session-errors.ts";
 import {
   answerTo,
-  type Asked,
+  type ForwardedRequest,
   isWaiting,
-  type Joined,
+  type JoinedSession,
   newJoined,
   numberOf,
   parsed,
@@ -44,7 +44,11 @@ const RETRY = 50;
  * Opens a session again whose holder has ended or does not answer, here or in another process that was
  * faster. Resolves to whether it is open here.
  */
-async function reopen(sessionId: string, joined: Joined, options: ReopenOptions): Promise<boolean> {
+async function reopen(
+  sessionId: string,
+  joined: JoinedSession,
+  options: ReopenOptions,
+): Promise<boolean> {
   const { within, isAwaited, isClosed } = options;
   let until = performance.now() + within;
   const silent = new Set<string>();
@@ -67,7 +71,7 @@ async function reopen(sessionId: string, joined: Joined, options: ReopenOptions)
 
 async function reopenOnce(
   sessionId: string,
-  joined: Joined,
+  joined: JoinedSession,
   options: ReopenOptions,
 ): Promise<boolean> {
   const { here, linkTo } = options;
@@ -177,7 +181,7 @@ export class SessionLinks {
   readonly #links = new Map<string, Promise<SessionLink>>();
   /** Links whose holder has not answered yet. */
   readonly #opening = new Set<SessionLink>();
-  readonly #joined = new Map<string, Joined>();
+  readonly #joined = new Map<string, JoinedSession>();
   /** The client's channel. */
   #channel: Channel<string> | undefined;
   /** What serves the client here. */
@@ -244,7 +248,7 @@ export class SessionLinks {
     }
   }
 
-  #enter(sessionId: string, joined: Joined, answer: unknown): void {
+  #enter(sessionId: string, joined: JoinedSession, answer: unknown): void {
     const { seq } = ours(objectOf(answer)._meta);
     joined.params = { ...joined.params, sessionId };
     joined.isIn = true;
@@ -306,19 +310,19 @@ export class SessionLinks {
   }
 
   /** Keeps a message until its session is open again. A client that sends much has to wait for that. */
-  #keep(joined: Joined, text: string): Room {
+  #keep(joined: JoinedSession, text: string): Room {
     joined.waiting.push(text);
     this.#kept += text.length;
     return this.#kept > MOST_KEPT ? (joined.recovery ?? ROOM) : ROOM;
   }
 
-  #takeKept(joined: Joined): string[] {
+  #takeKept(joined: JoinedSession): string[] {
     const texts = joined.waiting.splice(0);
     for (const { length } of texts) this.#kept -= length;
     return texts;
   }
 
-  #forwardKept(joined: Joined): void {
+  #forwardKept(joined: JoinedSession): void {
     joined.lost = undefined;
     for (const text of this.#takeKept(joined)) background(this.take(text), "Forwarding a message");
   }
@@ -389,7 +393,11 @@ export class SessionLinks {
     return undefined;
   }
 
-  #answered(idText: string, { method, sessionId, span }: Asked, text: string): void | Room {
+  #answered(
+    idText: string,
+    { method, sessionId, span }: ForwardedRequest,
+    text: string,
+  ): void | Room {
     const { error } = parsed(text);
     span?.end(error === undefined ? {} : { error: "error" });
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
@@ -427,7 +435,7 @@ export class SessionLinks {
     }
   }
 
-  #beginRecovery(sessionId: string, joined: Joined, link?: SessionLink): void {
+  #beginRecovery(sessionId: string, joined: JoinedSession, link?: SessionLink): void {
     background((joined.recovery = this.#recover(sessionId, joined, link)), "Taking a session over");
   }
 
@@ -440,7 +448,7 @@ export class SessionLinks {
   }
 
   /** Opens the session again after its holder has ended, here or in another process. */
-  async #recover(sessionId: string, joined: Joined, link?: SessionLink): Promise<void> {
+  async #recover(sessionId: string, joined: JoinedSession, link?: SessionLink): Promise<void> {
     const asked = link?.askedAbout(sessionId) ?? [];
     try {
       const isOpenHere = await reopen(sessionId, joined, {
@@ -473,7 +481,10 @@ export class SessionLinks {
 
   // A prompt does not run twice: here it is answered with the end of its turn, and another process, which
   // may be the same as before with the turn still running, is told that it may know it.
-  async #askAgain(idText: string, { method, sessionId, text, after, span }: Asked): Promise<void> {
+  async #askAgain(
+    idText: string,
+    { method, sessionId, text, after, span }: ForwardedRequest,
+  ): Promise<void> {
     span?.end({ error: "holder_ended" });
     const isPrompt = method === METHODS.prompt.name;
     if (isPrompt && !this.#joined.has(sessionId)) {

@@ -44,15 +44,15 @@ import { REVISIONS } from "../revision/revisions.ts";
 export interface McpDoorOptions {
   readonly offer: Offer;
   readonly info?: Implementation;
-  /** What a client is told at first; its profile says what it sees. */
+  /** The instructions in the answer to `initialize`, for the profile of a client. */
   readonly instructions?: (profile: Profile | undefined) => string;
   /** The capabilities in the answer to `initialize`, for revisions in which they must not be ours. */
   readonly capabilities?: Readonly<Partial<Record<Revision, JsonObject>>>;
-  /** The same of a method that there is not. */
+  /** The message of the error for an unknown method. */
   readonly methodNotFound?: (method: string) => string;
   /** How tasks outlive the process. */
   readonly tasks?: TasksOptions;
-  /** False where the offer changes only when the client itself asks for it. */
+  /** False if the offer changes only by requests of the client itself. */
   readonly announcesChanges?: boolean;
   /** Milliseconds for the answer to `roots/list`; then a call goes on without roots. */
   readonly rootsTimeout?: number | undefined;
@@ -268,7 +268,7 @@ function describe(tool: Tool): Tool["definition"] {
   return { ...tool.definition, execution: { taskSupport } };
 }
 
-/** Whether a call is one for a task, or an error because it has to be one. Most are not. */
+/** Whether a call becomes a task, or is refused because it must be one. Most do not. */
 function mayBeTask({ client, params }: CallRequest, task: Tool["task"]): boolean {
   switch (client.codec.has.tasks) {
     case "server's choice":
@@ -520,7 +520,7 @@ async function complete(
   return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
 }
 
-/** Hearing of changes: by `resources/subscribe` in sessions, by `subscriptions/listen` without. */
+/** Subscriptions: `resources/subscribe` in sessions, `subscriptions/listen` without. */
 function serveWatching(door: McpDoor): Route<Connection>[] {
   return [
     door.serve(METHODS.subscribe, async (request) => {
@@ -539,7 +539,7 @@ function serveWatching(door: McpDoor): Route<Connection>[] {
   ];
 }
 
-/** Most clients have no tasks. */
+/** Loaded with the first task: most clients have none. */
 const load = () => import("./task/answer-tasks.ts");
 
 /** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */

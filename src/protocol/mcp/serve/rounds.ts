@@ -7,7 +7,7 @@ export type Pause<T> =
   | { readonly kind: "done"; readonly result: T }
   | { readonly kind: "asks"; readonly questions: ReadonlyMap<string, Question> };
 
-interface Open {
+interface OpenQuestion {
   readonly question: Question;
   readonly answer: (answer: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -19,7 +19,7 @@ interface Open {
  * 2026-07-28, basic/patterns/mrtr). A question without one gets a number, and must be asked first.
  */
 export class Rounds<T> {
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenQuestion>();
   readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();

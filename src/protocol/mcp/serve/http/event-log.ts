@@ -2,7 +2,7 @@ import { Holding } from "../../../../base/limit/byte-budget.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
 import type { McpHttpLimits } from "./options.ts";
 
-interface Logged<S> {
+interface LoggedEvent<S> {
   readonly stream: S;
   readonly number: number;
   readonly event: string;
@@ -17,7 +17,7 @@ type EventLogLimits = Pick<McpHttpLimits, "maxLoggedEvents" | "maxLoggedBytes">;
  */
 export class EventLog<S extends { readonly id: number }> {
   readonly #limits: EventLogLimits;
-  readonly #events: Logged<S>[] = [];
+  readonly #events: LoggedEvent<S>[] = [];
   readonly #holding = new Holding();
   #size = 0;
   #last = 0;

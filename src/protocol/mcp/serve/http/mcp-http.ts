@@ -45,7 +45,8 @@ export class McpHttp {
   readonly #modern: ModernRequests;
   readonly #legacy: LegacyRequests;
   readonly #sse: SseSessions;
-  readonly #kinds: readonly (ModernRequests | LegacyRequests | SseSessions)[];
+  /** The three transports. */
+  readonly #transports: readonly (ModernRequests | LegacyRequests | SseSessions)[];
   readonly #timer: NodeJS.Timeout;
   readonly #routes: Readonly<Record<string, Readonly<Record<string, Handle>>>>;
 
@@ -56,8 +57,8 @@ export class McpHttp {
     this.#modern = new ModernRequests(this.#options);
     this.#legacy = new LegacyRequests(this.#options);
     this.#sse = new SseSessions(this.#options);
-    this.#kinds = [this.#modern, this.#legacy, this.#sse];
-    const keepAlive = (): void => this.#kinds.forEach((each) => each.keepAlive());
+    this.#transports = [this.#modern, this.#legacy, this.#sse];
+    const keepAlive = (): void => this.#transports.forEach((each) => each.keepAlive());
     this.#timer = setInterval(keepAlive, limits.keepAlive).unref();
     const mcp: Record<string, Handle> = {
       POST: this.#post,
@@ -79,7 +80,7 @@ export class McpHttp {
 
   /** The number of open sessions and of requests without an answer. */
   get size(): number {
-    return this.#kinds.reduce((sum, each) => sum + each.size, 0);
+    return this.#transports.reduce((sum, each) => sum + each.size, 0);
   }
 
   /** Whether the path is one of this door's. */
@@ -118,7 +119,7 @@ export class McpHttp {
   /** Ends the sessions, calls and tasks of a principal whose access was revoked. */
   endOf(principal: string): void {
     this.#options.door.tasks.endOf(principal);
-    for (const each of this.#kinds) each.endOf(principal);
+    for (const each of this.#transports) each.endOf(principal);
   }
 
   /** Answers what is in flight for at most `grace` milliseconds, and ends every conversation. */
@@ -127,7 +128,7 @@ export class McpHttp {
     this.#options.door.close();
     // Long-lived calls are answered by the next turn.
     await nextTurn();
-    await Promise.all(this.#kinds.map((each) => each.close(grace)));
+    await Promise.all(this.#transports.map((each) => each.close(grace)));
     // Their last answers leave at the end of the turn.
     await nextTurn();
   }
