@@ -41,7 +41,7 @@ export class LimitedContext implements ToolContext {
   readonly over = this.#over.promise;
   readonly #context: ToolContext;
   readonly #controller = new AbortController();
-  readonly signal = this.#controller.signal;
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #forget: () => void;
   readonly #deadline: Deadline;
   #questions = 0;
