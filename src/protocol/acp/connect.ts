@@ -97,7 +97,10 @@ export class AgentConnection implements AsyncDisposable {
   request<P, R>(method: Method<P, R>, params: P, stop?: Stop): Promise<R> {
     // The session limits the time of a prompt, since it knows whether there is progress.
     const limit = method.name === METHODS.prompt.name ? {} : timeoutOf(method.name, this.#limits);
-    return this.#peer.request(method, params, { ...limit, ...(stop ? { stop } : {}) });
+    return this.#peer.request(method, params, {
+      ...limit,
+      ...(stop ? { signal: stop.signal } : {}),
+    });
   }
 
   /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */

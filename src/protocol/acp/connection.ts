@@ -165,7 +165,7 @@ export class AcpConnection implements SessionClient {
     this.#asking(sessionId, 1);
     const asked = this.#peer.request(clientMethod(method), this.codec.question(method, params), {
       topic: topicOf(params),
-      ...(stop === undefined ? {} : { stop }),
+      ...(stop === undefined ? {} : { signal: stop.signal }),
       ...(timeout === undefined ? {} : { timeout }),
     });
     return asked
