@@ -168,19 +168,13 @@ describe("verifyAudit()", () => {
     assert.deepEqual({ problems, older, sealed }, { problems: [], older: 1, sealed: 20 });
   });
 
-  it("confirms the entries of a process that was killed, all but its very first", async () => {
+  it("confirms all entries of a process that was killed", async () => {
     await using folder = await SampleFolder.create();
     const module = JSON.stringify(new URL("audit-log.ts", import.meta.url).href);
     const program = `
       const { AuditLog } = await import(${module});
       const log = new AuditLog(${JSON.stringify(folder.path)});
-      const { readFileSync } = await import("node:fs");
-      log.record({ time: "t", n: 0 });
-      log.flush();
-      while (!readFileSync(${JSON.stringify(join(folder.path, AUDIT_FILE))}, "utf8").includes('{"seal"')) {
-        await new Promise(setImmediate);
-      }
-      for (let n = 1; n < 9; n++) { log.record({ time: "t", n }); log.flush(); }
+      for (let n = 0; n < 9; n++) { log.record({ time: "t", n }); log.flush(); }
       process.kill(process.pid, "SIGKILL");`;
     const args = ["--input-type=module", "--eval", program];
     assert.equal(spawnSync(process.execPath, args).signal, "SIGKILL");
