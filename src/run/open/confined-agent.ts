@@ -82,7 +82,7 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
       parts,
       write: [tree],
       also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
-      ...(home === undefined ? {} : { home: { path: home, at: HOME } }),
+      home,
       read: [run.objects, ...program.needs, ...named, ...options.needs],
       limits: LIMITS,
       egress,
@@ -119,9 +119,6 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
   await Sandbox.remove(workspace, user, LIMITS);
 }
-
-/** The path of HOME for agents, the same as for set-up, so that paths stay valid. */
-export const HOME = "/home/agent";
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */
 export const SAFE = {
