@@ -15,8 +15,6 @@ import { type Removed, removeWorktree } from "./remove.ts";
 
 /** What is stored beside a work tree, so that it can be put away when its session is gone. */
 interface WorktreeRecord extends Workplace {
-  /** False while it is being created. */
-  readonly isReady: boolean;
   /** What git would run in it at a commit or a merge, as it was when the session began. */
   readonly programs?: readonly CommitProgram[];
 }
@@ -156,7 +154,7 @@ export class Worktrees implements Workplaces {
     };
     await mkdir(folder, { recursive: true, mode: 0o700 });
     using _ = await FileLock.take(join(folder, LOCK), WAIT);
-    await writeRecord(folder, { ...place, isReady: false });
+    await writeRecord(folder, place);
     await this.#checkOut(git, place);
     // The folder may not exist in the commit that the session begins with.
     await mkdir(place.folder, { recursive: true });
@@ -164,7 +162,7 @@ export class Worktrees implements Workplaces {
       await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
     }
     const programs = await landPrograms(git.in(tree));
-    await writeRecord(folder, { ...place, isReady: true, programs });
+    await writeRecord(folder, { ...place, programs });
     return place;
   }
 
@@ -183,7 +181,7 @@ export class Worktrees implements Workplaces {
     await rm(place.tree, { recursive: true, force: true });
     await this.#checkOut(git, { ...place, isOwnBranch: !isThere });
     await mkdir(place.folder, { recursive: true });
-    await writeRecord(folder, { ...place, isReady: true, ...(programs ? { programs } : {}) });
+    await writeRecord(folder, { ...place, ...(programs ? { programs } : {}) });
   }
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
@@ -202,11 +200,6 @@ export class Worktrees implements Workplaces {
     const { data } = this.#options;
     const sessions = await sessionsIn(data);
     return sessions.filter((session) => !FileLock.isTaken(join(folderOf(data, session), LOCK)));
-  }
-
-  /** Whether the work tree of a session was created completely. */
-  async isReady(session: string): Promise<boolean> {
-    return (await readRecord(folderOf(this.#options.data, session)))?.isReady === true;
   }
 
   #git(folder: string): Git {
