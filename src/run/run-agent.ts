@@ -1,7 +1,10 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import type { Semaphore } from "../base/limit/semaphore.ts";
 import { SignalStop, type Stop } from "../base/stop.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -330,12 +333,8 @@ class RunSession implements AgentSession {
 
   /** Throws if preparing has failed by then; a workspace that takes longer is announced when it is ready. */
   async readyWithin(milliseconds: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, milliseconds, undefined);
-    });
-    const { inner: ready } = this.#attempt;
-    const inner = await Promise.race([ready, late]).finally(() => clearTimeout(timer));
+    const late = delay(milliseconds, undefined, { ref: false });
+    const inner = await Promise.race([this.#attempt.inner, late]);
     if (inner === undefined) background(this.#tellWhenReady(), "Telling that a run is ready");
   }
 
@@ -414,15 +413,7 @@ class RunSession implements AgentSession {
   }
 
   async #ready(turn: Turn): Promise<AgentSession> {
-    if (this.#inner !== undefined) return this.#inner;
-    const { promise: stopped, reject } = Promise.withResolvers<never>();
-    const listener = { stopped: reject };
-    turn.stop.add(listener);
-    try {
-      return await Promise.race([this.#begun(), stopped]);
-    } finally {
-      turn.stop.remove(listener);
-    }
+    return this.#inner ?? (await untilAborted(this.#begun(), turn.stop.signal));
   }
 
   #use(attempt: Attempt): void {

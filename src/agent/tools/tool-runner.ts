@@ -1,12 +1,13 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
+import { SignalStop, type Stop } from "../../base/stop.ts";
 import { fenceFor } from "../../base/text/fence.ts";
 import { mask, maskWhole, maskWords } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { carrierOf } from "../../base/trace.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
@@ -19,7 +20,7 @@ import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
-import { Countdown, untilStopped } from "./countdown.ts";
+import { Countdown } from "./countdown.ts";
 import { ignoredText, knownArguments } from "./known-arguments.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import {
@@ -170,24 +171,19 @@ export class ToolRunner {
       throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
     }
     await this.#update(call, { status: "in_progress" });
-    const stopper = new Stopper();
-    const relay = { stopped: (reason: Error) => stopper.stop(reason) };
-    turn.stop.add(relay);
+    const late = new AbortController();
+    const stop = new SignalStop(AbortSignal.any([turn.stop.signal, late.signal]));
     const limit = tool.timeout ?? timeout;
     using countdown = new Countdown(limit, () => {
       const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
-      stopper.stop(RpcError.of(ACP.toolTimeout, says));
+      late.abort(RpcError.of(ACP.toolTimeout, says));
     });
-    try {
-      const work = this.#work(tool, call, stopper, countdown);
-      const answer = await untilStopped(stopper, tool.call(args, work));
-      return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
-    } finally {
-      turn.stop.remove(relay);
-    }
+    const work = this.#work(tool, call, stop, countdown);
+    const answer = await untilAborted(tool.call(args, work), stop.signal);
+    return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
   }
 
-  #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
+  #work(tool: AgentTool, call: ToolCall, stop: Stop, countdown: Countdown): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
     return {
       files,
@@ -211,7 +207,7 @@ export class ToolRunner {
     };
   }
 
-  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
+  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stop): Promise<void> {
     const { turn, files, mode } = this.#options;
     const { subject, title, content = [wholeInput(call.args)], locations } = consent;
     const isDiff = content.some(({ type }) => type === "diff");
@@ -232,7 +228,7 @@ export class ToolRunner {
     const _meta = { trunkline: { needsPerson: true } };
     const marked = consent.needsPerson === true ? { _meta } : {};
     const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted, ...marked });
-    const outcome = await untilStopped(stop, asked);
+    const outcome = await untilAborted(asked, stop.signal);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",
