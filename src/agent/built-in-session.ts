@@ -365,8 +365,8 @@ class BuiltInSession implements AgentSession {
       ...context,
       custom: customs.commands,
       background: this.#background,
-      session: this.#choices.controls(() => this.#compact(turn, speaker)),
-      model: this.#choices.model,
+      choices: this.#choices,
+      compact: () => this.#compact(turn, speaker),
       failures: models.failures,
       found,
     });

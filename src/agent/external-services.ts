@@ -5,7 +5,7 @@ import { background, belongingTo, currentSession } from "../base/background.ts";
 import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
-import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import { isGitOwned } from "../git/git-folder.ts";
 import type {
@@ -319,24 +319,43 @@ class ExternalTerminals {
     return this.#terminals.get(id) instanceof ExternalTerminal;
   }
 
+  /** Starts a command in its own process group, without our secrets. */
   async #start(options: Options, confinement: Confinement | undefined): Promise<ExternalTerminal> {
-    const heard = (): void => {
-      const { terminalId: id } = terminal;
-      const now = performance.now();
-      if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
-      this.#shownAt.set(id, now);
-      this.#refresh(id);
-    };
+    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const { confine = this.#confine } = confinement ?? {};
     await using starting = new AsyncDisposableStack();
-    if (confinement !== undefined) starting.use(confinement);
-    const terminal = await ExternalTerminal.start(options, heard, confine, confinement);
+    starting.use(confinement);
+    const variables = harmlessVariables(process.env);
+    // A command without arguments is a line for the shell.
+    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
+    const program = {
+      command: "/bin/sh",
+      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
+      env: {
+        ...variables,
+        PATH: await loginPath(variables),
+        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      },
+      cwd,
+      serves: currentSession(),
+    };
+    const child = await OwnedChild.start(confine(program));
     starting.move();
+    const limit = Math.min(outputByteLimit, MOST_OUTPUT);
+    const terminal = new ExternalTerminal(child, limit, confinement);
+    child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
     background(
       terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
       "Showing the end of a command",
     );
     return terminal;
+  }
+
+  #refreshSoon(id: string): void {
+    const now = performance.now();
+    if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
+    this.#shownAt.set(id, now);
+    this.#refresh(id);
   }
 
   #refresh(id: string): void {
@@ -366,56 +385,26 @@ const MOST_OUTPUT = 8 * USUAL_OUTPUT;
 class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
   readonly #child: OwnedChild;
-  readonly #kept: KeptOutput;
+  readonly #limit: number;
   readonly #confinement: Confinement | undefined;
   readonly #ended: Promise<TerminalExit>;
+  #output = "";
+  #isCut = false;
   #exit: TerminalExit | undefined;
 
-  private constructor(
-    child: OwnedChild,
-    limit: number,
-    heard: () => void,
-    confinement: Confinement | undefined,
-  ) {
+  /** `limit` is in bytes of output. `confinement` is disposed of when the command has ended. */
+  constructor(child: OwnedChild, limit: number, confinement: Confinement | undefined) {
     this.#child = child;
+    this.#limit = limit;
     this.#confinement = confinement;
-    this.#kept = new KeptOutput(limit);
     child.stdin.end("\n");
-    child.stdout.on("data", (bytes: Buffer) => {
-      this.#kept.add(bytes);
-      heard();
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#output += text;
+      // Trimmed rarely, since it copies.
+      if (this.#output.length > this.#limit * 2 + 65_536) this.#trim();
     });
     child.stdout.on("error", () => {});
     this.#ended = this.#end();
-  }
-
-  /**
-   * Starts a command in its own process group, without our secrets. `heard` is called on output, and
-   * `confinement` is disposed of when it has ended.
-   */
-  static async start(
-    options: TerminalOptions & { readonly cwd: string },
-    heard: () => void = () => {},
-    confine: Confine = (program) => program,
-    confinement?: Confinement,
-  ): Promise<ExternalTerminal> {
-    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
-    const variables = harmlessVariables(process.env);
-    // A command without arguments is a line for the shell.
-    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
-    const program = {
-      command: "/bin/sh",
-      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
-      env: {
-        ...variables,
-        PATH: await loginPath(variables),
-        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
-      },
-      cwd,
-      serves: currentSession(),
-    };
-    const child = await OwnedChild.start(confine(program));
-    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, confinement);
   }
 
   async output(): Promise<TerminalOutput> {
@@ -424,9 +413,9 @@ class ExternalTerminal implements Terminal {
 
   /** The output and exit status so far. */
   get said(): TerminalOutput {
-    const { text, isCut } = this.#kept;
+    this.#trim();
     const exitStatus = this.#exit === undefined ? {} : { exitStatus: this.#exit };
-    return { output: text, truncated: isCut, ...exitStatus };
+    return { output: this.#output, truncated: this.#isCut, ...exitStatus };
   }
 
   waitForExit(): Promise<TerminalExit> {
@@ -451,56 +440,19 @@ class ExternalTerminal implements Terminal {
     callOff();
     if (this.#confinement !== undefined) {
       await this.#confinement[Symbol.asyncDispose]();
-      this.#kept.add(
-        Buffer.from(this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("")),
-      );
+      this.#output += this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("");
     }
-    this.#exit = statusOf(exit);
+    this.#exit = typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
     return this.#exit;
   }
-}
 
-function statusOf(exit: ChildExit): TerminalExit {
-  return typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
-}
-
-/** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
-class KeptOutput {
-  readonly #limit: number;
-  #pieces: Buffer[] = [];
-  #size = 0;
-  #isCut = false;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  get text(): string {
-    this.#trim();
-    return this.#pieces[0]?.toString("utf8") ?? "";
-  }
-
-  add(bytes: Buffer): void {
-    this.#pieces.push(bytes);
-    this.#size += bytes.length;
-    // Trimmed rarely, since it copies.
-    if (this.#size > this.#limit * 2 + 65_536) this.#trim();
-  }
-
+  /** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
   #trim(): void {
-    let kept = Buffer.concat(this.#pieces);
-    if (kept.length > this.#limit) {
-      this.#isCut = true;
-      let from = kept.length - this.#limit;
-      // Do not cut inside a UTF-8 character.
-      while (from < kept.length && ((kept[from] ?? 0) & 0xc0) === 0x80) from++;
-      kept = Buffer.from(kept.subarray(from));
-    }
-    this.#pieces = [kept];
-    this.#size = kept.length;
+    const bytes = Buffer.from(this.#output);
+    let from = bytes.length - this.#limit;
+    if (from <= 0) return;
+    this.#isCut = true;
+    while (((bytes[from] ?? 0) & 0xc0) === 0x80) from++;
+    this.#output = bytes.toString("utf8", from);
   }
 }
