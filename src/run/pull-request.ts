@@ -115,7 +115,7 @@ export class RunRequest {
     const { git } = this.#options;
     const range = `${BASE}..${revision}`;
     const log = ["log", "--reverse", "--first-parent", "-z", "--format=%s", range, "--"];
-    const titles = (await git.text(log)).split("\0").filter((title) => title !== "");
+    const titles = await git.list(log);
     const shape = [`--stat=80`, `--stat-count=${MOST_FILES}`, "--no-renames", "--no-ext-diff"];
     return {
       since: await git.text(["rev-parse", BASE]),

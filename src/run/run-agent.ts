@@ -36,38 +36,10 @@ export function progressUpdate(message: string): SessionUpdate {
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
-class Attempt {
+interface Attempt {
   readonly run: Run;
   readonly inner: Promise<AgentSession>;
-  readonly #ends: AsyncDisposableStack;
-  readonly #stop: AbortController;
-  #ending: Promise<void> | undefined;
-
-  constructor(
-    run: Run,
-    inner: Promise<AgentSession>,
-    ends: AsyncDisposableStack,
-    stop: AbortController,
-  ) {
-    this.run = run;
-    this.inner = inner;
-    this.#ends = ends;
-    this.#stop = stop;
-  }
-
-  end(): Promise<void> {
-    this.#ending ??= this.#end();
-    return this.#ending;
-  }
-
-  async #end(): Promise<void> {
-    this.#stop.abort(new TrunklineError("unavailable", "The session has ended."));
-    this.run.stop();
-    const inner = await this.inner.catch(() => undefined);
-    await inner?.[Symbol.asyncDispose]();
-    await this.#ends.disposeAsync();
-    await this.run.close();
-  }
+  end(): Promise<void>;
 }
 
 /** What a session says at the end of a turn. */
@@ -235,7 +207,15 @@ export class RunAgent implements Agent {
     const inner = isAgain
       ? pace.slots.run(begin, { stop: new SignalStop(stop.signal), longest: pace.longest })
       : begin();
-    return new Attempt(run, inner, ends, stop);
+    const end = async (): Promise<void> => {
+      stop.abort(new TrunklineError("unavailable", "The session has ended."));
+      run.stop();
+      await (await inner.catch(() => undefined))?.[Symbol.asyncDispose]();
+      await ends.disposeAsync();
+      await run.close();
+    };
+    let ending: Promise<void> | undefined;
+    return { run, inner, end: () => (ending ??= end()) };
   }
 
   async #begin(

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { copyIndex } from "../git/copy-index.ts";
-import { Git } from "../git/git.ts";
+import { authorVariables, Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
 import {
   currentBranch,
@@ -22,14 +22,6 @@ interface Work {
   /** A commit with all files as they are now; equal to `head` where nothing is uncommitted. */
   readonly commit: string;
 }
-
-/** Used where git knows no name of the user. */
-const NOBODY = {
-  GIT_AUTHOR_NAME: "Trunkline",
-  GIT_AUTHOR_EMAIL: "trunkline@localhost",
-  GIT_COMMITTER_NAME: "Trunkline",
-  GIT_COMMITTER_EMAIL: "trunkline@localhost",
-};
 
 /**
  * Stores the files of a work tree as a commit, beside its own index, without a hook. No ref names the
@@ -64,15 +56,13 @@ async function commitTree(
 ): Promise<string> {
   const args = ["commit-tree", tree, ...parents.flatMap((each) => ["-p", each]), "-m", message];
   const { code } = await git.run(["var", "GIT_COMMITTER_IDENT"], { accepts: [0, 128] });
-  return await git.text(args, { mode: "files", env: code === 0 ? {} : NOBODY });
+  return await git.text(args, { mode: "files", env: code === 0 ? {} : authorVariables() });
 }
 
 /** Repositories inside a work tree whose commits would be lost with it: submodules, and clones. */
 export async function nestedRepositories(git: Git, commit: string): Promise<string[]> {
-  const { stdout } = await git.run(["ls-tree", "-r", "-z", "--full-tree", commit]);
-  return stdout
-    .toString("utf8")
-    .split("\0")
+  const entries = await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]);
+  return entries
     .filter((entry) => entry.startsWith("160000 "))
     .map((entry) => entry.slice(entry.indexOf("\t") + 1))
     .filter((path) => existsSync(join(git.folder, path, ".git")));

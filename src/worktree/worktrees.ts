@@ -96,8 +96,7 @@ async function ignoredFiles(
   await writeFile(file, `${patterns.join("\n")}\n`, { mode: 0o600 });
   try {
     const list = ["ls-files", "-z", "--others", "--ignored", "--directory"];
-    const { stdout } = await git.run([...list, `--exclude-from=${file}`]);
-    return await onlyIgnored(git, stdout.toString("utf8").split("\0").filter(Boolean));
+    return await onlyIgnored(git, await git.list([...list, `--exclude-from=${file}`]));
   } finally {
     await rm(file, { force: true });
   }
@@ -106,8 +105,7 @@ async function ignoredFiles(
 async function onlyIgnored(git: Git, paths: readonly string[]): Promise<string[]> {
   if (paths.length === 0) return [];
   const check = { input: `${paths.join("\0")}\0`, accepts: [0, 1] };
-  const { stdout } = await git.run(["check-ignore", "-z", "--stdin"], check);
-  return stdout.toString("utf8").split("\0").filter(Boolean);
+  return await git.list(["check-ignore", "-z", "--stdin"], check);
 }
 
 interface WorktreesOptions {
@@ -259,8 +257,7 @@ export class Worktrees implements Workplaces {
     if (worktree === undefined) return [];
     const warnings: string[] = [];
     if (base === undefined) {
-      const changed = await git.text(["status", "--porcelain", "-z", "--no-renames"]);
-      const count = changed.split("\0").filter(Boolean).length;
+      const count = (await git.list(["status", "--porcelain", "-z", "--no-renames"])).length;
       if (count > 0) {
         const files = count === 1 ? "One uncommitted file" : `${count} uncommitted files`;
         const verb = count === 1 ? "is" : "are";

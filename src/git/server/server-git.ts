@@ -154,6 +154,12 @@ export class ServerGit {
     return stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
+  /** The entries of an output that ends each with a NUL, as `-z` does. */
+  async list(args: readonly string[], call: ServerCall = {}): Promise<string[]> {
+    const { stdout } = await this.run(args, call);
+    return stdout.toString("utf8").split("\0").filter(Boolean);
+  }
+
   /** Judged anew at each connection: a name that was fine an hour ago may lead elsewhere now. */
   async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
     const { resolve, env = process.env } = this.#options;
