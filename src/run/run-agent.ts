@@ -15,7 +15,6 @@ import type {
   SessionSettings,
   SessionUpdate,
   Turn,
-  TurnClient,
   TurnEnd,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
@@ -88,52 +87,24 @@ function requestOf(proposed: ProposalResult | undefined): object | undefined {
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A turn for the agent in a workspace: its files are those here, not the client's. */
-class WorkspaceTurn implements Turn {
-  readonly id: string;
-  readonly principal: Turn["principal"];
-  readonly prompt: Turn["prompt"];
-  readonly _meta?: NonNullable<Turn["_meta"]>;
-  readonly stop: Turn["stop"];
-  readonly steering?: NonNullable<Turn["steering"]>;
-  readonly #turn: Turn;
-  readonly #files: ClientFiles;
-  readonly #toolEnded: () => void;
-
-  constructor(turn: Turn, files: ClientFiles, toolEnded: () => void) {
-    this.#turn = turn;
-    this.#files = files;
-    this.#toolEnded = toolEnded;
-    this.id = turn.id;
-    this.principal = turn.principal;
-    this.prompt = turn.prompt;
-    this.stop = turn.stop;
-    if (turn._meta !== undefined) this._meta = turn._meta;
-    if (turn.steering !== undefined) this.steering = () => turn.steering?.() ?? [];
-  }
-
-  get client(): TurnClient {
-    const { terminal: _, ...rest } = this.#turn.client;
-    return { ...rest, fs: this.#files };
-  }
-
-  update(update: SessionUpdate): Promise<void> {
-    if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) this.#toolEnded();
-    return this.#turn.update(update);
-  }
-
-  requestPermission: Turn["requestPermission"] = (request) => this.#turn.requestPermission(request);
-
-  progressed(): void {
-    this.#turn.progressed();
-  }
-
-  paused(): Promise<void> | undefined {
-    return this.#turn.paused?.();
-  }
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return waiting(this.#turn, work);
-  }
+function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): Turn {
+  const { id, principal, prompt, stop, _meta } = turn;
+  return {
+    ...{ id, principal, prompt, stop, ...(_meta === undefined ? {} : { _meta }) },
+    get client() {
+      const { terminal: _, ...rest } = turn.client;
+      return { ...rest, fs: files };
+    },
+    update: (update) => {
+      if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) toolEnded();
+      return turn.update(update);
+    },
+    requestPermission: (request) => turn.requestPermission(request),
+    progressed: () => turn.progressed(),
+    paused: () => turn.paused?.(),
+    whileWaiting: (work) => waiting(turn, work),
+    steering: () => turn.steering?.() ?? [],
+  };
 }
 
 /** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
@@ -335,7 +306,7 @@ class RunSession implements AgentSession {
     let end: TurnEnd;
     try {
       const { files } = this.#run;
-      const work = new WorkspaceTurn(turn, files, () => this.#run.checkpointSoon());
+      const work = workspaceTurn(turn, files, () => this.#run.checkpointSoon());
       const { budgetGrace } = this.#options;
       end = await untilBudgetEnds(turn.stop, inner.prompt(work), budgetGrace);
     } catch (error) {

@@ -11,6 +11,7 @@ import { untilAborted } from "../../base/until-aborted.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
+import { cut } from "../../session/client/fit-update.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
 import { argumentProblem } from "../../tool/schema/plain-schema.ts";
 import type { Arguments, Tool } from "../../tool/tool.ts";
@@ -390,7 +391,7 @@ const MOST = 16_000;
 
 /** Arguments to show and store: without secrets, and shortened. */
 export function shownInput(args: unknown): unknown {
-  const shown = mask(cut(args));
+  const shown = mask(cut(args, LONGEST));
   const size = JSON.stringify(shown)?.length ?? 0;
   return size <= MOST ? shown : { cut: `${size} characters` };
 }
@@ -398,17 +399,6 @@ export function shownInput(args: unknown): unknown {
 /** All arguments, for a request for consent. */
 export function wholeInput(args: unknown): ShownContent {
   return textContent(fenced(JSON.stringify(maskWords(args), null, 2)));
-}
-
-function cut(value: unknown): unknown {
-  if (typeof value === "string") {
-    return value.length <= LONGEST
-      ? value
-      : `${value.slice(0, LONGEST)}… (${value.length} characters)`;
-  }
-  if (Array.isArray(value)) return value.map(cut);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item)]));
 }
 
 const MOST_CONTENT = 8_000;
