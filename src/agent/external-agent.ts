@@ -61,7 +61,7 @@ export interface ExternalAgentOptions {
   readonly log: Log;
 }
 
-/** Milliseconds. */
+/** Milliseconds after which a process ends that was started for a list only. */
 const UNUSED = 60_000;
 
 /** A running agent process and its connection. */
@@ -226,7 +226,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       );
       return { connection, capabilities, sessions, over };
     } catch (error) {
-      // Then all is read that it said.
+      // First, so that all of its stderr has been read.
       await started?.end();
       const isOver = error instanceof TrunklineError && error.code === "closed";
       throw isOver && started !== undefined
@@ -352,7 +352,7 @@ class ExternalSession implements AgentSession {
     const prompt = capabilities.adaptPrompt(turn.prompt);
     this.#turn = turn;
     try {
-      if (this.#hasForgotten) await this.#admit(turn);
+      if (this.#hasForgotten) await this.#tellForgotten(turn);
       // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
       turn.stop.add({ stopped: () => connection.cancel(sessionId) });
@@ -446,7 +446,7 @@ class ExternalSession implements AgentSession {
   }
 
   async #beginAt(process: AgentProcess): Promise<void> {
-    // Terminals of the process before.
+    // These are terminals of the previous process.
     await this.services.terminals.clear();
     const { imports } = this.#options;
     if (imports !== undefined && this.#remoteId === "") await this.#import(process, imports);
@@ -529,7 +529,7 @@ class ExternalSession implements AgentSession {
     await remember({ sessionId: this.#remoteId });
   }
 
-  async #admit(turn: Turn): Promise<void> {
+  async #tellForgotten(turn: Turn): Promise<void> {
     this.#hasForgotten = false;
     const title = `Agent '${this.#agent.name}' had to start a new session`;
     await new Speaker(turn).notice("warning", title, "it does not know the conversation so far");

@@ -242,7 +242,7 @@ type Content = Readonly<Record<string, unknown>>;
 type Options = TerminalOptions & { readonly cwd: string };
 
 /** A tool call with terminals of ours, whose ids the editor does not know. */
-interface Showing {
+interface ShownCall {
   readonly toolCallId: unknown;
   readonly content: readonly Content[];
 }
@@ -250,7 +250,7 @@ interface Showing {
 /** The terminals of one session: at the editor where it offers them, else in this process. */
 class ExternalTerminals {
   readonly #terminals = new Map<string, Terminal>();
-  readonly #showing = new Map<string, Showing>();
+  readonly #showing = new Map<string, ShownCall>();
   readonly #shownAt = new Map<string, number>();
   readonly #show: (update: SessionUpdate) => void;
   readonly #confine: Confine;
@@ -346,7 +346,7 @@ class ExternalTerminals {
     child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
     background(
       terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
-      "Showing the end of a command",
+      "ShownCall the end of a command",
     );
     return terminal;
   }

@@ -13,7 +13,7 @@ import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
 /** A mode and a model that were chosen by a command. */
-interface Typed {
+interface TypedChoices {
   readonly modeId?: string;
   readonly modelId?: string;
 }
@@ -29,7 +29,7 @@ export class SessionChoices implements Disposable {
   #model: ModelEntry;
   #thinking: ThinkingLevel;
   /** What was chosen by a command, which the session layer does not remember. */
-  #typed: Typed;
+  #typed: TypedChoices;
   /** No model was chosen or used yet, so the first available one is taken. */
   #isUndecided: boolean;
   /** A model that was chosen before, but is not available. */
@@ -145,7 +145,9 @@ export class SessionChoices implements Disposable {
     if (model.open !== undefined) this.#chosen();
   }
 
-  async #remember(change: { readonly [Name in keyof Typed]?: string | undefined }): Promise<void> {
+  async #remember(change: {
+    readonly [Name in keyof TypedChoices]?: string | undefined;
+  }): Promise<void> {
     const before = JSON.stringify(this.#typed);
     this.#typed = typedOf({ ...this.#typed, ...change });
     if (JSON.stringify(this.#typed) !== before) await this.#options.remember(this.#typed);
@@ -157,7 +159,7 @@ export class SessionChoices implements Disposable {
   }
 }
 
-function typedOf(memory: unknown): Typed {
+function typedOf(memory: unknown): TypedChoices {
   const { modeId, modelId } = (memory ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(typeof modeId === "string" ? { modeId } : {}),

@@ -62,7 +62,7 @@ async function start(
   child.stdin?.on("error", () => {});
   const { stdin } = child;
   if (run.input instanceof Readable && stdin !== null) {
-    // Where it cannot be read to its end, the program finds that out; it may not need all of it.
+    // If it cannot be read to its end, the input just ends: the program may not need all of it.
     run.input.on("error", () => stdin.end()).pipe(stdin);
   } else stdin?.end(run.input);
   if (run.secret !== undefined) {

@@ -15,8 +15,8 @@ import {
   worktreesOf,
 } from "./branches.ts";
 
-/** The state of a work tree. */
-interface Work {
+/** The files of a work tree, as a commit. */
+interface SavedFiles {
   /** The commit that is checked out; empty before the first commit of a branch. */
   readonly head: string;
   /** A commit with all files as they are now; equal to `head` where nothing is uncommitted. */
@@ -27,7 +27,7 @@ interface Work {
  * Stores the files of a work tree as a commit, beside its own index, without a hook. No ref names the
  * commit yet. Files that git ignores are not in it.
  */
-export async function commitFiles(git: Git, message: string): Promise<Work> {
+export async function commitFiles(git: Git, message: string): Promise<SavedFiles> {
   const ask = async (what: string): Promise<string> =>
     await git.text(["rev-parse", "--verify", "--quiet", what], { accepts: [0, 1, 128] });
   const head = await ask("HEAD^{commit}");

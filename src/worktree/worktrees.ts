@@ -23,7 +23,7 @@ const RECORD = "worktree.json";
 /** Held while a work tree is created, landed or removed. */
 export const LOCK = "lock";
 
-/** Whether a file beside a work tree may have this name: SQLite adds endings to that of the lock. */
+/** Whether a file of ours beside a work tree may have this name: SQLite appends to that of the lock. */
 function isOwnFile(name: string): boolean {
   return name.startsWith(LOCK) || name.startsWith(RECORD);
 }

@@ -121,7 +121,7 @@ export class BackgroundCommands implements AsyncDisposable {
     return `\n\nCommands that run in the background: ${list}.`;
   }
 
-  /** Has questions about what commands connect to asked by this call, until the turn ends. */
+  /** Questions about the hosts that commands connect to are asked in this call, until the turn ends. */
   asksBy(allow: ToolWork["allow"]): void {
     this.#ask = allow;
   }

@@ -24,7 +24,7 @@ export interface CommandLine {
   /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
   readonly confine?: Confine | undefined;
-  /** Has the time of the command stand still while somebody is asked. */
+  /** Called with a function that pauses the timeout while a person is asked. */
   readonly pauses?: (pausedWhile: Countdown["pausedWhile"]) => void;
 }
 

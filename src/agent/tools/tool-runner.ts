@@ -421,7 +421,7 @@ export function fencedBlock(text: string): string {
 
 /** Asks the person about the hosts that a command connects to, one after the other. */
 export class HostQuestions {
-  /** Has the time of the command stand still meanwhile. */
+  /** Pauses the timeout of the command while a person is asked. */
   pausedWhile: Countdown["pausedWhile"] = (work) => work();
   readonly #allow: ToolWork["allow"];
   readonly #queue = new TaskQueue();

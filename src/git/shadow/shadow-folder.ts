@@ -32,7 +32,7 @@ import { newIncoming } from "./receive-objects.ts";
 /** Something mounted over the files that a command sees. */
 export interface Mount {
   readonly at: string;
-  /** Nothing that a command can write. */
+  /** A path that no command can write to. */
   readonly from: string;
   readonly isWritable: boolean;
 }

@@ -88,7 +88,7 @@ export interface EnvironmentRequest {
 }
 
 /** A request with what was found out about it. */
-interface Wanted extends EnvironmentRequest {
+interface WantedLayer extends EnvironmentRequest {
   readonly recipe: Recipe;
   readonly name: LayerName;
   readonly files: RevisionFiles;
@@ -170,7 +170,7 @@ export class Environments {
   }
 
   /** The known result of set-up: a layer, or a failure that must not be retried yet. */
-  async #known(wanted: Wanted): Promise<{ readonly layer: Layer | undefined } | undefined> {
+  async #known(wanted: WantedLayer): Promise<{ readonly layer: Layer | undefined } | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, begun, retry } = wanted;
     const layer = await this.#find(wanted);
@@ -184,7 +184,7 @@ export class Environments {
     return { layer };
   }
 
-  async #want(request: EnvironmentRequest): Promise<Wanted | undefined> {
+  async #want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
     const { settings, parse, machine } = this.#options;
     const { repository, revision } = request;
     const begun = Date.now();
@@ -203,7 +203,7 @@ export class Environments {
     return { ...request, recipe, name, files, begun };
   }
 
-  async #find({ repository, name, files, credentials }: Wanted): Promise<Layer | undefined> {
+  async #find({ repository, name, files, credentials }: WantedLayer): Promise<Layer | undefined> {
     const { layers } = this.#options;
     const found = await layers.find(repository, name, files);
     if (found !== undefined) return found;
@@ -215,14 +215,14 @@ export class Environments {
     return await layers.find(repository, name, files);
   }
 
-  async #makeInTurn(wanted: Wanted): Promise<Layer | undefined> {
+  async #makeInTurn(wanted: WantedLayer): Promise<Layer | undefined> {
     if (!this.#slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
     }
     return await this.#slots.run(() => this.#make(wanted), { stop: wanted.stop });
   }
 
-  async #make(wanted: Wanted): Promise<Layer | undefined> {
+  async #make(wanted: WantedLayer): Promise<Layer | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, stop } = wanted;
     const { url } = repository;

@@ -7,7 +7,7 @@ export interface ModelServices {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-interface Known {
+interface KnownProvider {
   readonly name: string;
   readonly key: string;
   readonly address: string;
@@ -17,7 +17,7 @@ interface Known {
   readonly header: (key: string) => Readonly<Record<string, string>>;
 }
 
-const KNOWN: readonly Known[] = [
+const KNOWN: readonly KnownProvider[] = [
   {
     name: "anthropic",
     key: "ANTHROPIC_API_KEY",

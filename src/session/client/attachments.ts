@@ -3,7 +3,7 @@ import { Attachment, type AttachmentOptions } from "./attachment.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
 /** Something that the clients of a session are asked until one has answered. */
-export interface Asked<T> {
+export interface PendingAnswer<T> {
   readonly answered: Promise<T>;
   ask(client: SessionClient): void;
   /** The client has detached. */
@@ -15,7 +15,7 @@ export interface Asked<T> {
 export class Attachments {
   readonly #options: AttachmentOptions;
   readonly #attachments = new Map<SessionClient, Attachment>();
-  readonly #pending = new Set<Asked<unknown>>();
+  readonly #pending = new Set<PendingAnswer<unknown>>();
   #leftAt = performance.now();
 
   constructor(options: AttachmentOptions) {
@@ -77,7 +77,7 @@ export class Attachments {
    * Asks all clients until one has answered. A client is asked once `ready` has resolved and it has
    * been sent all updates before the question.
    */
-  async ask<T>(pending: Asked<T>, ready: Promise<void>): Promise<T> {
+  async ask<T>(pending: PendingAnswer<T>, ready: Promise<void>): Promise<T> {
     this.#pending.add(pending);
     try {
       // The turn may be cancelled before everything was shown.

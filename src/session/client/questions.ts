@@ -3,7 +3,7 @@ import type { Log } from "../../base/log.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import type { SessionNotes } from "../session-notes.ts";
 import type { Transcript } from "../turn/transcript.ts";
-import type { Asked } from "./attachments.ts";
+import type { PendingAnswer } from "./attachments.ts";
 import type { Audience } from "./audience.ts";
 import type { SessionClient } from "./client.ts";
 
@@ -18,7 +18,7 @@ interface PendingQuestionOptions {
  * An open `elicitation/create`. All attached clients that can answer are asked, and those that attach
  * later. The first answer counts; the question is withdrawn from the other clients.
  */
-export class PendingQuestion implements Asked<unknown> {
+export class PendingQuestion implements PendingAnswer<unknown> {
   readonly answered: Promise<unknown>;
   readonly #options: PendingQuestionOptions;
   readonly #settle: PromiseWithResolvers<unknown>;

@@ -73,7 +73,7 @@ export class ProcessSocket<G extends object, W extends Welcome> implements Async
     await this.#closed.promise;
   }
 
-  /** Listens under another name first: under its own name, a socket that refuses is a dead one's. */
+  /** Listens under another name first: a socket that refuses under its final name counts as a dead process. */
   async #listen(): Promise<void> {
     const { path } = this.#options;
     await this.#own.prepare();
