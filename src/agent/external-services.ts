@@ -2,9 +2,9 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { background, belongingTo, currentSession } from "../base/background.ts";
-import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
-import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import { isGitOwned } from "../git/git-folder.ts";
@@ -26,6 +26,7 @@ import type {
   Turn,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
+import { fileProblem, linesOf, noFile } from "../session/text-file.ts";
 import {
   type AgentIdentity,
   harmlessVariables,
@@ -188,17 +189,13 @@ class ExternalFiles {
     });
   }
 
-  async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
+  async read(path: string, range: { line?: number; limit?: number }): Promise<string> {
     try {
       const bytes = readRegularFile(path, { most: LARGEST_FILE, inside: this.#folders });
       if (bytes === undefined) throw noFile(path);
-      const text = bytes.toString("utf8");
-      if (line === undefined && limit === undefined) return text;
-      const from = Math.max(0, (line ?? 1) - 1);
-      const lines = text.split(/(?<=\n)/);
-      return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
+      return linesOf(bytes.toString("utf8"), range);
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
   }
 
@@ -207,30 +204,9 @@ class ExternalFiles {
       await mkdir(dirname(path), { recursive: true });
       await writeOver(path, content, this.#folders);
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
   }
-}
-
-function noFile(path: string, options?: ErrorOptions): SessionError {
-  return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
-}
-
-function explain(error: unknown, path: string): unknown {
-  if (error instanceof SessionError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const options = { cause: error };
-  if (error instanceof UnfitFileError) {
-    const problem = error.size === undefined ? "permission-denied" : "file-too-large";
-    return new SessionError(problem, `Cannot use '${path}': ${error.message}`, { path }, options);
-  }
-  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return noFile(path, options);
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
-    return new SessionError("permission-denied", fileWords(error), { path }, options);
-  }
-  if (diskWords(error) === undefined) return error;
-  const says = `Cannot use '${path}': ${fileWords(error, path)}`;
-  return new TrunklineError("unavailable", says, options);
 }
 
 /** Terminals that a session may have at once. */

@@ -84,7 +84,7 @@ export class SessionChoices implements Disposable {
     await this.#remember({ modeId: isTyped ? modeId : undefined });
   }
 
-  /** The same. Throws with similar names if there is no such model. */
+  /** `isTyped`: by a command. Throws with similar names if there is no such model. */
   async setModel(modelId: string, isTyped = false): Promise<void> {
     this.#changeModel(modelId);
     await this.#remember({ modelId: isTyped ? modelId : undefined });

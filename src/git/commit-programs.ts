@@ -29,7 +29,7 @@ const HOOKS = [
   ...["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
   ...["post-index-change", "reference-transaction", "pre-auto-gc"],
 ];
-/** And what `git merge` runs in addition. */
+/** Hooks that `git merge` runs in addition. */
 const MERGE_HOOKS = ["pre-merge-commit", "post-merge", "post-checkout"];
 /** A larger hook is not read: its size and time go into the digest instead. */
 const LARGEST_HOOK = 1024 * 1024;
@@ -47,7 +47,7 @@ export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   return { programs, digest };
 }
 
-/** The same for a commit and a merge: also what writes files, and what merges them. */
+/** The programs that git would run at a commit and a merge: also filters that write files, and merge drivers. */
 export async function landPrograms(git: Git): Promise<CommitProgram[]> {
   return await programsOf(git, [...HOOKS, ...MERGE_HOOKS], ["clean", "process", "smudge"]);
 }

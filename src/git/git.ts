@@ -62,7 +62,7 @@ export class Git {
     this.#env = gitEnvironment(options.env ?? process.env);
   }
 
-  /** The same in another folder. */
+  /** Git with the same options in another folder. */
   in(folder: string): Git {
     return new Git(folder, this.#options);
   }
@@ -265,7 +265,7 @@ function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
 interface FilterSettings {
   /** The keys of all configured filters. With empty values, no filter runs. */
   readonly keys: readonly string[];
-  /** Those that the repository configures itself, other than Git LFS. */
+  /** The keys of filters that the repository configures itself, other than Git LFS. */
   readonly own: readonly string[];
   /** The keys that turn off hooks of the configuration, which git has since 2.54. */
   readonly hooks: readonly string[];

@@ -133,7 +133,7 @@ export interface RunAgentOptions {
   readonly plan: unknown;
   /** Milliseconds that `session/new` waits for the workspace before it answers. */
   readonly answerWithin: number;
-  /** The same for a session that is opened again, whose client may have lost its worker; by default as long. */
+  /** Milliseconds that opening a session again waits; `answerWithin` by default. */
   readonly reopenWithin?: number | undefined;
   /** Lets sessions that are opened again prepare their workspaces a few at a time. */
   readonly pace?: Pace | undefined;

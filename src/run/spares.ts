@@ -51,7 +51,7 @@ const RESERVED = 60_000;
 const AFTER_ANSWER = 20;
 const MOST_REMEMBERED = 100;
 
-/** One that is kept, or still being prepared. */
+/** A spare that is ready, or being prepared. */
 interface Entry extends SpareRequest {
   readonly plan: RunPlan;
   readonly stopper: Stopper;

@@ -17,7 +17,7 @@ export interface CommandSandboxOptions {
   readonly nsenter: string;
   /** What commands see beside the system's programs. */
   readonly files: Pick<FileView, "read" | "write" | "also" | "hide">;
-  /** Who they run as. */
+  /** The user that they run as. */
   readonly user: SandboxUser;
   /** The folder that stands for the user's home. Commands write to it. */
   readonly home: string;

@@ -15,7 +15,7 @@ const SERVICES = [
   ...["/var/lib/docker", "/var/lib/libvirt", "/var/spool/cron"],
 ];
 
-/** What leads to services that act on requests, outside of folders that are empty anyway. */
+/** Sockets of services that act on requests, except those in folders that are empty in the sandbox anyway. */
 export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
   return [...SERVICES, ...socketsIn(env)];
 }

@@ -57,7 +57,7 @@ export async function makeSandboxFolder(
   }
 }
 
-/** The same for a sandbox of this process. Folders of processes that were killed are removed. */
+/** Makes such a folder for a sandbox of this process, and removes those of processes that were killed. */
 export async function makeOwnFolder(
   data: string,
   kind: "commands" | "plugin",
@@ -69,7 +69,7 @@ export async function makeOwnFolder(
   return await makeSandboxFolder(data, `${kind}-${ownMark()}-`, user);
 }
 
-/** What stands for folders of the machine in the sandbox. */
+/** The folders of the sandbox that replace those of the machine. */
 export function mountsOf(folder: string): Mount[] {
   const own = (name: string, at: string): Mount => {
     return { at, from: join(folder, name), isWritable: name !== "etc" };

@@ -49,7 +49,7 @@ const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_ED
 /** A command line that was started. */
 export interface StartedLine {
   readonly child: OwnedChild;
-  /** What went wrong with what starts it: the line's own errors are in its output. */
+  /** Errors of the program that starts the line. The line's own errors are in its output. */
   readonly problems: readonly string[];
 }
 

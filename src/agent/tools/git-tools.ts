@@ -168,7 +168,7 @@ async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string
   return workspace.map(({ path }) => path);
 }
 
-/** The same; without any, the workspace where it is only a part of the repository. */
+/** Checked paths to show. Without any: the workspace, if it is only a part of the repository, else all. */
 async function shownIn(work: ToolWork, paths: readonly string[] = []): Promise<string[]> {
   if (paths.length > 0) return namesOf(work, paths);
   const isPart = (await git(work, ["rev-parse", "--show-prefix"])) !== "";

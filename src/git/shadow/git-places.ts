@@ -160,7 +160,7 @@ function hasEntry(folder: string): boolean {
   return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** What has to be known of an index before a command. */
+/** The facts about an index that are needed before a command. */
 interface KnownIndex {
   /** Paths of submodules. */
   readonly gitlinks: readonly string[];

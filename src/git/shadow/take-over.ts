@@ -34,7 +34,7 @@ import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folde
 /** Bytes of an index of some 400,000 files. */
 const USUAL_INDEX = 32 * 1024 * 1024;
 
-/** What became of what a command did with git. */
+/** The result of taking over what a command did with git. */
 interface TakenOver {
   /** "unfinished": a rebase or the like goes on with the next command. */
   readonly state: "done" | "unfinished";

@@ -12,7 +12,7 @@ interface KnownProvider {
   readonly key: string;
   readonly address: string;
   readonly usual: string;
-  /** What agents call: with a key, more could be done, such as reading the files of others. */
+  /** The calls that agents need. A key allows more, such as reading files of others. */
   readonly allows: readonly string[];
   readonly header: (key: string) => Readonly<Record<string, string>>;
 }

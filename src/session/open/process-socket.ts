@@ -22,7 +22,7 @@ import {
 /** Milliseconds. A stopped process (SIGSTOP) accepts no connection once its queue is full. */
 const CONNECT_TIMEOUT = 2_000;
 
-/** What makes the proof useless anywhere else: the token itself never leaves its file. */
+/** Part of the proof, so that it is useless elsewhere. The token itself never leaves its file. */
 const PURPOSE = "a process of the owner of this data folder";
 
 export interface ProcessSocketOptions<G, W extends Welcome> extends ServeGreetedOptions<G, W> {
@@ -147,7 +147,7 @@ export class OwnProcess {
     this.#token = new OwnerToken(data);
   }
 
-  /** Whoever listens makes the secret, where there is none. */
+  /** Creates the secret, if there is none. The process that listens does this. */
   async prepare(): Promise<void> {
     await this.#token.ensure();
   }

@@ -28,7 +28,7 @@ export interface PendingPermissionOptions {
   readonly tell: (client: SessionClient, about: PermissionNews) => void;
 }
 
-/** What became of a request, for a client that was asked. */
+/** The result of a request, for a client that was asked. */
 export type PermissionNews =
   | { readonly state: "refused"; readonly why: string }
   | { readonly state: "answered"; readonly by: string; readonly outcome: PermissionOutcome };
