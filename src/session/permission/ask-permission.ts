@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Stopper } from "../../base/stop.ts";
-import type { PendingAnswer } from "../client/attachments.ts";
+import type { PendingAnswer } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import { SessionError } from "../session-error.ts";
 import type {

@@ -178,7 +178,7 @@ export class PermissionRequests {
 
   async #askAndStore(pending: PendingPermission): Promise<Answered> {
     const { audience, transcript } = this.#options;
-    const answered = await audience.attachments.ask(pending, transcript.settled());
+    const answered = await audience.ask(pending, transcript.settled());
     const isWithdrawn = this.#isStopping && answered.outcome.outcome === "cancelled";
     if (!isWithdrawn) await this.#record(pending.id, answered);
     return answered;
