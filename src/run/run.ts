@@ -6,16 +6,10 @@ import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Credentials } from "../git/server/pin-connection.ts";
 import { maskWhole } from "../base/text/mask.ts";
+import type { Author } from "../git/git.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn } from "../session/agent.ts";
-import {
-  type Author,
-  CHECKPOINT,
-  Deliverer,
-  type Delivery,
-  PUSHED,
-  type Target,
-} from "./deliver.ts";
+import { CHECKPOINT, Deliverer, type Delivery, PUSHED, type Target } from "./deliver.ts";
 import type { Environments } from "./environment/environments.ts";
 import type { Layer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";

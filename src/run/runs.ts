@@ -6,8 +6,8 @@ import { TrunklineError } from "../base/errors.ts";
 import { type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
+import type { Author } from "../git/git.ts";
 import { type Credentials, type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
-import { type Author } from "./deliver.ts";
 import { Environments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
@@ -20,7 +20,7 @@ import { Bases } from "./workspace/bases.ts";
 import type { CarriedCheckpoints } from "./workspace/carried.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
-import { Tidy } from "./workspace/tidy.ts";
+import { tidy } from "./workspace/tidy.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
 
@@ -67,7 +67,7 @@ export class Runs implements AsyncDisposable {
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
   readonly #queue: Semaphore;
-  readonly #tidy: Tidy;
+  readonly #tidy: AsyncDisposable;
   readonly #environments: Environments | undefined;
   /** In the order of their last use. */
   readonly #urls = new Set<string>();
@@ -93,7 +93,7 @@ export class Runs implements AsyncDisposable {
     const kept = { folder: work, bases, layers, driver, abandoned };
     const workspaces = new Workspaces({ ...kept, ...common });
     this.#workspaces = workspaces;
-    this.#tidy = new Tidy({ ...options, workspaces, cache: this.#cache });
+    this.#tidy = tidy({ ...options, workspaces, cache: this.#cache });
     if (setup === undefined) return;
     this.#environments = new Environments({ ...setup, layers, workspaces, driver, users, log });
   }

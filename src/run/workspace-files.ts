@@ -6,6 +6,7 @@ import { overwrite } from "../base/file/overwrite.ts";
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
 import { SessionError } from "../session/session-error.ts";
 import type { ClientFiles } from "../session/agent.ts";
+import { fileProblem, linesOf, noFile } from "../session/text-file.ts";
 import { folderBelow, nameIn, openFolder } from "./open-below.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 
@@ -24,32 +25,26 @@ export class WorkspaceFiles implements ClientFiles {
 
   readonly readTextFile = async (
     path: string,
-    { line, limit }: { line?: number; limit?: number } = {},
+    range: { line?: number; limit?: number } = {},
   ): Promise<string> => {
-    const text = this.#read(path).toString("utf8");
-    if (line === undefined && limit === undefined) return text;
-    const from = Math.max(0, (line ?? 1) - 1);
-    const lines = text.split(/(?<=\n)/);
-    return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
-  };
-
-  readonly writeTextFile = async (path: string, content: string): Promise<void> => {
-    await using file = await this.#openToWrite(path);
-    if (!(await file.stat()).isFile()) throw unfit(path, "it is not a regular file");
-    await overwrite(file, content);
-  };
-
-  #read(path: string): Buffer {
     this.#stepsTo(path);
     try {
       const limits = { most: LARGEST, followsLinks: false, inside: [this.#tree] };
       const bytes = readRegularFile(path, limits);
-      if (bytes !== undefined) return bytes;
+      if (bytes === undefined) throw noFile(path);
+      return linesOf(bytes.toString("utf8"), range);
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
-    throw missing(path);
-  }
+  };
+
+  readonly writeTextFile = async (path: string, content: string): Promise<void> => {
+    await using file = await this.#openToWrite(path);
+    if (!(await file.stat()).isFile()) {
+      throw fileProblem(new UnfitFileError("it is not a regular file"), path);
+    }
+    await overwrite(file, content);
+  };
 
   /** The folders on the way, and the name of the file. Throws for what is not in the tree, or is git's own. */
   #stepsTo(path: string): string[] {
@@ -70,7 +65,7 @@ export class WorkspaceFiles implements ClientFiles {
       await this.#give(file);
       return file;
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
   }
 
@@ -95,29 +90,4 @@ function notInTree(path: string): SessionError {
   return new SessionError("permission-denied", `'${path}' is not a file of the workspace`, {
     path,
   });
-}
-
-function unfit(path: string, why: string, options?: ErrorOptions): SessionError {
-  return new SessionError("permission-denied", `Cannot use '${path}': ${why}`, { path }, options);
-}
-
-function missing(path: string, options?: ErrorOptions): SessionError {
-  return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
-}
-
-const LINK = "it leads through a link. Links are not followed: use the path that it leads to";
-
-function explain(error: unknown, path: string): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const options = { cause: error };
-  if (error instanceof UnfitFileError) {
-    if (error.size === undefined) return unfit(path, message, options);
-    return new SessionError("file-too-large", `Cannot read '${path}': ${message}`, { path });
-  }
-  if (code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR") return missing(path, options);
-  if (code === "ELOOP") return unfit(path, LINK, options);
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENXIO") {
-    return unfit(path, message, options);
-  }
-  return error;
 }

@@ -14,7 +14,7 @@ import type { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { drainSessions, type ServedClient } from "../../session/open/drain-sessions.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "../../agent/open/built-in-agent.ts";
-import { ForgetDeleted } from "../../session/open/forget-deleted.ts";
+import { forgetDeleted } from "../../session/open/forget-deleted.ts";
 import type { SessionSharing, SharedSessions } from "../../session/open/session-sharing.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
@@ -118,7 +118,7 @@ export async function openSessions(
     }),
   );
   const { deletedElsewhere: deleted } = shared;
-  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: app.log }));
+  if (deleted !== undefined) opening.use(forgetDeleted({ deleted, forget, log: app.log }));
   const served = new Set<ServedClient>();
   opening.use(await letOthersIn(app, shared, { sessions, served }, options));
   const sweeping = worktrees.sweep(store, app.log);

@@ -62,7 +62,7 @@ export async function test(invocation: Invocation): Promise<number> {
   const milliseconds = Math.round(performance.now() - started);
   const { authMethods, ...said } = connection.agent;
   const { agentInfo } = said as { readonly agentInfo?: { name?: string; version?: string } };
-  const canLoad = capabilities.canLoad || capabilities.canResume;
+  const canLoad = capabilities.can("load") || capabilities.can("resume");
   const needsLogin = (authMethods ?? []).length > 0;
   if (values.json === true)
     return printJson(invocation, { name, milliseconds, agentInfo, canLoad, needsLogin });

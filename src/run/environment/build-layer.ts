@@ -141,7 +141,7 @@ export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
   const undone: string[] = [];
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const status = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
-    const entries = namesIn((await git.run(status)).stdout).map((entry) => entry.slice(3));
+    const entries = (await git.list(status)).map((entry) => entry.slice(3));
     if (entries.length === 0) return undone;
     for (const entry of entries) undone.push(entry);
     await git.run(["read-tree", "--reset", "-u", "HEAD"]);
@@ -157,19 +157,11 @@ export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
 /** The paths that git ignores. A folder stands for everything in it. */
 async function ignoredIn(git: ServerGit): Promise<string[]> {
   const list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-  const { stdout } = await git.run(list);
   // Names that are not UTF-8 are skipped: the string could not be turned back into the name.
-  const names = namesIn(stdout).filter((name) => !name.includes("\ufffd"));
+  const names = (await git.list(list)).filter((name) => !name.includes("\ufffd"));
   const paths = new Set(names.map((name) => name.replace(/\/$/, "")));
   // Git may list both a folder and files in it.
   return [...paths].filter((path) => !above(path).some((folder) => paths.has(folder)));
-}
-
-function namesIn(listed: Buffer): string[] {
-  return listed
-    .toString("utf8")
-    .split("\0")
-    .filter((name) => name !== "");
 }
 
 /** Removes files that contain a secret. Returns a description of each, for people. */

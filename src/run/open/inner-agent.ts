@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { BUILT_IN } from "../../config/config.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { ConfinedAgent } from "./confined-agent.ts";
+import { openConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
 import type { Run } from "../run.ts";
 import type { InnerAgent } from "../spares.ts";
@@ -36,7 +36,7 @@ export async function innerAgent(
   const limits = config.limits.messages;
   const agent: ExternalAgentOptions = { ...settings, name, limits, log };
   if (parts === undefined) return new ExternalAgent(agent);
-  return await ConfinedAgent.open({
+  return await openConfinedAgent({
     run,
     parts,
     agent,

@@ -7,7 +7,7 @@ import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
-import { HOME, LIMITS, SAFE } from "./confined-agent.ts";
+import { LIMITS, SAFE } from "./confined-agent.ts";
 
 /**
  * Runs a command in a shell that redirects stderr to stdout, so that both stay in order. The repository
@@ -44,7 +44,7 @@ export function setupPlaces(
       parts,
       write: [workspace.tree],
       also: [{ path: workspace.tree, at: folder }],
-      home: { path: home, at: HOME },
+      home,
       read: [objects],
       limits: LIMITS,
       egress,

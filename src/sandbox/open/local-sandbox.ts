@@ -26,14 +26,14 @@ import { ProjectHomes } from "./project-home.ts";
 const SETTING = "`agent.egress.allowHosts`";
 
 /** A running command. */
-interface Visit {
+interface RunningCommand {
   readonly ask: AskHost;
   readonly answers: Map<string, Promise<boolean>>;
   readonly refused: Map<string, string>;
 }
 
 /** The open sandbox of a session, and its proxy. */
-interface Opened extends AsyncDisposable {
+interface OpenSandbox extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly isShown: (path: string) => boolean;
   readonly git: ShadowGit;
@@ -59,7 +59,7 @@ export class LocalSandbox implements CommandSandbox {
   readonly #folders: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly #programs: typeof sandboxPrograms;
-  readonly #visits = new Set<Visit>();
+  readonly #visits = new Set<RunningCommand>();
   readonly #opened = new Lazy(() => this.#open());
 
   /** `programs` finds those that make a sandbox. */
@@ -92,7 +92,7 @@ export class LocalSandbox implements CommandSandbox {
     if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
     const { sandbox, isShown } = opened;
     const git = await opened.git.enter();
-    const visit: Visit = { ask, answers: new Map(), refused: new Map() };
+    const visit: RunningCommand = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
     const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
     const notes: string[] = [];
@@ -118,7 +118,7 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   /** Undefined where this machine can have no sandbox, and never had one. */
-  async #open(): Promise<Opened | undefined> {
+  async #open(): Promise<OpenSandbox | undefined> {
     const { config, log } = this.#app;
     const { sandbox: wanted } = config.agent;
     const works = workedFile(config.data);
@@ -128,7 +128,7 @@ export class LocalSandbox implements CommandSandbox {
       return opened;
     } catch (error) {
       if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
-      // What is in the way may be in the project. Only the machine is a reason to go without.
+      // The cause may be in the project. Commands run without a sandbox only if the machine allows none.
       const why = await problemOfMachine(this.#programs);
       if (why === undefined) throw unsafe(error as Error, wanted);
       if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
@@ -137,7 +137,7 @@ export class LocalSandbox implements CommandSandbox {
     }
   }
 
-  async #start(): Promise<Opened> {
+  async #start(): Promise<OpenSandbox> {
     const { bwrap, nsenter } = this.#programs();
     const { data } = this.#app.config;
     const homes = new ProjectHomes(data);
@@ -265,7 +265,7 @@ export async function problemOfMachine(programs = sandboxPrograms): Promise<stri
   }
 }
 
-/** A sandbox that has worked, or that the project is in the way of, is not done without. */
+/** The error of a command that must not run without a sandbox: one has worked before, or the project prevents it. */
 function unsafe(error: Error, wanted: "auto" | "on" | "off"): TrunklineError {
   const next =
     wanted === "on"

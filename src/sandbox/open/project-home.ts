@@ -70,7 +70,7 @@ export class ProjectHomes {
     return real;
   }
 
-  /** The same; undefined if it is not there, or must not be followed. */
+  /** The path without links; undefined if it does not exist, or must not be followed. */
   follow(path: string): string | undefined {
     try {
       const real = this.real(path);
