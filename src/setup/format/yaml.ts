@@ -8,7 +8,7 @@ import {
   type YAMLSeq,
 } from "yaml";
 
-import type { Format } from "./format.ts";
+import { type Format, nest } from "./format.ts";
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
@@ -157,10 +157,6 @@ function lastLeaf(node: Node | null): Node | null {
   if (!isCollection(node) || node.flow === true) return node;
   const last = itemsOf(node).at(-1)?.value;
   return last === undefined || last === null ? node : lastLeaf(last);
-}
-
-function nest(path: readonly string[], value: unknown): unknown {
-  return path.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
 
 function blockText(value: unknown): string {
