@@ -12,6 +12,7 @@ import type { ReviewCommands } from "./review-commands.ts";
 import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
+import { UNRESOLVED } from "./thread-view.ts";
 import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";
 
@@ -26,8 +27,6 @@ export interface ReviewSettings {
 const DELIVERY_META = "trunkline/delivery";
 /** The threads of the messages in an answer, in their order. */
 const THREADS_META = "trunkline/threads";
-
-const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
 /** The review tools for agents. */
 export class ReviewTools implements AsyncDisposable {

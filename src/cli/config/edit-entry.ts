@@ -12,6 +12,7 @@ import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
+import { linesText, print } from "../shell/layout.ts";
 import { configFlags } from "../shell/open-app.ts";
 
 /** Options of commands that change the configuration. */
@@ -27,21 +28,16 @@ export function kindOf({ values }: Invocation<Editing>): EditedKind {
 
 /** Says which file was changed, and what stands in the way. `did` ends before the file's name. */
 export function tellEdited(
-  { values, out, err }: Invocation<Editing>,
+  invocation: Invocation<Editing>,
   edited: EditedConfig,
   did: string,
   next?: string,
 ): number {
-  if (values.json === true) {
-    out(`${JSON.stringify(edited, null, 2)}\n`);
-    return 0;
-  }
   const { file, isChanged, isCreated, notes } = edited;
   const says = isChanged ? did : "Nothing had to be changed in";
-  out(`${visibleLine(says)} ${visibleLine(file)}${isCreated ? " (new file)" : ""}.\n`);
-  if (next !== undefined) out(`${next}\n`);
-  for (const note of notes) err(`note: ${note}\n`);
-  return 0;
+  const line = `${visibleLine(says)} ${visibleLine(file)}${isCreated ? " (new file)" : ""}.`;
+  const text = linesText([line, ...(next === undefined ? [] : [next])]);
+  return print(invocation, edited, text, { notes: notes.map((note) => `note: ${note}`) });
 }
 
 /** A part of the configuration that has entries by name, such as `mcpServers`. */

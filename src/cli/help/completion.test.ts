@@ -152,6 +152,7 @@ const isInstalled = (shell: string): boolean => spawnSync(shell, ["--version"]).
 /** The program that the scripts call, with the sample's commands. */
 const SAMPLE = `#!${process.execPath}
 import { run } from ${JSON.stringify(import.meta.resolve("./completion.ts"))};
+import { sampleProgram } from ${JSON.stringify(import.meta.resolve("../../../test/samples/sample-program.ts"))};
 const [, shell, , ...words] = process.argv.slice(2);
 await run({ positionals: [shell, ...words], data: (text) => process.stdout.write(text) }, sampleProgram());
 `;

@@ -74,7 +74,7 @@ describe("trunkline review add", () => {
     [
       ["-c", "x", "--suggest", "none.txt"],
       1,
-      /Cannot read the suggestion 'none\.txt': no such file\n/,
+      /Cannot read 'none\.txt': no such file\n/,
     ],
   ] as const) {
     it(`refuses ${args.join(" ")}`, async () => {

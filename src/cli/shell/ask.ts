@@ -1,8 +1,13 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline/promises";
 
+import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { visible } from "../../base/text/visible.ts";
+import type { Invocation } from "./command.ts";
 
 const ENTER = /[\r\n]/;
 const INTERRUPT = "\u0003";
@@ -36,6 +41,20 @@ export async function askSecret(question: string): Promise<string> {
     stdin.setRawMode(false);
     stdin.pause();
     stderr.write("\n");
+  }
+}
+
+/** The text of a file that the command line names; `-` is standard input. */
+export async function readGivenFile(
+  { cwd }: Pick<Invocation, "cwd">,
+  file: string,
+): Promise<string> {
+  if (file === "-") return text(process.stdin);
+  try {
+    return await readFile(resolve(cwd, file), "utf8");
+  } catch (error) {
+    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("not-found", says, { cause: error });
   }
 }
 
