@@ -27,23 +27,47 @@ export interface Fix {
   readonly apply: () => Promise<unknown>;
 }
 
+/** What a check returns: it is about what the check is about, unless it names something else. */
+export type CheckResult = Omit<Finding, "what"> & Partial<Pick<Finding, "what">>;
+
+/** What to do about a finding. */
+type Remedy = Pick<Finding, "next" | "command" | "fix">;
+
+export function ok(says: string, remedy?: string | Remedy): CheckResult {
+  return { state: "ok", says, ...asRemedy(remedy) };
+}
+
+export function warn(says: string, remedy: string | Remedy): CheckResult {
+  return { state: "warn", says, ...asRemedy(remedy) };
+}
+
+export function fail(says: string, remedy: string | Remedy): CheckResult {
+  return { state: "fail", says, ...asRemedy(remedy) };
+}
+
+function asRemedy(remedy: string | Remedy | undefined): Remedy | undefined {
+  return typeof remedy === "string" ? { next: remedy } : remedy;
+}
+
 /** The command that applies all fixes. */
 export const FIX_COMMAND = "trunkline doctor --fix";
 
 /** A remedy that is one command. */
-export function byCommand(command: string): Pick<Finding, "next" | "command"> {
+export function byCommand(command: string): Remedy {
   return { next: `Run: ${command}`, command };
 }
 
 /** A remedy that `trunkline doctor --fix` applies. */
-export function byFix(fix: Fix): Pick<Finding, "next" | "command" | "fix"> {
+export function byFix(fix: Fix): Remedy {
   return { ...byCommand(FIX_COMMAND), fix };
 }
 
 export interface Check {
   readonly what: string;
   /** May reject: that is a finding, too. */
-  readonly examine: (allowance: Allowance) => Promise<readonly Finding[]> | readonly Finding[];
+  readonly examine: (
+    allowance: Allowance,
+  ) => Promise<readonly CheckResult[]> | readonly CheckResult[];
 }
 
 /** What a check may take. */
@@ -104,7 +128,7 @@ export class Checks {
     const late = sleep(patience, undefined, { signal: enough.signal }).catch(() => undefined);
     const findings = await Promise.race([found, late]);
     enough.abort();
-    if (findings !== undefined) return findings;
+    if (findings !== undefined) return findings.map((each) => ({ what, ...each }));
     giveUp.abort(new Error(`It took longer than ${patience} ms`));
     const says = `gave no answer within ${seconds(patience)} s, so it was not checked`;
     return [{ state: "warn", what, says, next: this.#options.ifLate }];
