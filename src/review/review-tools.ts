@@ -167,7 +167,7 @@ export class ReviewTools implements AsyncDisposable {
     const { client } = context.caller;
     const by = agentOf(args, context);
     const saying = { by, client, role: "agent", text: String(args.text) } as const;
-    const thread = await this.#commands.reply(String(args.id), saying);
+    const thread = await this.#commands.say("reply", String(args.id), saying);
     const said = `${thread.id} is ${thread.state}. The reviewer will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -182,7 +182,7 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const { client } = context.caller;
-    const thread = await this.#commands.propose(id, { by, client, role: "agent", proposal });
+    const thread = await this.#commands.say("propose", id, { by, client, role: "agent", proposal });
     const said = `${thread.id} is ${thread.state}. The reviewer will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }

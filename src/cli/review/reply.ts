@@ -16,7 +16,9 @@ export async function reply(invocation: Invocation<SayValues>): Promise<number> 
   using commands = await openCommands(invocation);
   const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
   const text = await readComment(invocation, invocation.values.comment, comment);
-  return printThreads(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
+  return printThreads(invocation, [
+    await commands.say("reply", id, { ...speaker(invocation), text }),
+  ]);
 }
 
 /** `trunkline review resolve ID…` */
@@ -26,7 +28,7 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
   const ids: string[] = [];
   for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
   const threads: ThreadView[] = [];
-  for (const id of ids) threads.push(await commands.resolve(id, speaker(invocation)));
+  for (const id of ids) threads.push(await commands.say("resolve", id, speaker(invocation)));
   return printThreads(invocation, threads);
 }
 
@@ -34,7 +36,7 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
 export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
   return printThreads(invocation, [
-    await commands.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
+    await commands.say("reopen", invocation.positionals[0] ?? "", speaker(invocation)),
   ]);
 }
 
