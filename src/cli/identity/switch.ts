@@ -55,8 +55,9 @@ export async function undo(invocation: Invocation<UndoValues>): Promise<number> 
     force: values.force === true,
     ...(values.id === undefined ? {} : { id: values.id }),
   };
-  if (values["dry-run"]) return show(invocation, await identities.planUndo(folder, options));
-  const applied = await identities.undo(folder, options);
+  const plan = () => identities.planUndo(folder, options);
+  if (values["dry-run"]) return show(invocation, await plan());
+  const applied = await identities.apply(folder ?? "/", plan);
   return tell(invocation, applied, "Undone.", "Nothing to undo.");
 }
 
@@ -66,9 +67,9 @@ export async function sync(
 ): Promise<number> {
   const { values } = invocation;
   const identities = await openIdentities(invocation);
-  const options = { remove: values.remove === true };
-  if (values["dry-run"]) return show(invocation, await identities.planSync(options));
-  const applied = await identities.sync(options);
+  const plan = () => identities.planSync({ remove: values.remove === true });
+  if (values["dry-run"]) return show(invocation, await plan());
+  const applied = await identities.apply("/", plan);
   const done = values.remove ? "Removed the blocks." : "Wrote the identities for ssh and git.";
   return tell(invocation, applied, done, NO_CHANGE);
 }
