@@ -111,7 +111,7 @@ async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> 
   return setUpAll(invocation, chosen);
 }
 
-/** One that fails does not keep the others from being set up. */
+/** If one fails, the others are still set up. */
 async function setUpAll(
   invocation: Invocation<SetupValues>,
   names: readonly string[],

@@ -49,7 +49,7 @@ function rowOf(entry: Entry): string[] {
   ];
 }
 
-/** A permission has what was chosen, such as `allow_once`, or that nobody chose. */
+/** The outcome of a permission request: the chosen option, such as `allow_once`, or that nobody chose. */
 function chosen(outcome: unknown): unknown {
   if (typeof outcome !== "object" || outcome === null) return outcome;
   const { kind, outcome: what } = outcome as {

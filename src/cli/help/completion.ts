@@ -38,7 +38,7 @@ _trunkline() {
       ;;
   esac
 }
-# Autoloaded from fpath the file is the function's body; sourced, it has to be announced.
+# If zsh autoloads this file, it is the body of the function; if it is sourced, register the function.
 if [[ "\${funcstack[1]}" == "_trunkline" ]]; then
   _trunkline "$@"
 else

@@ -14,7 +14,7 @@ import { configFlags, openQuietApp } from "../shell/open-app.ts";
 
 type SecretValues = OptionValues<never, "rotate">;
 
-/** Milliseconds between two looks at a test. */
+/** Milliseconds between two checks of whether the test was delivered. */
 const LOOK_EVERY = 20;
 
 /** `trunkline notifications list` */

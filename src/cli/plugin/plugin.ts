@@ -133,7 +133,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
 }
 
 interface AskOptions {
-  /** An id; then the plugin is not looked at. */
+  /** If an id is given, the plugin is not examined. */
   readonly given?: string | undefined;
   /** The only id that it may have. */
   readonly expected?: string;
@@ -240,7 +240,7 @@ function cannotApprove(id: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
 }
 
-/** What a plugin may do that is started with all rights, as plugins were: about all of it at once. */
+/** What a plugin may do that is started with all rights, as all plugins once were. */
 function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
   const all = ["*"];
   const provides = { tools: all, prompts: all, storage: all, ai: all };

@@ -57,7 +57,7 @@ export async function show(
   return print(invocation, thread, threadText(thread));
 }
 
-/** What a file that a person named may be called in threads; one that is gone is named from the root. */
+/** The paths under which threads may have a file that a person named. The path of a deleted file is relative to the root. */
 function namesOf(
   { here, folder }: ReviewCommands,
   file: string,

@@ -91,7 +91,7 @@ function toolsText(tools: number, held: number): string {
   return held === 0 ? String(tools) : `${tools}, ${held} held`;
 }
 
-/** How a login is, in a few words; nothing for a server that nobody has logged in to. */
+/** The state of a login in a few words; empty if nobody has logged in. */
 function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
   if (ended !== undefined) return "ended";
   if (issuer === undefined) return "";
@@ -168,7 +168,7 @@ function namedServer(
   );
 }
 
-/** Milliseconds after which it is said that we wait. */
+/** Milliseconds after which the person is told that the server is still starting. */
 const SLOW = 3_000;
 
 /** `trunkline server test NAME` */
@@ -214,7 +214,7 @@ function alone(config: Config, name: string): Config {
     ...config,
     mcpServers: { [name]: settings },
     bus: { ...bus, plugins: {} },
-    // What went wrong is said once, in our own words.
+    // The command prints failures itself, so they are not logged too.
     log: log.verbose ? log : { level: "error", verbose: false, requests: false },
   };
 }
@@ -297,7 +297,7 @@ export async function logout(invocation: Invocation): Promise<number> {
   try {
     if (known !== undefined) isRevoked = await revokeLogin(known, http);
   } catch (error) {
-    // What is stored here goes in any case.
+    // The stored login is removed in any case.
     err(
       `warning: ${known?.issuer} did not end the tokens: ${visibleLine((error as Error).message)}\n`,
     );

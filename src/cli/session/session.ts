@@ -252,7 +252,7 @@ async function foreignSessions(
   return found;
 }
 
-/** Pages of lists; an agent that never ends its list must not keep us. */
+/** The most pages of a list: an agent may never end its list. */
 const MOST_PAGES = 50;
 
 async function listAll(
@@ -304,7 +304,7 @@ export async function land(invocation: Invocation<LandValues>): Promise<number> 
   return print(invocation, landed, `${wordsOf(landed)}\n`);
 }
 
-/** Has the person agree to programs that git runs and that are not as they were before the session. */
+/** Asks the person to agree to programs that git runs and that have changed since the session began. */
 async function allowChanged(
   changed: readonly CommitProgram[],
   isAgreed: boolean,

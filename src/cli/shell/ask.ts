@@ -14,8 +14,8 @@ const INTERRUPT = "\u0003";
 const ERASE = /[\b\u007f]/;
 
 /**
- * A secret from whoever can give it: asked for at a terminal, else all of standard input. It is never
- * an argument, since every user of the machine can read the command lines of its processes.
+ * Reads a secret: asks for it at a terminal, else reads standard input. It is never an argument, since
+ * every user of the machine can read command lines.
  */
 export async function readSecret(question: string): Promise<string> {
   return process.stdin.isTTY ? askSecret(question) : text(process.stdin);

@@ -143,7 +143,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
-/** The configuration of the gateway may be another one than that of this folder: so no error. */
+/** Only a warning: the gateway may have another configuration than this folder. */
 async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void> {
   const { profile } = invocation.values;
   if (profile === undefined) return;

@@ -95,7 +95,7 @@ function workerNamed({ members, connection }: Fleet, name: string): Member {
   throw new TrunklineError("not-found", `Pool '${pool}' has no worker '${name}'.${hint}`);
 }
 
-/** Resolves when the worker has left the pool, with what it told last. */
+/** Resolves when the worker has left the pool, with its last state. */
 async function untilGone(
   { members }: Fleet,
   worker: Member,
@@ -160,7 +160,7 @@ export async function credentials(invocation: Invocation<CredentialsValues>): Pr
   const { seed, settings } = newUser({ pool, role, name });
   const file = resolve(cwd, values.out);
   try {
-    // Not over another node's: that would lock it out.
+    // Never overwrite the credentials of another node: that would lock it out.
     writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -176,12 +176,12 @@ export async function credentials(invocation: Invocation<CredentialsValues>): Pr
   );
 }
 
-/** Milliseconds in which each node tells that it is alive, and some more. */
+/** Milliseconds in which each node sends a heartbeat, and some more. */
 const HEARD_WITHIN = 1_500;
 
 type FleetValues = OptionValues<"bus" | "pool">;
 
-/** The pool, as somebody sees it who is no part of it. */
+/** Observes the pool without joining it. */
 async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
   const { bus, pool } = invocation.values;
   const app = await openApp(invocation, { more: fleetValues({ bus, pool }) });

@@ -73,7 +73,7 @@ async function issuerFindings({ oauth }: Serving): Promise<CheckResult[]> {
   );
 }
 
-/** Milliseconds before the end of a certificate when it should have been renewed. */
+/** Milliseconds before a certificate expires when it should have been renewed. */
 const SOON = 14 * 24 * 60 * 60_000;
 
 type Serve = Config["serve"];

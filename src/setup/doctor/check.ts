@@ -27,7 +27,7 @@ export interface Fix {
   readonly apply: () => Promise<unknown>;
 }
 
-/** What a check returns: it is about what the check is about, unless it names something else. */
+/** What a check returns. Without `what`, the finding is about the subject of the check. */
 export type CheckResult = Omit<Finding, "what"> & Partial<Pick<Finding, "what">>;
 
 /** What to do about a finding. */
@@ -76,7 +76,7 @@ export interface Allowance {
   readonly patience: number;
   /** Aborted when the check is given up. */
   readonly signal: AbortSignal;
-  /** Keeps an eye on work that goes on after the findings are known, such as ending a process. */
+  /** Tracks work that goes on after the findings are known, such as ending a process. */
   readonly endsLater: (work: Promise<unknown>) => void;
 }
 
@@ -89,7 +89,7 @@ interface ChecksOptions {
   readonly isVerbose?: boolean;
 }
 
-/** Runs checks at the same time. A check that throws or hangs is a finding and costs no other. */
+/** Runs checks at the same time. A check that throws or hangs becomes a finding, and does not affect the others. */
 export class Checks {
   readonly #options: ChecksOptions;
   readonly #unfinished = new Set<Promise<unknown>>();
@@ -104,7 +104,7 @@ export class Checks {
     for (const result of results) yield* await result;
   }
 
-  /** Waits for what the checks have left to end. Whether all of it has. */
+  /** Waits for work that the checks have left running. Returns whether all of it has ended. */
   async settled(patience: number): Promise<boolean> {
     const enough = new AbortController();
     const late = sleep(patience, false, { signal: enough.signal }).catch(() => false);

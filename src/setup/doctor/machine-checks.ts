@@ -11,7 +11,7 @@ import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
 import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
 
-/** The part of a check's time in which an answer is awaited: then there is time to say that none came. */
+/** The share of a check's time to wait for an answer, so that time is left to report that none came. */
 const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
@@ -104,7 +104,7 @@ const DRIVERS: Readonly<Record<RunsExamined["driver"], string>> = {
   copy: "workspaces are whole copies: overlay mounts need root, shared blocks XFS or Btrfs",
 };
 
-/** What of the sandbox is in force here, and how workspaces are made. */
+/** Which parts of the sandbox are in force here, and how workspaces are made. */
 export async function checkRuns(
   { data, remote }: Pick<Config, "data" | "remote">,
   env: NodeJS.ProcessEnv,

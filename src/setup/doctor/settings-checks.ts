@@ -94,7 +94,7 @@ interface AgentsOptions {
 
 type AgentSettings = Config["agents"][string];
 
-/** What installs the agents that people use. Others have a way of their own. */
+/** The commands that install well-known agents. */
 const INSTALL: Readonly<Record<string, string>> = {
   "claude-agent-acp": "npm install -g @agentclientprotocol/claude-agent-acp",
   "codex-acp": "npm install -g @agentclientprotocol/codex-acp @openai/codex",
@@ -208,7 +208,7 @@ function whatOf(name: string): string {
   return `Agent '${visibleLine(name)}'`;
 }
 
-/** The part of the time of the check in which servers have to be up; the rest is for ending them. */
+/** The share of the check's time in which servers have to be up; the rest is for ending them. */
 const SHARE = 0.75;
 
 /** The state of the configured MCP servers, and whether tools wait for approval. */
@@ -228,7 +228,7 @@ export async function checkServers(
   enough.abort();
   const findings = opened.status().map((status) => findingOf(status, wait));
   const held = opened.offer.tools.held().length;
-  // A server that does not end when it is asked to takes seconds, which change nothing.
+  // Not awaited: a server that ignores the request to end takes seconds to stop.
   endsLater(Promise.resolve(opened[Symbol.asyncDispose]()));
   if (held === 0) return findings;
   const next = "Check them with `trunkline tools diff`.";

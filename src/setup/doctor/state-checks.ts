@@ -51,7 +51,7 @@ import {
 } from "./check.ts";
 
 const ELSEWHERE = "Choose another folder with --data or TRUNKLINE_DATA.";
-/** The names of files in it take the rest. */
+/** Leaves room for the names of files in the folder. */
 const LONGEST_FOLDER = LONGEST_DATABASE_PATH - 64;
 
 /** Bytes of free space below which sessions may soon fail. */
@@ -92,7 +92,7 @@ export async function checkDataFolder(folder: string): Promise<CheckResult[]> {
   ].filter((each) => each !== undefined);
 }
 
-/** Who has to do what so that the folder can be used. */
+/** A folder that cannot be used, and what to do about it. */
 function unusable(folder: string, owner: number, problem: string): CheckResult {
   const says = `cannot use ${folder}: ${problem}`;
   const own = process.getuid?.();
@@ -315,7 +315,7 @@ async function databaseFindings(
   return [...closed, ...findings];
 }
 
-/** What keeps a file from being opened, whether it is whole or not. */
+/** Problems that prevent opening a file: its kind, its mode, its owner. */
 function closedFindings(path: string): CheckResult[] {
   const { mode, uid } = statSync(path);
   // Opening a pipe would wait for somebody to write to it.
@@ -347,7 +347,7 @@ async function fileFindings(data: string, file: KnownFile): Promise<CheckResult[
     await check();
     return [];
   } catch (error) {
-    // The messages of the stores end with advice for whoever has no doctor.
+    // The messages of the stores end with advice, which the doctor replaces with its own.
     const [says = ""] = (error as Error).message.split(/(?<=\.) (?=[A-Z])/, 1);
     if (repair !== undefined) return [fail(says, byFix(repair))];
     const next = `Repair it, or run \`${FIX_COMMAND}\`, which renames it after a question. ${afterwards}`;
@@ -400,7 +400,7 @@ function isObject(line: string): boolean {
   }
 }
 
-/** What SQLite keeps beside a database, and what belongs to it. */
+/** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ["-wal", "-shm"];
 
 /** Renames damaged files, so that the next program that needs them starts new ones. */
@@ -421,12 +421,12 @@ export function setAside(data: string, ...paths: readonly [string, ...string[]])
   };
 }
 
-/** What is added to the name of a file that was put aside. No file on Windows has a colon in its name. */
+/** What is added to the name of a damaged file. It has no colon, which Windows does not allow. */
 function damagedEnding(): string {
   return `.damaged-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 }
 
-/** A program that has the file open would go on with the file that was renamed. */
+/** Throws if other programs use the folder: they would go on writing to the renamed file. */
 async function mustBeAlone(data: string): Promise<void> {
   const gateways = await runningGateways(data);
   using holder = Holder.at(join(data, HOLDERS));

@@ -7,7 +7,7 @@ import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
 interface Statement {
   /** Comments and empty lines before it. */
   readonly lead: string;
-  /** Its lines. Those behind the last statement are an empty one. */
+  /** Its lines. An empty statement at the end has the lines after the last one as its lead. */
   readonly text: string;
   readonly isHeader: boolean;
   /** What it says by itself. */

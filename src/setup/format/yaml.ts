@@ -115,7 +115,7 @@ function insert(text: string, node: Collection, name: string, value: unknown): s
   );
 }
 
-/** A text without a last line break gets none behind what was added either, but for YAML's sake. */
+/** The line break after an entry that was added at the end of the text. */
 function ending(text: string, at: number): string {
   return at === text.length ? eolOf(text) : "";
 }
