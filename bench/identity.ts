@@ -50,7 +50,9 @@ export const identityBench: Bench = {
       },
       [SWITCH]: async () => {
         switches++;
-        const { id } = await identities.switch(switches % 2 === 0 ? "home" : "work", ".");
+        const { id } = await identities.apply(".", () =>
+          identities.planSwitch(switches % 2 === 0 ? "home" : "work", "."),
+        );
         if (id === undefined) throw new Error("Nothing was switched");
       },
     };

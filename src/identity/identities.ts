@@ -121,12 +121,6 @@ export class Identities {
     return await planSwitch(identity, context, { ...request, env, identities: this.list });
   }
 
-  /** Can be undone. */
-  async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
-    this.find(name);
-    return await this.#apply(folder, () => this.planSwitch(name, folder, request));
-  }
-
   /**
    * Undoes the last change in a folder's work tree; without a folder, the last change of the user's
    * own files.
@@ -143,20 +137,16 @@ export class Identities {
     return await planUndo(this.#journal, { ...options, worktree });
   }
 
-  async undo(folder: string | undefined, options: Omit<UndoOptions, "worktree">): Promise<Applied> {
-    return await this.#apply(folder ?? "/", () => this.planUndo(folder, options));
-  }
-
-  /** The changes that `sync` would make. */
+  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
   async planSync(options: { readonly remove?: boolean } = {}): Promise<Plan> {
     const { env } = this.#options;
     const folder = join(dirname(this.file), "identities");
     return await planSync(this.list, this.#git("/"), { ...options, env, folder });
   }
 
-  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
-  async sync(options: { readonly remove?: boolean } = {}): Promise<Applied> {
-    return await this.#apply("/", () => this.planSync(options));
+  /** Makes a plan and carries it out. The plan is made once no other change is running. */
+  async apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
+    return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
   /** The changes in the journal, oldest first. */
@@ -198,10 +188,6 @@ export class Identities {
   exportJuggler(): JugglerValues {
     const { settings, juggler } = this.#options;
     return exportJuggler(settings, juggler);
-  }
-
-  async #apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
-    return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
   /** The error is about the given values, not about the file, which does not have them yet. */

@@ -126,7 +126,10 @@ describe("a repository that is gone", () => {
     assert.match(threadsText(threads), /Repository: .*\/other \(no longer there\)$/);
     const gone = threads[1]?.id ?? "";
     await assert.rejects(commands.apply(gone, "ada"), /no suggestion/);
-    assert.equal((await commands.resolve(gone, { by: "ada", role: "person" })).state, "resolved");
+    assert.equal(
+      (await commands.say("resolve", gone, { by: "ada", role: "person" })).state,
+      "resolved",
+    );
   });
 
   it("does not keep its messages from a reader of all repositories, nor those of others", async () => {

@@ -78,20 +78,13 @@ export class ReviewCommands implements Disposable {
     return viewOf(thread, await this.#locator(here)(thread), history);
   }
 
-  async reply(id: string, saying: Saying): Promise<ThreadView> {
-    return this.show((await this.reviews.reply(id, saying)).id);
-  }
-
-  async propose(id: string, saying: Saying): Promise<ThreadView> {
-    return this.show((await this.reviews.propose(id, saying)).id);
-  }
-
-  async resolve(id: string, saying: Saying): Promise<ThreadView> {
-    return this.show((await this.reviews.resolve(id, saying)).id);
-  }
-
-  async reopen(id: string, saying: Saying): Promise<ThreadView> {
-    return this.show((await this.reviews.reopen(id, saying)).id);
+  /** Adds to a thread what somebody says or decides. */
+  async say(
+    what: "reply" | "propose" | "resolve" | "reopen",
+    id: string,
+    saying: Saying,
+  ): Promise<ThreadView> {
+    return this.show((await this.reviews[what](id, saying)).id);
   }
 
   /** The file with the thread's suggestion applied. */

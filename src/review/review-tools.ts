@@ -12,6 +12,7 @@ import type { ReviewCommands } from "./review-commands.ts";
 import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
+import { UNRESOLVED } from "./thread-view.ts";
 import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";
 
@@ -26,8 +27,6 @@ export interface ReviewSettings {
 const DELIVERY_META = "trunkline/delivery";
 /** The threads of the messages in an answer, in their order. */
 const THREADS_META = "trunkline/threads";
-
-const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
 /** The review tools for agents. */
 export class ReviewTools implements AsyncDisposable {
@@ -168,7 +167,7 @@ export class ReviewTools implements AsyncDisposable {
     const { client } = context.caller;
     const by = agentOf(args, context);
     const saying = { by, client, role: "agent", text: String(args.text) } as const;
-    const thread = await this.#commands.reply(String(args.id), saying);
+    const thread = await this.#commands.say("reply", String(args.id), saying);
     const said = `${thread.id} is ${thread.state}. The reviewer will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -183,7 +182,7 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const { client } = context.caller;
-    const thread = await this.#commands.propose(id, { by, client, role: "agent", proposal });
+    const thread = await this.#commands.say("propose", id, { by, client, role: "agent", proposal });
     const said = `${thread.id} is ${thread.state}. The reviewer will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }

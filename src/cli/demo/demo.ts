@@ -123,7 +123,7 @@ function idIn(claimed: string): string {
   return id ?? "none";
 }
 
-/** Makes what the acts find: a repository, a forge, a plugin, and a configuration for all of it. */
+/** Prepares what the acts need: a repository, a forge, a plugin, and a configuration for them. */
 async function prepare(stage: Stage, model: string): Promise<void> {
   const forge = pathToFileURL(stage.path("forge")).href;
   await mkdir(stage.path("app"), { recursive: true });

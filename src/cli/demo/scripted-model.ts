@@ -5,7 +5,7 @@ import { json } from "node:stream/consumers";
 /** What it says, or which tool it calls. */
 export type Line = string | { readonly tool: string; readonly arguments: object };
 
-/** Its lines, by words of the prompt that they answer. A line may need what a tool has answered. */
+/** The answers of the model, by words of the prompt. An answer may use the result of a tool. */
 export type Script = Readonly<Record<string, readonly (Line | ((results: string[]) => Line))[]>>;
 
 interface Message {
@@ -13,7 +13,7 @@ interface Message {
   readonly content?: unknown;
 }
 
-/** Speaks as an OpenAI-compatible server does (chat completions, streamed), and knows only its lines. */
+/** An OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
 export class ScriptedModel implements AsyncDisposable {
   readonly #server: Server;
 
@@ -84,7 +84,7 @@ async function answer(
   response.end(chunk({ delta }) + chunk({ finish_reason: reason }, { usage }) + "data: [DONE]\n\n");
 }
 
-/** The line for the last prompt that has not been said yet. */
+/** The next answer to the last prompt. */
 function nextLine(script: Script, messages: readonly Message[]): Line {
   const last = messages.findLastIndex(({ role }) => role === "user");
   const prompt = textOf(messages[last]);

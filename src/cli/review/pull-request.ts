@@ -13,6 +13,7 @@ import {
 } from "../../review/transfer/remote-reference.ts";
 import type { RemoteReview } from "../../review/transfer/remote-thread.ts";
 import type { Invocation } from "../shell/command.ts";
+import { print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { folderOf, type RepoValues } from "./open-reviews.ts";
 
@@ -52,22 +53,19 @@ export async function exportPull(
   commands: ReviewCommands,
   reference: RemoteReference,
 ): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, err } = invocation;
   const isTrial = values["dry-run"] === true;
   const review = await open(invocation, reference, isTrial);
   const { inertText } = await import("../../review/open/review-on-forge.ts");
   const exported = await exportRemote(commands, review, { isTrial, inert: inertText });
   for (const why of exported.refused) err(`${visible(why)}\n`);
-  if (values.json === true) out(`${JSON.stringify(exported, null, 2)}\n`);
-  else {
-    const { posted, resolved, reopened } = exported;
-    for (const { thread, text } of posted) out(`${thread}:\n${visible(text)}\n\n`);
-    const did = isTrial ? "Would post" : "Posted";
-    const counts = `${posted.length} replies, resolve ${resolved.length}, reopen ${reopened.length}`;
-    const said = isTrial ? counts : counts.replace("resolve", "resolved").replace("open", "opened");
-    out(`${did} ${said} on ${referenceText(reference)}.\n`);
-  }
-  return exported.refused.length > 0 ? 1 : 0;
+  const { posted, resolved, reopened } = exported;
+  const texts = posted.map(({ thread, text }) => `${thread}:\n${visible(text)}\n\n`);
+  const did = isTrial ? "Would post" : "Posted";
+  const counts = `${posted.length} replies, resolve ${resolved.length}, reopen ${reopened.length}`;
+  const said = isTrial ? counts : counts.replace("resolve", "resolved").replace("open", "opened");
+  const text = `${texts.join("")}${did} ${said} on ${referenceText(reference)}.\n`;
+  return print(invocation, exported, text, { code: exported.refused.length > 0 ? 1 : 0 });
 }
 
 async function open(

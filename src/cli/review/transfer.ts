@@ -1,17 +1,13 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { text as readAll } from "node:stream/consumers";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
 import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { counted, firstLine } from "../shell/layout.ts";
+import { counted, firstLine, print } from "../shell/layout.ts";
 import { exportPull, type ForgeValues, importPull, namedReview } from "./pull-request.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 
@@ -40,7 +36,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
 export async function importFile(
   invocation: Invocation<ForgeValues & { readonly file?: string }>,
 ): Promise<number> {
-  const { values, positionals, out, err, cwd } = invocation;
+  const { values, positionals, err } = invocation;
   const given = [...positionals, ...(values.file === undefined ? [] : [values.file])];
   const named = await namedReview(invocation, given[0]);
   const count = given.length + (named === undefined || referenceOfPage(given[0] ?? "") ? 0 : 1);
@@ -52,21 +48,19 @@ export async function importFile(
   using commands = await openCommands(invocation);
   const imported =
     named === undefined
-      ? await importReviews(commands, await read(cwd, given[0] ?? ""))
+      ? await importReviews(commands, await readGivenFile(invocation, given[0] ?? ""))
       : await importPull(invocation, commands, named);
   const { added, known, refused, replies = 0, general = 0 } = imported;
   for (const why of refused) err(`${visibleLine(why)}\n`);
-  if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
-  else {
-    const more = [
-      ...(known > 0 ? [`${known} existed already`] : []),
-      ...(replies > 0 ? [counted(replies, "new reply", "new replies")] : []),
-      ...(general > 0 ? [`left out ${general} on no file`] : []),
-      ...(refused.length > 0 ? [`refused ${refused.length}`] : []),
-    ];
-    out(`${[`Opened ${counted(added, "thread")}`, ...more].join("; ")}.\n`);
-  }
-  return refused.length > 0 && added + known === 0 ? 1 : 0;
+  const parts = [
+    `Opened ${counted(added, "thread")}`,
+    ...(known > 0 ? [`${known} existed already`] : []),
+    ...(replies > 0 ? [counted(replies, "new reply", "new replies")] : []),
+    ...(general > 0 ? [`left out ${general} on no file`] : []),
+    ...(refused.length > 0 ? [`refused ${refused.length}`] : []),
+  ];
+  const code = refused.length > 0 && added + known === 0 ? 1 : 0;
+  return print(invocation, imported, `${parts.join("; ")}.\n`, { code });
 }
 
 /** `trunkline review export` */
@@ -84,14 +78,4 @@ export async function exportAll(
   }
   invocation.out(await exportReviews(commands, invocation.values.format));
   return 0;
-}
-
-async function read(cwd: string, file: string): Promise<string> {
-  if (file === "-") return readAll(process.stdin);
-  try {
-    return readFileSync(resolve(cwd, file), "utf8");
-  } catch (error) {
-    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
-    throw new TrunklineError("config", says, { cause: error });
-  }
 }

@@ -19,7 +19,7 @@ export interface TerminalCallerOptions {
   readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
 }
 
-/** Who calls from a terminal, to the policy and on record. */
+/** The name of the caller at a terminal, for the policy and the audit. */
 export const TERMINAL: Caller = {
   door: "cli",
   name: "terminal",

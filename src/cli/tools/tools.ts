@@ -16,7 +16,7 @@ import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-co
 import type { Content, Tool, ToolResult } from "../../tool/tool.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { firstLine, paint, printJson } from "../shell/layout.ts";
+import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** Source of the built-in tools, which come from no server. */
@@ -32,24 +32,23 @@ interface Row {
 
 /** `trunkline tools list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, err } = invocation;
   await using opened = await openTools(await openQuietApp(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
   if (values.cost === true) return printCost(invocation, opened.offer, profile);
-  if (values.json === true) return printJson(invocation, asJson(opened, profile));
   const rows = rowsOf(opened, profile);
-  if (rows.length === 0)
-    err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
-  else out(table(rows, invocation));
-  for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
+  const none = "There are no tools. Add MCP servers to `mcpServers` in the configuration.";
+  const notes = rows.length === 0 ? [none] : [];
+  notes.push(...opened.offer.missing().map(({ why }) => visibleLine(why)));
   for (const { name, noTools } of opened.status()) {
-    if (noTools !== undefined)
-      err(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.\n`);
+    if (noTools === undefined) continue;
+    notes.push(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.`);
   }
   const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
-  if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);
-  return 0;
+  if (held > 0) notes.push(`${held} held: check them with \`trunkline tools diff\`.`);
+  const text = rows.length === 0 ? "" : table(rows, invocation);
+  return print(invocation, asJson(opened, profile), text, { notes });
 }
 
 type ListValues = OptionValues<"profile", "cost">;
@@ -193,28 +192,24 @@ interface Candidate {
 
 /** `trunkline tools diff [NAME]` */
 export async function diff(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
   await using opened = await open(invocation);
-  const [name] = positionals;
+  const [name] = invocation.positionals;
   const all = candidates(opened);
   const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
   if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
-  if (values.json) out(`${JSON.stringify({ held: held.map(facts) }, null, 2)}\n`);
-  else if (held.length > 0) out(held.map((each) => show(each, invocation.color)).join("\n"));
-  else
-    err(
-      name === undefined
-        ? "Nothing is held.\n"
-        : `'${name}' has not changed since it was approved.\n`,
-    );
-  return 0;
+  const none = name === undefined ? NONE_HELD : `'${name}' has not changed since it was approved.`;
+  const text = held.map((each) => show(each, invocation.color)).join("\n");
+  const notes = held.length === 0 ? [none] : [];
+  return print(invocation, { held: held.map(facts) }, text, { notes });
 }
+
+const NONE_HELD = "Nothing is held.";
 
 /** `trunkline tools approve NAME…|--all|--server SERVER` */
 export async function approve(
   invocation: Invocation<OptionValues<"server", "all">>,
 ): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { values, positionals } = invocation;
   const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
   if (ways.filter(Boolean).length > 1) {
     throw new TrunklineError(
@@ -240,16 +235,11 @@ export async function approve(
         : positionals.map((name) => choose(all, name));
   // `choose` has thrown for an unknown name, so either all of them are approved or none.
   for (const { server, name } of chosen) await opened.approvals?.approve(server, name);
-  if (values.json) {
-    const approved = chosen.map(({ server, name, now }) => {
-      return { server, name, fingerprint: now.fingerprint };
-    });
-    out(`${JSON.stringify({ approved }, null, 2)}\n`);
-    return 0;
-  }
-  for (const each of chosen) out(`Approved ${labelOf(each)}.\n`);
-  if (chosen.length === 0) err("Nothing is held.\n");
-  return 0;
+  const approved = chosen.map(({ server, name, now }) => {
+    return { server, name, fingerprint: now.fingerprint };
+  });
+  const text = linesText(chosen.map((each) => `Approved ${labelOf(each)}.`));
+  return print(invocation, { approved }, text, { notes: chosen.length === 0 ? [NONE_HELD] : [] });
 }
 
 /** The tools with their approvals, once every reachable server has listed its own. */
@@ -362,17 +352,9 @@ interface Costs {
 }
 
 /** Prints what the lists of tools cost a model: of all, or of a profile. */
-function printCost(
-  { values, out }: Invocation,
-  offer: Offer,
-  profile: Profile | undefined,
-): number {
+function printCost(invocation: Invocation, offer: Offer, profile: Profile | undefined): number {
   const costs = costsOf(offer, profile);
   const profiles = profile === undefined ? profileLines(offer) : [];
-  if (values.json === true) {
-    out(`${JSON.stringify({ ...costs, profiles }, null, 2)}\n`);
-    return 0;
-  }
   const sections: (readonly [string, readonly Line[]])[] = [
     ["tool", costs.tools],
     ["server", costs.servers],
@@ -394,10 +376,9 @@ function printCost(
     const rows = lines.map(({ name, bytes, tokens }) => row(name, counted(bytes), counted(tokens)));
     return row(title, "bytes", "~tokens") + rows.join("");
   });
-  out(
-    `${tables.join("\n")}\nTokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.\n`,
-  );
-  return 0;
+  const estimate =
+    "Tokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.";
+  return print(invocation, { ...costs, profiles }, `${tables.join("\n")}\n${estimate}\n`);
 }
 
 function costsOf(offer: Offer, profile: Profile | undefined): Costs {
