@@ -38,18 +38,21 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
-  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
     agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
   if (values.json === true) {
     const theirs = foreign === undefined ? {} : { ofAgents: foreign };
+    const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
     out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
     return 0;
   }
   if (sessions.length > 0) {
-    const listed = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
-    out(sessionTable(await Promise.all(listed), edge));
+    const listed: ListedSession[] = [];
+    for (const one of sessions) {
+      listed.push({ ...one, worktree: states.get(one.id), state: await stateOf(one) });
+    }
+    out(sessionTable(listed, edge));
   } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
   if (foreign !== undefined) out(`\n${foreignTable(foreign)}`);
   return 0;
@@ -204,11 +207,11 @@ function numberOf(text: string | undefined, option: string): number {
 }
 
 /** The files of a hibernated run are only a commit; those of a closed run are still on disk. */
-async function withState(session: SessionRecord): Promise<ListedSession> {
-  if (session.isHeld) return { ...session, state: "open" };
-  if (session.notes.run === undefined) return { ...session, state: "" };
-  const facts = await readFacts(dirname(session.cwd)).catch(() => undefined);
-  return { ...session, state: facts?.isAway === true ? "hibernated" : "closed" };
+async function stateOf({ isHeld, notes, cwd }: SessionRecord): Promise<ListedSession["state"]> {
+  if (isHeld) return "open";
+  if (notes.run === undefined) return "";
+  const facts = await readFacts(dirname(cwd)).catch(() => undefined);
+  return facts?.isAway === true ? "hibernated" : "closed";
 }
 
 type ImportValues = OptionValues<"agent" | "folder", "force">;
