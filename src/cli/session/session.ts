@@ -38,17 +38,21 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
-  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
     agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
   const theirs = foreign === undefined ? {} : { ofAgents: foreign };
-  const listed = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
-  const none = "There are no sessions. An editor that runs `trunkline acp` starts one.";
-  const isNone = sessions.length === 0;
-  const own = isNone ? "" : sessionTable(await Promise.all(listed), edge);
+  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
+  const listed: ListedSession[] = [];
+  for (const one of values.json === true ? [] : shown) {
+    listed.push({ ...one, state: await stateOf(one) });
+  }
+  const notes =
+    sessions.length > 0
+      ? []
+      : ["There are no sessions. An editor that runs `trunkline acp` starts one."];
+  const own = listed.length === 0 ? "" : sessionTable(listed, edge);
   const text = own + (foreign === undefined ? "" : `\n${foreignTable(foreign)}`);
-  const notes = isNone ? [none] : [];
   return print(invocation, { sessions: shown, ...theirs }, text, { notes });
 }
 
@@ -191,11 +195,11 @@ function numberOf(text: string | undefined, option: string): number {
 }
 
 /** The files of a hibernated run are only a commit; those of a closed run are still on disk. */
-async function withState(session: SessionRecord): Promise<ListedSession> {
-  if (session.isHeld) return { ...session, state: "open" };
-  if (session.notes.run === undefined) return { ...session, state: "" };
-  const facts = await readFacts(dirname(session.cwd)).catch(() => undefined);
-  return { ...session, state: facts?.isAway === true ? "hibernated" : "closed" };
+async function stateOf({ isHeld, notes, cwd }: SessionRecord): Promise<ListedSession["state"]> {
+  if (isHeld) return "open";
+  if (notes.run === undefined) return "";
+  const facts = await readFacts(dirname(cwd)).catch(() => undefined);
+  return facts?.isAway === true ? "hibernated" : "closed";
 }
 
 type ImportValues = OptionValues<"agent" | "folder", "force">;

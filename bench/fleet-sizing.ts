@@ -4,14 +4,14 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
-import type { Report } from "../harness/report.ts";
-import { type Costs, DAY, type Fleet, simulate } from "./simulate.ts";
+import type { Report } from "./harness/report.ts";
+import { type Costs, DAY, type Fleet, simulate } from "./harness/simulate.ts";
 
 const SIZES = [100, 1_000, 10_000, 100_000];
 
 const { values } = parseArgs({ options: { json: { type: "string" } } });
 if (values.json === undefined) {
-  console.error("Name the result of the bench: node bench/fleet/sizing.ts --json FILE");
+  console.error("Name the result of the bench: node bench/fleet-sizing.ts --json FILE");
   process.exit(2);
 }
 const costs = costsOf(JSON.parse(readFileSync(values.json, "utf8")) as { reports: Report[] });

@@ -1,8 +1,8 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { INITIALIZE } from "../echo-call.ts";
-import type { Sample } from "../harness/bench.ts";
-import { cpuTime } from "../harness/cpu-time.ts";
-import type { Program } from "../harness/program.ts";
+import type { Sample } from "./bench.ts";
+import { cpuTime } from "./cpu-time.ts";
+import type { Program } from "./program.ts";
 
 const AT_ONCE = 32;
 
@@ -74,26 +74,8 @@ export async function measureHttp(
 
 const PATH = "/mcp";
 
-/** Of 2026-07-28: each call speaks for itself. */
-export const MODERN: HttpCalls = {
-  open: async () => ({
-    "mcp-protocol-version": "2026-07-28",
-    "mcp-method": "tools/call",
-    "mcp-name": "echo",
-  }),
-  path: PATH,
-  body: (id) =>
-    callOf(id, {
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-      },
-    }),
-  echoed: echoedIn,
-};
-
 /** In a session of 2025-11-25. */
-export const LEGACY: HttpCalls = {
+export const MCP_CALLS: HttpCalls = {
   open: async (at) => {
     const first = { jsonrpc: "2.0", id: 0, method: "initialize", params: INITIALIZE };
     const { headers, status } = await post(at, PATH, first);
@@ -106,12 +88,12 @@ export const LEGACY: HttpCalls = {
     return more;
   },
   path: PATH,
-  body: (id) => callOf(id, {}),
+  body: callOf,
   echoed: echoedIn,
 };
 
-function callOf(id: number, more: object): object {
-  const params = { name: "echo", arguments: { text: `hello ${id}` }, ...more };
+function callOf(id: number): object {
+  const params = { name: "echo", arguments: { text: `hello ${id}` } };
   return { jsonrpc: "2.0", id, method: "tools/call", params };
 }
 

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { AcpSocket } from "../../test/support/acp-socket.ts";
 import { readyOf } from "../../test/support/owner-access.ts";
 import { Program } from "../../test/support/program.ts";
-import { processTree } from "../harness/process-tree.ts";
 import type { MadeRepository } from "./made-repository.ts";
 
 const AGENT = join(import.meta.dirname, "../../test/support/acp-agent.mjs");
@@ -15,36 +14,29 @@ const MANY = { limit: 1_000_000, windowMs: 60_000 };
 
 /** The built program as a server of remote runs, and a client of it. */
 export class RunServer implements AsyncDisposable {
-  readonly folder: string;
+  readonly #folder: string;
   readonly ide: AcpSocket;
   readonly #program: Program;
 
   private constructor(folder: string, program: Program, ide: AcpSocket) {
-    this.folder = folder;
+    this.#folder = folder;
     this.#program = program;
     this.ide = ide;
   }
 
-  /** `more` replaces parts of the configuration, and `remote` parts of its section of that name. */
-  static async start(
-    agent: readonly string[] = [AGENT],
-    more: object = {},
-    remote: object = {},
-  ): Promise<RunServer> {
+  static async start(): Promise<RunServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-bench-run-"));
     mkdirSync(join(folder, "home"));
     const config = {
       agent: "scripted",
-      agents: { scripted: { command: process.execPath, args: agent } },
+      agents: { scripted: { command: process.execPath, args: [AGENT] } },
       remote: {
         protocols: ["file"],
         turns: { running: 100, runningEach: 100, waitingEach: 100 },
-        ...remote,
       },
       log: { level: "error" },
       // No limit is measured, and no update put together with the next.
       limits: { messages: { "session/prompt": { rate: MANY }, "session/update": { rate: MANY } } },
-      ...more,
     };
     writeFileSync(join(folder, "config.jsonc"), JSON.stringify(config));
     const env = {
@@ -65,15 +57,9 @@ export class RunServer implements AsyncDisposable {
     return this.#program.child.pid ?? NaN;
   }
 
-  /** The server with all that it has started. */
-  get processes(): number[] {
-    return processTree(this.pid);
-  }
-
   /** Begins a run on the newest commit of a repository; the milliseconds until the answer. */
   async begin({ url, revision }: MadeRepository): Promise<{
     readonly sessionId: string;
-    readonly workspace: string;
     readonly milliseconds: number;
   }> {
     const remote = { url, branch: "main", revision };
@@ -84,9 +70,7 @@ export class RunServer implements AsyncDisposable {
       _meta: { remote },
     });
     const milliseconds = performance.now() - begun;
-    const { branch } = answer._meta.target as { branch: string };
-    const workspace = join(this.folder, "data/run/work", branch.replace("agent/", ""));
-    return { sessionId: answer.sessionId as string, workspace, milliseconds };
+    return { sessionId: answer.sessionId as string, milliseconds };
   }
 
   async end(sessionId: string): Promise<void> {
@@ -98,6 +82,6 @@ export class RunServer implements AsyncDisposable {
     this.#program.child.kill();
     await this.#program.exit;
     await this.#program[Symbol.asyncDispose]();
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true });
   }
 }

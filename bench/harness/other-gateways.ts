@@ -3,16 +3,13 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench, Sample, Skipped, Variant } from "./harness/bench.ts";
-import { Program } from "./harness/program.ts";
-import { installReferencePackages } from "./harness/reference-packages.ts";
-import { type HttpCalls, LEGACY, measureHttp, post, reach, type Reach } from "./http/http-load.ts";
-import { measure } from "./mcp-http.ts";
+import type { Sample, Skipped, Variant } from "./bench.ts";
+import { type HttpCalls, measureHttp, MCP_CALLS, post, reach, type Reach } from "./http-load.ts";
+import { Program } from "./program.ts";
+import { installReferencePackages } from "./reference-packages.ts";
 
-const RELAY = "bare relay to a server";
-const TRUNKLINE = "trunkline";
-const UPSTREAM = join(import.meta.dirname, "servers/mcp-upstream.mjs");
-const PACKAGES = join(import.meta.dirname, "gateways/node_modules");
+const UPSTREAM = join(import.meta.dirname, "../servers/mcp-upstream.mjs");
+const PACKAGES = join(import.meta.dirname, "../gateways/node_modules");
 /** Milliseconds for a gateway to start, with the server behind it. */
 const START = 30_000;
 const HUB_PATH = "/api/servers/tools";
@@ -31,7 +28,7 @@ const GATEWAYS: readonly Gateway[] = [
       join(PACKAGES, "mcp-proxy/dist/bin/mcp-proxy.mjs"),
       ...["--port", String(port), "--host", "127.0.0.1", "--", process.execPath, UPSTREAM],
     ],
-    calls: LEGACY,
+    calls: MCP_CALLS,
   },
   {
     name: "supergateway 4.0.0",
@@ -40,7 +37,7 @@ const GATEWAYS: readonly Gateway[] = [
       ...["--stdio", `"${process.execPath}" "${UPSTREAM}"`, "--port", String(port)],
       ...["--outputTransport", "streamableHttp", "--stateful", "--logLevel", "none"],
     ],
-    calls: LEGACY,
+    calls: MCP_CALLS,
   },
   {
     name: "mcp-hub 4.2.1",
@@ -73,47 +70,22 @@ function hubCall(id: number): object {
   return { server_name: "echo", tool: "echo", arguments: { text: `hello ${id}` } };
 }
 
-/** The same call through gateways that a user might choose instead, from HTTP to a server on stdio. */
-export const mcpGateways: Bench = {
-  name: "mcp-gateways",
-  plan: async ({ quick, offline }) => {
-    const calls = quick ? 500 : 2_000;
-    const missing = installReferencePackages(offline, "gateways");
-    const variants: Variant[] = [];
-    const skipped: Skipped[] = [];
-    for (const gateway of GATEWAYS) {
-      const { name } = gateway;
-      const reason = missing ?? (await problemOf(gateway));
-      if (reason === undefined) {
-        variants.push({ name, measure: () => measureGateway(gateway, calls) });
-      } else {
-        skipped.push({ name, reason });
-      }
-    }
-    const hop = ["bench/servers/http-trunkline.ts", "hop"];
-    return {
-      describe: `tools/call over HTTP to a server on stdio, ${calls} POSTs, 32 at once`,
-      rounds: quick ? 2 : 5,
-      quantities: [
-        { key: "cpu", label: "CPU", unit: "µs", digits: 0 },
-        { key: "wall", label: "wall", unit: "µs", digits: 0 },
-      ],
-      variants: [
-        {
-          name: RELAY,
-          measure: () => measure(["bench/servers/http-relay-bare.mjs"], calls, LEGACY),
-        },
-        { name: TRUNKLINE, measure: () => measure(hop, calls, LEGACY) },
-        ...variants,
-      ],
-      skipped,
-      comparisons: [
-        { quantity: "cpu", of: TRUNKLINE, against: RELAY },
-        ...variants.map(({ name }) => ({ quantity: "cpu", of: name, against: RELAY })),
-      ],
-    };
-  },
-};
+/** Gateways that a user might choose instead, from HTTP to a server on stdio, as far as they work here. */
+export async function otherGateways(
+  offline: boolean,
+  calls: number,
+): Promise<{ readonly variants: readonly Variant[]; readonly skipped: readonly Skipped[] }> {
+  const missing = installReferencePackages(offline, "gateways");
+  const variants: Variant[] = [];
+  const skipped: Skipped[] = [];
+  for (const gateway of GATEWAYS) {
+    const { name } = gateway;
+    const reason = missing ?? (await problemOf(gateway));
+    if (reason !== undefined) skipped.push({ name, reason });
+    else variants.push({ name, measure: () => measureGateway(gateway, calls) });
+  }
+  return { variants, skipped };
+}
 
 /** Why a gateway cannot be measured here. */
 async function problemOf(gateway: Gateway): Promise<string | undefined> {

@@ -1,15 +1,13 @@
-import { AcpLine } from "../../test/support/chaos/acp-line.ts";
-import { FleetRig } from "../../test/support/fleet-rig.ts";
-import { noNats } from "../../test/support/nats-server.ts";
-import type { ServedGateway } from "../../test/support/served-gateway.ts";
-import type { Bench, Sample, Variant } from "../harness/bench.ts";
-import { cpuTime } from "../harness/cpu-time.ts";
-import { residentSize } from "../harness/resident-size.ts";
+import { AcpLine } from "../test/support/chaos/acp-line.ts";
+import { FleetRig } from "../test/support/fleet-rig.ts";
+import { noNats } from "../test/support/nats-server.ts";
+import type { ServedGateway } from "../test/support/served-gateway.ts";
+import type { Bench, Sample, Variant } from "./harness/bench.ts";
+import { cpuTime } from "./harness/cpu-time.ts";
+import { residentSize } from "./harness/resident-size.ts";
 
 const ALONE = "one process";
-const workersNamed = (count: number): string =>
-  `gateway, ${count} ${count === 1 ? "worker" : "workers"}`;
-const WORKERS = [1, 2, 4];
+const FLEET = "gateway, 1 worker";
 const STREAMING = 16;
 /** Milliseconds. */
 const PATIENCE = 300_000;
@@ -27,10 +25,7 @@ export const fleetSessions: Bench = {
     const each = quick ? 200 : 2_000;
     const sizes = { open, each };
     const variants: Variant[] = [{ name: ALONE, measure: () => measure(0, sizes) }];
-    for (const count of noNats === false ? WORKERS : []) {
-      variants.push({ name: workersNamed(count), measure: () => measure(count, sizes) });
-    }
-    const [one, two, four] = WORKERS.map(workersNamed) as [string, string, string];
+    if (noNats === false) variants.push({ name: FLEET, measure: () => measure(1, sizes) });
     return {
       describe: `${open} sessions are opened one after the other, ${STREAMING} of them stream ${each} updates each to a WebSocket`,
       rounds: quick ? 2 : 5,
@@ -44,15 +39,16 @@ export const fleetSessions: Bench = {
         { key: "memory", label: "memory a session", unit: "KB", digits: 0 },
       ],
       variants,
-      ...(noNats === false ? {} : { skipped: [{ name: one, reason: noNats }] }),
+      ...(noNats === false ? {} : { skipped: [{ name: FLEET, reason: noNats }] }),
       comparisons: [
-        { quantity: "cpu", of: one, against: ALONE },
-        { quantity: "perSecond", of: one, against: ALONE },
-        { quantity: "perSecond", of: two, against: one },
-        { quantity: "perSecond", of: four, against: one },
-        { quantity: "cpu", of: four, against: one },
-        { quantity: "begin", of: one, against: ALONE },
-        { quantity: "beginCpu", of: one, against: ALONE },
+        {
+          row: "ACP update through a fleet, against one process",
+          ...{ quantity: "cpu", of: FLEET, against: ALONE },
+        },
+        {
+          row: "`session/new` in a fleet, against one process",
+          ...{ quantity: "begin", of: FLEET, against: ALONE },
+        },
       ],
     };
   },
