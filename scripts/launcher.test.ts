@@ -35,11 +35,16 @@ process.stdin.once("data", async () => {
 });
 `;
 
-function build(answer = "loaded"): Build {
+/** A module that imports `node:http`, and says what Node has loaded for that. */
+const HTTP = `import http, { createServer } from "node:http";
+const loaded = process.moduleLoadList.filter((name) => name.endsWith("/undici"));
+export const answer = [typeof createServer, loaded.length, typeof http.WebSocket].join();`;
+
+function build(answer = "loaded", last = `export const answer = "${answer}";`): Build {
   const modules = {
     "start.js": START,
     "later.js": `export { answer } from "./last.js";`,
-    "last.js": `export const answer = "${answer}";`,
+    "last.js": last,
   };
   const bytes = Object.entries(modules).map(([name, text]) => [name, Buffer.from(text)] as const);
   const pack = packOf(new Map(bytes));
@@ -120,6 +125,12 @@ test("launcher leaves nothing in a cache on a full disk", async (test) => {
     env: { PATH: process.env.PATH },
   });
   assert.equal(stdout, "none\nloaded\n./ballast\n");
+});
+
+test("launcher has Node import HTTP without its client of WebSockets, which is there all the same", async () => {
+  await using program = await installed();
+  await installBuild(program.path, build("", HTTP));
+  assert.deepEqual(await program.start({ HOME: "/dev/null" }), ["none", "function,0,function"]);
 });
 
 test("launcher finds its modules when it is started through a link", async () => {
