@@ -41,7 +41,6 @@ function serveModules() {
   const index = new Map(JSON.parse(read(4, indexLength).utf8Slice()));
   process.getBuiltinModule("node:module").registerHooks({
     resolve(specifier, context, next) {
-      if (specifier === "node:http") importHttpAlone();
       const isOurs = specifier.startsWith("./") && index.has(specifier.slice(2));
       if (!isOurs || !context.parentURL.startsWith(base)) return next(specifier, context);
       return { url: base + specifier.slice(2), format: "module", shortCircuit: true };
@@ -74,17 +73,6 @@ function cacheCompiledCode() {
     }, STARTED_MS).unref();
   } catch {
     // It cannot be made, for example because there is no home folder.
-  }
-}
-
-/**
- * For an import of `node:http`, Node reads all listed properties, and so loads its client of WebSockets,
- * which takes longer than all else that a gateway loads. Unlisted, they are still there.
- */
-function importHttpAlone() {
-  const http = process.getBuiltinModule("node:http");
-  for (const name of ["WebSocket", "CloseEvent", "MessageEvent"]) {
-    if (name in http) Object.defineProperty(http, name, { enumerable: false });
   }
 }
 
