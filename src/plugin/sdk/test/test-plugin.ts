@@ -16,7 +16,7 @@ import type {
   PromptMessage,
   Returned,
 } from "../definition.ts";
-import { MemoryConnection } from "./memory-connection.ts";
+import { memoryConnection } from "./memory-connection.ts";
 import { MemoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
 import type { PluginParts } from "../parts.ts";
@@ -102,7 +102,7 @@ class Harness implements PluginHarness {
       background(serveExchange(stream, connection, orchestrator), "Answering on the bus");
     this.#there = new BusClient({
       name: "The orchestrator",
-      dial: async () => new MemoryConnection(serve),
+      dial: () => memoryConnection(serve),
       connected: () => registration.connected(),
     });
     this.#service = new PluginService({ parts, client: this.#there, log, ended: () => {} });
@@ -113,7 +113,7 @@ class Harness implements PluginHarness {
     });
     this.#back = new BusClient({
       name: this.#name,
-      dial: async () => new MemoryConnection((...given) => this.#service.serve(...given)),
+      dial: () => memoryConnection((...given) => this.#service.serve(...given)),
     });
     this.storage = new RemoteStorage(this.#there, NO_STOP, "");
   }

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { background } from "../../../base/background.ts";
 import type { Connection, ConnectionLimits, PeerCertificate } from "../connection.ts";
 import { ConnectionError, tlsTrouble } from "../connection-error.ts";
@@ -49,7 +49,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   readonly ready: Promise<void>;
   readonly #ready = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #writer: FrameWriter;
   readonly #accept: SocketConnectionOptions["accept"];
   readonly #crowded: SocketConnectionOptions["crowded"];
@@ -65,7 +65,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   #isDraining = false;
   #over: ConnectionError | undefined;
 
-  constructor(socket: Socket, options: SocketConnectionOptions) {
+  constructor(socket: Duplex, options: SocketConnectionOptions) {
     const { address, peer, limits, held, accept, crowded } = options;
     this.address = address;
     this.peer = peer;
@@ -78,7 +78,6 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     this.#isReady = accept !== undefined;
     this.ready = this.#ready.promise;
     this.ready.catch(() => {});
-    socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     socket.on("error", (error) => this.#end(this.#troubleOf(error)));
     socket.on("close", () => this.#end(this.#troubleOf(undefined)));
     socket.on("end", () => this.#end(this.#troubleOf(undefined)));
@@ -270,7 +269,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     };
     if (this.#socket.closed) gone();
     else this.#socket.once("close", gone);
-    this.#socket.destroySoon();
+    this.#socket.end(() => this.#socket.destroy());
   }
 
   get #what(): string {
