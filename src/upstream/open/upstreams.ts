@@ -7,8 +7,7 @@ import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { HttpAuthorization } from "../http/http-exchange.ts";
 import { background } from "../../base/background.ts";
-import { openLink } from "../link.ts";
-import { type AddressSettings, isAddress } from "../settings.ts";
+import type { AddressSettings } from "../settings.ts";
 import type { UpstreamStatus } from "../upstream.ts";
 import type { Upstreams } from "../upstreams.ts";
 import type { Config } from "../../config/config.ts";
@@ -153,6 +152,8 @@ class ConfiguredOffer implements OpenedOffer {
     const { Upstreams } = await import("../upstreams.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
+    const { openLink } = await import("../link.ts");
+    const { isAddress } = await import("../settings.ts");
     const { config, log } = this.#app;
     const references = serverReferences(this.#app);
     const upstreams = new Upstreams({
@@ -172,6 +173,7 @@ class ConfiguredOffer implements OpenedOffer {
 
   /** Somebody has logged in: servers that are down may have waited for that. */
   async #retryDown(): Promise<void> {
+    const { isAddress } = await import("../settings.ts");
     for (const { name, state } of this.status()) {
       const isDown = state === "waiting" || state === "resting";
       const settings = this.#table[name];
