@@ -64,7 +64,7 @@ describe("a stream that ends inside a frame", () => {
       message: "Cannot read a request: its last 2 bytes are missing",
     });
     await assert.rejects(Array.fromAsync(readResponses(begun(connection))), {
-      message: "Cannot read an answer: the last 2 bytes are missing",
+      message: "Cannot read an answer: its last 2 bytes are missing",
     });
   });
 
@@ -82,11 +82,12 @@ describe("a stream that ends inside a frame", () => {
       void stream.end(Buffer.concat([frame, frame, frame.subarray(0, 3)]));
     });
     const taken: string[] = [];
-    await readFrames(begun(connection), {
+    const reading = readFrames(begun(connection), {
       first: (body) => void taken.push(`first ${body.length}`),
       further: (body) => void taken.push(`further ${body.length}`),
       received: () => {},
     });
+    await assert.rejects(reading, /its last 1 bytes are missing/);
     const { length } = frame.subarray(4);
     assert.deepEqual(taken, [`first ${length}`, `further ${length}`]);
   });

@@ -18,19 +18,42 @@ export interface FrameTaker {
 
 /**
  * Reads a stream to its end. The request is taken as soon as it is whole, since some clients leave
- * their side open until they have the answer. Rejects if the stream ends before a whole request.
+ * their side open until they have the answer. Rejects if the stream does not end after a whole frame.
  */
 export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> {
+  const cannot = (why: string) => new TrunklineError("limit", `Cannot read a request: ${why}`);
   let frames = 0;
+  for await (const body of framesOf(stream, cannot, (bytes) => taker.received(bytes))) {
+    if (frames++ > 0) {
+      taker.further(body);
+      continue;
+    }
+    stream.patient?.();
+    taker.first(body);
+  }
+  if (frames === 0) throw cannot("the stream ended before it");
+}
+
+/** The answers on one stream, as they come. */
+export async function* readResponses(
+  stream: BidiStream,
+): AsyncGenerator<PluginResponse, void, void> {
+  const cannot = (why: string) =>
+    new TrunklineError("unavailable", `Cannot read an answer: ${why}`);
+  for await (const body of framesOf(stream, cannot)) yield decodeResponse(body);
+}
+
+/** The frames on one stream, as they come. `received` hears of the bytes of each chunk first. */
+async function* framesOf(
+  stream: BidiStream,
+  cannot: (why: string) => TrunklineError,
+  received: (bytes: number) => void = () => {},
+): AsyncGenerator<Buffer, void, void> {
+  const frames: Buffer[] = [];
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => {
-      if (frames++ > 0) {
-        taker.further(body);
-        return;
-      }
-      stream.patient?.();
-      taker.first(body);
+      frames.push(body);
     },
     oversize: (length) => {
       problem = `it has over ${MAX_FRAME} bytes, namely ${length}`;
@@ -41,50 +64,15 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
   });
   try {
     for await (const chunk of stream.chunks()) {
-      taker.received(chunk.length);
+      received(chunk.length);
       decoder.push(chunk);
+      yield* frames.splice(0);
       if (problem !== undefined) break;
     }
   } finally {
     decoder.end();
   }
-  if (frames > 0) return;
-  const why = problem ?? "the stream ended before it";
-  throw new TrunklineError("limit", `Cannot read a request: ${why}`);
-}
-
-/** The answers on one stream, as they come. */
-export async function* readResponses(
-  stream: BidiStream,
-): AsyncGenerator<PluginResponse, void, void> {
-  const frames: Buffer[] = [];
-  let problem: string | undefined;
-  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
-    frame: (body) => {
-      frames.push(body);
-    },
-    oversize: (length) => {
-      problem = `a frame has over ${MAX_FRAME} bytes, namely ${length}`;
-    },
-    truncated: (missing) => {
-      problem = `the last ${missing} bytes are missing`;
-    },
-  });
-  const taken = function* (): Generator<PluginResponse> {
-    for (const body of frames.splice(0)) yield decodeResponse(body);
-    if (problem !== undefined) {
-      throw new TrunklineError("unavailable", `Cannot read an answer: ${problem}`);
-    }
-  };
-  try {
-    for await (const chunk of stream.chunks()) {
-      decoder.push(chunk);
-      yield* taken();
-    }
-  } finally {
-    decoder.end();
-  }
-  yield* taken();
+  if (problem !== undefined) throw cannot(problem);
 }
 
 export interface AnswerStreamOptions {
