@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
@@ -138,9 +139,7 @@ export class PluginLink implements AsyncDisposable {
     this.#draining.stop(reason);
     if (this.running > 0) {
       this.#idle = Promise.withResolvers();
-      const timer = setTimeout(this.#idle.resolve, timeout);
-      await this.#idle.promise;
-      clearTimeout(timer);
+      await atMost(timeout, this.#idle.promise);
     }
     return Math.max(Math.min(timeout, SHORTEST), timeout - (performance.now() - began));
   }

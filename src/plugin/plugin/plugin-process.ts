@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -84,9 +85,6 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     words.add(line);
     said(line);
   });
-  const late = setTimeout(() => {
-    ready.reject(fault(`did not say READY within ${timeout} ms`));
-  }, timeout);
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
   // It may have come while the process was being started.
@@ -100,12 +98,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     "Noting the end of a plugin",
   );
   try {
-    return { child, address: await ready.promise, reach };
+    const late = (): Error => fault(`did not say READY within ${timeout} ms`);
+    return { child, address: await atMost(timeout, ready.promise, late), reach };
   } catch (error) {
     await child.end();
     throw error;
   } finally {
-    clearTimeout(late);
     signal.removeEventListener("abort", stop);
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -354,13 +355,7 @@ export class Plugin {
   }
 
   async #linkOnceUp(starting: Promise<void>): Promise<PluginLink> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(this.#down(STATES.starting)), LONGEST_WAIT);
-    try {
-      await Promise.race([starting, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await atMost(LONGEST_WAIT, starting, () => this.#down(STATES.starting));
     return this.link();
   }
 

@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -100,16 +101,13 @@ export class Redial implements AsyncDisposable {
     this.#stopping.signal.throwIfAborted();
     if (this.isUp) return;
     const waiting = Promise.withResolvers<void>();
-    const late = setTimeout(() => {
-      waiting.reject(this.#failure ?? this.#down("is not reachable"));
-    }, patience);
     this.#waiting.add(waiting);
     // It is tried with the backoff, or at once where nobody has noticed yet that it is gone.
     if (this.#timer === undefined) this.#dial().catch(() => {});
     try {
-      await waiting.promise;
+      const late = (): Error => this.#failure ?? this.#down("is not reachable");
+      await atMost(patience, waiting.promise, late);
     } finally {
-      clearTimeout(late);
       this.#waiting.delete(waiting);
     }
   }

@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { atMost } from "../../../base/at-most.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
@@ -115,9 +116,7 @@ export class PluginService {
   async answered(): Promise<void> {
     if (this.#exchanges === 0) return;
     this.#quiet ??= Promise.withResolvers();
-    const timer = setTimeout(this.#quiet.resolve, LAST_WORDS);
-    await this.#quiet.promise;
-    clearTimeout(timer);
+    await atMost(LAST_WORDS, this.#quiet.promise);
   }
 
   async #end(timeout: number): Promise<boolean> {
