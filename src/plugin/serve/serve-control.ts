@@ -11,11 +11,6 @@ export const CONTROL = {
   restart: "trunkline.plugins.restart",
 } as const;
 
-/** Whether a tool is one of those, whoever else offers one of that name. */
-export function isControl(tool: string): boolean {
-  return tool === CONTROL.list || tool === CONTROL.logs || tool === CONTROL.restart;
-}
-
 /** Puts the tools of `trunkline plugin` before all others. */
 export function serveControl(
   orchestrator: Pick<Orchestrator, "status" | "plugin">,

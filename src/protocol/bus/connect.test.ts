@@ -85,7 +85,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     await using client = meeting(silent);
     await assert.rejects(client.ask(HEALTH, { timeout: 10 }), {
       code: "timeout",
-      message: "No answer from It to 'health' within 10 ms",
+      message: "No answer from it to 'health' within 10 ms",
     });
     const stop = new Stopper();
     const asked = client.ask(HEALTH, { stop });

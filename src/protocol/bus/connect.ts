@@ -154,8 +154,9 @@ export class BusClient implements AsyncDisposable {
   }
 
   #asked(request: Asked): string {
-    // The name begins a sentence elsewhere.
-    return `${this.#name.replace(/^The /, "the ")} to '${request.case}'`;
+    // Elsewhere the name begins a sentence.
+    const name = this.#name.charAt(0).toLowerCase() + this.#name.slice(1);
+    return `${name} to '${request.case}'`;
   }
 
   #nextId(): string {
