@@ -1,6 +1,7 @@
+import { background } from "../../../base/background.ts";
 import { Stopper, type Stop } from "../../../base/stop.ts";
 import { ConnectionError } from "../connection-error.ts";
-import type { BidiStream, Refuse } from "../connection.ts";
+import type { BidiStream, Connection, PeerCertificate, Refuse } from "../connection.ts";
 import { COMMAND, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
 
 /** What carries the frames of streams: the engine's pipe, or a socket. */
@@ -19,6 +20,65 @@ export interface StreamOwner {
   readonly writeWindow: number;
   /** Both directions have ended, or the exchange broke. */
   forget(stream: MultiplexedStream, isBroken: boolean): void;
+}
+
+/** A connection whose streams share a carrier. */
+export abstract class MultiplexedConnection implements Connection, StreamOwner {
+  readonly address: string;
+  readonly held: HeldBytes;
+  abstract readonly peer: PeerCertificate | undefined;
+  abstract readonly lead: number | undefined;
+  abstract readonly writeWindow: number;
+  abstract readonly isClosed: boolean;
+  protected readonly streams = new Map<number, MultiplexedStream>();
+  protected readonly ended = Promise.withResolvers<ConnectionError>();
+  protected isDraining = false;
+
+  protected constructor(address: string, held: HeldBytes) {
+    this.address = address;
+    this.held = held;
+  }
+
+  get openStreams(): number {
+    return this.streams.size;
+  }
+
+  get closed(): Promise<ConnectionError> {
+    return this.ended.promise;
+  }
+
+  abstract openStream(): MultiplexedStream;
+
+  abstract close(code?: number, reason?: string): Promise<void>;
+
+  async drain(): Promise<void> {
+    this.isDraining = true;
+    if (this.streams.size === 0) await this.close();
+    await this.closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  forget(stream: MultiplexedStream, _isBroken: boolean): void {
+    this.streams.delete(stream.id);
+    if (this.isDraining && this.streams.size === 0)
+      background(this.close(), "Closing a connection");
+  }
+
+  /** Gives up requests that the peer left unfinished. Called at intervals. */
+  dropStale(): void {
+    for (const stream of this.streams.values()) {
+      if (!stream.isStale()) continue;
+      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
+      stream.breakOff(new ConnectionError("timeout", message));
+    }
+  }
+
+  protected failStreams(error: ConnectionError): void {
+    for (const stream of this.streams.values()) stream.fail(error);
+  }
 }
 
 /** A stream that shares its carrier with others. */
