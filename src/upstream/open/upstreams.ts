@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
@@ -62,6 +63,7 @@ class ConfiguredOffer implements OpenedOffer {
   readonly #ends: (() => void)[] = [];
   #table: Config["mcpServers"];
   #upstreams: Upstreams | undefined;
+  readonly #changes = new TaskQueue();
   #configuring: Promise<void> | undefined;
   #followsLogins = false;
   #isOver = false;
@@ -128,11 +130,9 @@ class ConfiguredOffer implements OpenedOffer {
     return this.#configuring ?? this.#configure(this.#table);
   }
 
-  /** Configures one table after the other. A failure rejects that call only. */
   #configure(table: Config["mcpServers"]): Promise<void> {
     this.#table = table;
-    const before = this.#configuring?.catch(() => {}) ?? Promise.resolve();
-    const now = before.then(() => this.#configureNow(table));
+    const now = this.#changes.run(() => this.#configureNow(table));
     this.#configuring = now;
     now.catch(() => {
       if (this.#configuring === now) this.#configuring = undefined;
