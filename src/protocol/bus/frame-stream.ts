@@ -6,13 +6,13 @@ import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 
-/** Who takes the frames of one stream. */
+/** Handles the frames of one stream. */
 export interface FrameTaker {
   /** The request. */
   first(body: Buffer): void;
-  /** What follows it, such as that its answer is no longer wanted. */
+  /** A later frame, such as a cancellation. */
   further(body: Buffer): void;
-  /** So many bytes came. Throws where they are too many, and then no more are read. */
+  /** Bytes have arrived. Throws if they are too many; reading stops then. */
   received(bytes: number): void;
 }
 
@@ -77,9 +77,9 @@ async function* framesOf(
 
 export interface AnswerStreamOptions {
   readonly stop?: Stop | undefined;
-  /** Tells the other side that no more is wanted; it ends the stream then. */
+  /** Tells the other side to stop sending; it ends the stream then. */
   readonly cancel?: (() => void) | undefined;
-  /** Milliseconds to wait for each of them. */
+  /** Milliseconds to wait for each answer. */
   readonly patience?: number | undefined;
   /** Who was asked, and for what, in words. */
   readonly whom?: string;
@@ -91,15 +91,15 @@ export function noAnswer(milliseconds: number, whom: string): TrunklineError {
 }
 
 const CANCELLED = 1;
-/** The kinds of answers that more may follow. */
+/** The kinds of answers after which more may come. */
 const GOES_ON: ReadonlySet<string> = new Set(["streamChunk", "eventDelivery"]);
-/** Milliseconds in which a stream that was called off may end by itself. */
+/** Milliseconds after which a cancelled stream that does not end is reset. */
 const ENDING = 2_000;
 
 /**
- * The answers on one stream, until it ends, whoever reads has enough, or the work is called off,
- * which is thrown at once. What the other side still sends then is read and dropped where it can be
- * told to stop: a stream that is broken off under way costs the connection what was on it.
+ * The answers on one stream, until it ends, the reader has enough, or the request is cancelled, which
+ * is thrown at once. If the other side can be told to stop, what it still sends is read and dropped:
+ * the bytes of a stream that is reset are lost from the flow control window of the connection.
  */
 export async function* answersOn(
   stream: BidiStream,
@@ -150,7 +150,7 @@ async function runOut(
   try {
     for await (const _ of answers);
   } catch {
-    // Nobody wants to know how it ended.
+    // The reader has left: how the stream ends does not matter.
   }
   clearTimeout(late);
   stream.reset(CANCELLED);

@@ -62,7 +62,7 @@ export class YamlReader {
     }
   }
 
-  /** Throws what was noted, if anything was. */
+  /** Throws the problems that were noted, if there are any. */
   finish(): void {
     if (this.#problems.length === 0) return;
     const told = this.#problems
@@ -74,7 +74,7 @@ export class YamlReader {
     throw new TrunklineError("config", told.join("\n"));
   }
 
-  /** Only the first thing that is wrong with a value is told: others come of it. */
+  /** Only the first problem of a value is reported: further ones follow from it. */
   complain(at: YamlValue, says: string): void {
     const name = JSON.stringify(at.path);
     if (this.#complained.has(name)) return;
@@ -137,7 +137,7 @@ export class YamlReader {
     return Object.fromEntries(members.map(([key, value]) => [key, this.text(value) ?? ""]));
   }
 
-  /** What nobody here knows is passed over, as it always was, but not in silence. */
+  /** Unknown keys are ignored, as Orchestra does, with a warning. */
   warnOfUnknown(members: ReadonlyMap<string, YamlValue>, known: readonly string[]): void {
     for (const [key, at] of members) {
       if (!known.includes(key)) this.warn(at, unknownKey(key, known));

@@ -9,8 +9,8 @@ type Path = (string | number)[];
 class NotJson extends Error {}
 
 /**
- * A value as a Struct can carry it, or the reason why it cannot. What is JSON passes as it is, down
- * to members named `__proto__`; a member that is undefined is left out, as JSON does.
+ * A value as a Struct can carry it; throws the reason why it cannot. JSON is copied as it is, members
+ * named `__proto__` included; members that are undefined are left out, as JSON does.
  *
  * Numbers are doubles, on this side and on the wire: integers beyond 2^53 have lost digits before
  * they come here, whoever read them from text. Send those as text. Half of a surrogate pair, which
