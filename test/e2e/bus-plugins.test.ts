@@ -217,7 +217,7 @@ describe("a bus", { timeout: 600_000 }, () => {
 
     for (const [trouble, health, expected] of [
       ["hang-health", 300, /It does not answer: No answer from .* within 300 ms/],
-      ["unhealthy", 60_000, /It says that it is not well: a fever/],
+      ["unhealthy", 60_000, /It says that it is unhealthy: a fever/],
     ] as const) {
       it(`is restarted (${trouble})`, async () => {
         covers("bus.health");

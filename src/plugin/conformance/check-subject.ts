@@ -30,7 +30,7 @@ export interface CheckOptions {
   /** Milliseconds for each rule. */
   readonly patience: number;
   readonly rules?: readonly Rule[];
-  /** Breaks it off, also in the middle of a rule. */
+  /** Aborts the check, also in the middle of a rule. */
   readonly signal?: AbortSignal | undefined;
 }
 

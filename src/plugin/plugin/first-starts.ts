@@ -12,9 +12,9 @@ export interface FirstStartsOptions {
 }
 
 /**
- * Plugins of which nobody knows yet what they offer. A list waits for each in the first moments of
- * its first start, a call only for those that might have the tool that it names: a plugin that never
- * gets ready is no concern of whoever calls another.
+ * Plugins whose offer is not known yet. A list waits for each of them for a short time after its first
+ * start, a call only for those that might have its tool: a plugin that never becomes ready does not
+ * delay calls of others.
  */
 export class FirstStarts {
   readonly #options: FirstStartsOptions;

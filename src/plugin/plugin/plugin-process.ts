@@ -64,7 +64,7 @@ export interface PluginStart {
   readonly bus?: ((socket: Socket) => void) | undefined;
 }
 
-/** So much of a plugin's last words is told with the reason of its end. */
+/** Characters of a plugin's last line that are shown with the reason of its end. */
 export const LONGEST_WORDS = 200;
 
 const READY = /^READY\s+(\S+)\s*$/;
@@ -184,7 +184,7 @@ function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: s
 
 async function begin(options: ChildOptions): Promise<OwnedChild> {
   const child = await OwnedChild.start(options);
-  // Nobody reads what it prints there, and a full pipe would hold it.
+  // Nobody reads its standard output, and a full pipe would block it.
   child.stdout.resume();
   return child;
 }
