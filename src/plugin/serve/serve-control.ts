@@ -4,7 +4,7 @@ import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import { CONTROL_NAME, type Guests } from "../guests.ts";
 import type { Orchestrator } from "../orchestrator.ts";
 
-/** Tools for whoever runs the bus: not listed, and for nobody else. */
+/** Tools of `trunkline plugin`, which are not listed and which no other caller may use. */
 export const CONTROL = {
   list: "trunkline.plugins.list",
   logs: "trunkline.plugins.logs",

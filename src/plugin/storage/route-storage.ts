@@ -5,7 +5,7 @@ import { DEFAULT_STORAGE } from "./serve-storage.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { nameOf } from "../guests.ts";
 
-/** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
+/** Routes requests for storage to the plugin that provides its kind, or to our own storage. */
 export function routeStorage(
   providerOf: (type: string) => AskedPlugin | undefined,
   isNested: (call: BusCall) => boolean,
@@ -31,14 +31,13 @@ interface Routed {
   readonly storageType: string;
 }
 
-/** What one guest may have done to our own storage at once; more waits. */
+/** Requests of one guest to our own storage that run at once; more wait. */
 const AT_ONCE = 4;
 
 type Handler = (value: never, call: BusCall) => unknown;
 
 /**
- * Lets no guest have the disk for itself. To wait is harmless here: our own storage calls nobody, so
- * what is waited for comes to its end.
+ * Keeps one guest from using the disk alone. Waiting cannot deadlock: our own storage calls nobody.
  */
 export function limitStorage(handlers: BusHandlers): BusHandlers {
   const slots = new Semaphore({ runningEach: AT_ONCE });
