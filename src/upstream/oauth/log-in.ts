@@ -111,7 +111,7 @@ function answer(response: ServerResponse, status: number, text: string): void {
 }
 
 /**
- * Who we are to an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
+ * The client that we are for an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
  * Approaches: configured, then a metadata document, then dynamic registration.
  */
 export async function clientFor(

@@ -140,7 +140,7 @@ export class FreeNames {
   }
 }
 
-/** What says nothing about which values are right, and only costs a model's context. */
+/** Keywords that do not restrict values and would only fill a model's context. */
 const DROPPED: ReadonlySet<string> = new Set([
   ...[
     "example",

@@ -11,8 +11,8 @@ import {
 } from "./document.ts";
 
 /**
- * The names that the services of models take for arguments. One other name, such as `filter[id]`, and some
- * refuse all tools of a client together.
+ * The names that model services accept for arguments. For a single other name, such as `filter[id]`, some
+ * refuse all tools of a client.
  */
 const TAKEN_BY_MODELS = /^[A-Za-z0-9_.-]{1,64}$/;
 const LONGEST = 64;
@@ -64,7 +64,7 @@ interface Body {
   readonly isRequired: boolean;
 }
 
-/** One way of an API to be called, as a tool. */
+/** An operation of an API, as a tool. */
 export interface Operation {
   readonly tool: Json & { readonly name: string };
   readonly method: string;
