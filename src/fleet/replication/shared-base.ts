@@ -204,7 +204,7 @@ export class SharedBase implements Disposable {
   }
 }
 
-/** Stands for a row; empty where there is none. */
+/** The hash of a row; empty for a deleted row. */
 export function markOf(text: SharedText): string {
   return text === undefined ? "" : hash("sha256", text, "base64url");
 }
