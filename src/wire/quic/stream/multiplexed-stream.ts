@@ -166,7 +166,7 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
-    // Until it is answered, it is not the peer that has something to say.
+    // Until it is answered, the peer need not send anything.
     if (this.#isPatient && !this.#sender.isDone) this.#receiver.wasHeard = true;
     return this.#receiver.isSilent();
   }
@@ -272,7 +272,7 @@ export class StreamReceiver implements Holder {
   fail(error: Error): void {
     if (this.#error !== undefined) return;
     const isWhole = this.#isEnded && this.#whole === undefined;
-    // What came to its end before can still be read.
+    // A stream that has arrived whole can still be read.
     if (isWhole) return;
     this.#error = error;
     this.#whole?.promise.reject(error);
@@ -447,7 +447,7 @@ export class StreamSender {
   }
 }
 
-/** Whoever does not wait for it learns of the failure elsewhere. */
+/** A caller that does not wait for it learns of the failure from the stream. */
 function handled(promise: Promise<void>): Promise<void> {
   promise.catch(() => {});
   return promise;
