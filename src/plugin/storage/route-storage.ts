@@ -24,7 +24,7 @@ export function routeStorage(
     return response;
   };
   const kinds = ["storageRead", "storageWrite", "storageDelete", "storageList"] as const;
-  return Object.fromEntries(kinds.map((kind) => [kind, route(kind)])) as BusHandlers;
+  return Object.fromEntries(kinds.map((kind) => [kind, route(kind)]));
 }
 
 interface Routed {
