@@ -130,7 +130,7 @@ function templateOf(entry: Readonly<Record<string, unknown>>): UriTemplate {
   return template;
 }
 
-/** What a catalogue has. Each of thousands of entries may be looked up to answer one list. */
+/** An index of a catalogue: one list may need a lookup for each of thousands of entries. */
 interface CatalogueIndex {
   readonly resources: ReadonlySet<unknown>;
   readonly templates: ReadonlySet<unknown>;

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Notices } from "../tool/notices.ts";
 import type { Clients } from "../tool/offer/clients.ts";
@@ -52,7 +53,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   /** The state in which people were last told that an upstream is missing from lists. */
   readonly #told = new WeakMap<Upstream, string>();
   #all: readonly Upstream[] = [];
-  #configuring: Promise<void> = Promise.resolve();
+  readonly #changes = new TaskQueue();
   #isOver = false;
 
   constructor(options: UpstreamsOptions) {
@@ -75,10 +76,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
    * others are stopped. None is started before it is needed.
    */
   configure(table: UpstreamTable): Promise<void> {
-    const configured = this.#configuring.then(() => this.#configure(table));
-    // A failure is that of this table: later ones, and the end, do not fail for it.
-    this.#configuring = configured.catch(() => {});
-    return configured;
+    return this.#changes.run(() => this.#configure(table));
   }
 
   /**
@@ -109,7 +107,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
 
   /** Ends an upstream and starts it anew. Throws "not-found" where there is none of that name. */
   restart(name: string): Promise<void> {
-    const restarted = this.#configuring.then(async () => {
+    return this.#changes.run(async () => {
       const known = this.#all.find((each) => each.name === name);
       if (known === undefined) {
         throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
@@ -122,8 +120,6 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       await known.stop();
       await fresh.arrival();
     });
-    this.#configuring = restarted.catch(() => {});
-    return restarted;
   }
 
   status(): UpstreamStatus[] {
@@ -133,7 +129,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#unlisten();
-    await this.#configuring;
+    await this.#changes.idle();
     await Promise.all(this.#all.map((each) => each.stop()));
     this.#all = [];
     this.#publish();

@@ -15,21 +15,6 @@ export interface Permissions {
   readonly subscribe: readonly string[];
 }
 
-/**
- * The settings of nats-server that let these users do what they need in their pools, and nothing else.
- * Each pool is an account, which has subjects and streams of its own: whoever may create or change a
- * stream could otherwise have it copy any other stream of the server.
- */
-export function natsSettings(users: readonly FleetUser[]): string {
-  const pools = Map.groupBy(users, ({ pool }) => pool);
-  const accounts = [...pools].map(
-    ([pool, theirs]) =>
-      `  TL_${pool} {\n    jetstream: enabled\n    users: [\n` +
-      `${theirs.map((user) => userSettings(user)).join("")}    ]\n  }\n`,
-  );
-  return `accounts {\n${accounts.join("")}}\n`;
-}
-
 /** What a node may do. It may also answer what it is asked. */
 export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Permissions {
   const subjects = new Subjects(pool);

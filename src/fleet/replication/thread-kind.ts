@@ -12,8 +12,8 @@ import {
   type ThreadDocument,
   writeDocument,
 } from "../../store/review/thread-document.ts";
-import { versionOf } from "./rule-kind.ts";
 import {
+  DatabaseKind,
   type Decide,
   rowText,
   type SharedKind,
@@ -83,24 +83,19 @@ const ID = /^[\w-]{1,64}$/;
 const MARK = 8;
 
 /** The review threads, with all that happened to them. */
-export class ThreadKind implements SharedKind {
+export class ThreadKind extends DatabaseKind implements SharedKind {
   readonly name = "thread";
-  readonly #database: Database;
   readonly #moment: () => Moment;
 
   constructor(database: Database, moment: () => Moment) {
-    this.#database = database;
+    super(database);
     this.#moment = moment;
-  }
-
-  stamp(): Promise<unknown> {
-    return this.#database.read((database) => versionOf(database));
   }
 
   /** Whatever happens to a thread is an event, except that a claim is renewed or ends. */
   read(since?: unknown): Promise<SharedRows> {
     const moment = this.#moment();
-    return this.#database.read((database) => {
+    return this.database.read((database) => {
       const end = Number(prepared(database, "SELECT max(seq) AS seq FROM event").get()?.seq ?? 0);
       const ids = prepared(
         database,
@@ -120,7 +115,7 @@ export class ThreadKind implements SharedKind {
 
   change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
     const moment = this.#moment();
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const result = new Map<string, SharedText>();
       for (const key of keys) {
         const local = findLocal(database, key, moment);

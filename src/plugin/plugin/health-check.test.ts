@@ -32,7 +32,7 @@ describe("HealthCheck", { timeout: 30_000 }, () => {
       ...[Status.UNHEALTHY, Status.UNHEALTHY, Status.HEALTHY, Status.DEGRADED],
       Status.UNHEALTHY,
     ]);
-    assert.equal(why, "It says that it is not well: so");
+    assert.equal(why, "It says that it is unhealthy: so");
     assert.equal(looks, 7);
     assert.equal(last, "unhealthy: so");
   });

@@ -5,7 +5,7 @@ import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts"
 import { LONGEST_REASON, SHORT_ANSWER } from "./known-offer.ts";
 import type { PluginLimits } from "./settings.ts";
 
-/** Asks a running plugin for its health at intervals, and gives it up when it is not well. */
+/** Sends health checks to a running plugin at intervals, and gives it up after several failures. */
 export class HealthCheck {
   readonly #client: Pick<BusClient, "ask">;
   readonly #limits: PluginLimits;
@@ -25,12 +25,12 @@ export class HealthCheck {
     this.#limits = limits;
     this.#givenUp = givenUp;
     this.#timer = setInterval(
-      () => background(this.#look(), "Asking a plugin how it is"),
+      () => background(this.#look(), "Checking the health of a plugin"),
       limits.healthEvery,
     ).unref();
   }
 
-  /** How it last said it was. */
+  /** Its last answer. */
   get last(): string | undefined {
     return this.#last;
   }
@@ -50,7 +50,7 @@ export class HealthCheck {
     this.#givenUp(why);
   }
 
-  /** Why it is not well, if it is not. */
+  /** Why it is unhealthy; undefined if it is not. */
   async #ask(): Promise<string | undefined> {
     try {
       const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
@@ -58,7 +58,7 @@ export class HealthCheck {
       const { status, message: all } = answerOf("It", answer, "health");
       const message = all.slice(0, LONGEST_REASON);
       this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
-      return status === Status.UNHEALTHY ? `It says that it is not well: ${message}` : undefined;
+      return status === Status.UNHEALTHY ? `It says that it is unhealthy: ${message}` : undefined;
     } catch (error) {
       return `It does not answer: ${(error as Error).message}`;
     }

@@ -23,7 +23,7 @@ export interface RunningPluginOptions {
 /** Calls that lead to further calls of it must not wait for each other. */
 const LISTEN_LIMITS = { maxStreams: 2_112 };
 
-/** A plugin that serves, and keeps in touch with its orchestrator. */
+/** A plugin that serves, and stays connected to its orchestrator. */
 export class RunningPlugin implements AsyncDisposable {
   /** Resolves when the orchestrator has told it to end, and knows that it will. */
   readonly ended: Promise<void>;
@@ -121,7 +121,7 @@ export class RunningPlugin implements AsyncDisposable {
         credentials: followed.credentials,
         limits: LISTEN_LIMITS,
         stream: (stream, connection) => {
-          // Whoever else wants something of it asks the orchestrator, which knows whether it may.
+          // Plugins call each other through the orchestrator, which knows what they may call.
           if (isPlugin(connection)) stream.reset();
           else this.#service.serve(stream, connection);
         },
@@ -156,7 +156,7 @@ export class RunningPlugin implements AsyncDisposable {
   }
 }
 
-/** Every certificate is good for this machine, and for no address that stands for all. */
+/** Every certificate is valid for this machine, and none for the addresses that mean all interfaces. */
 function isLocal(host: string): boolean {
   return ["localhost", "127.0.0.1", "::1", "0.0.0.0", "::"].includes(host);
 }

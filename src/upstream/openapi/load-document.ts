@@ -4,7 +4,7 @@ import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { shownAddress } from "../http/http-exchange.ts";
 import { isObject, type Json, listOf, OpenApiDocument, refused } from "./document.ts";
-import { httpCall } from "./http-call.ts";
+import { httpCall } from "../http/http-call.ts";
 
 const LARGEST = 32 * 1024 * 1024;
 /** Milliseconds. */

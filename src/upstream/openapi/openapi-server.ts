@@ -4,7 +4,7 @@ import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { isDeeper, isObject, type Json, textOf } from "./document.ts";
-import { httpCall, type HttpResult } from "./http-call.ts";
+import { httpCall, type HttpRequest, type HttpResult } from "../http/http-call.ts";
 import { loadDocument, type LoadedDocument, serverOf, trimmed } from "./load-document.ts";
 import { type Operation, operationsOf, type Parameter, schemesOf } from "./operations.ts";
 
@@ -16,11 +16,11 @@ export type Credentials = Readonly<Record<string, string>>;
  * An operation that needs none gets none.
  */
 export function withCredentials(
-  request: OperationRequest,
+  request: HttpRequest,
   security: readonly (readonly string[])[],
   schemes: Readonly<Record<string, Json>>,
   credentials: Credentials,
-): OperationRequest {
+): HttpRequest {
   const usable = security.find((needed) =>
     needed.every((name) => Object.hasOwn(credentials, name)),
   );
@@ -43,21 +43,13 @@ export function withCredentials(
   return { ...request, url, headers };
 }
 
-/** An HTTP request for a call of an operation. */
-export interface OperationRequest {
-  readonly method: string;
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-}
-
 /** The arguments of a call do not make a request. */
 class BadArguments extends Error {}
 
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
 
 /** The request that a call makes, without credentials. `base` ends without a slash. */
-export function requestFor(operation: Operation, base: string, args: Json): OperationRequest {
+export function requestFor(operation: Operation, base: string, args: Json): HttpRequest {
   const headers: Record<string, string> = { accept: "application/json, text/*;q=0.9, */*;q=0.5" };
   const query: [string, string][] = [];
   const cookies: string[] = [];
@@ -376,7 +368,7 @@ export class OpenApiServer {
     }
   }
 
-  #request(operation: Operation, args: Json): OperationRequest {
+  #request(operation: Operation, args: Json): HttpRequest {
     const { auth = {}, headers = {} } = this.#settings;
     const request = requestFor(operation, this.#baseOf(operation), args);
     const {

@@ -16,7 +16,8 @@ import type {
   PromptMessage,
   Returned,
 } from "../definition.ts";
-import { MemoryConnection } from "./memory-connection.ts";
+import type { Connection } from "../../../wire/quic/connection.ts";
+import { memoryConnection } from "./memory-connection.ts";
 import { MemoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
 import type { PluginParts } from "../parts.ts";
@@ -88,6 +89,8 @@ class Harness implements PluginHarness {
   /** From the plugin to its orchestrator, and back. */
   readonly #there: BusClient;
   readonly #back: BusClient;
+  /** The plugin's end of what `#back` asks. */
+  #served: Connection | undefined;
   #streams = 0;
 
   constructor(parts: PluginParts, options: TestPluginOptions) {
@@ -102,7 +105,7 @@ class Harness implements PluginHarness {
       background(serveExchange(stream, connection, orchestrator), "Answering on the bus");
     this.#there = new BusClient({
       name: "The orchestrator",
-      dial: async () => new MemoryConnection(serve),
+      dial: () => memoryConnection(serve),
       connected: () => registration.connected(),
     });
     this.#service = new PluginService({ parts, client: this.#there, log, ended: () => {} });
@@ -113,7 +116,11 @@ class Harness implements PluginHarness {
     });
     this.#back = new BusClient({
       name: this.#name,
-      dial: async () => new MemoryConnection((...given) => this.#service.serve(...given)),
+      dial: () =>
+        memoryConnection((stream, connection) => {
+          this.#served = connection;
+          this.#service.serve(stream, connection);
+        }),
     });
     this.storage = new RemoteStorage(this.#there, NO_STOP, "");
   }
@@ -193,6 +200,8 @@ class Harness implements PluginHarness {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#service.shutdown(0);
     await this.#service.answered();
+    // Closed on this side first, so that the last answers arrive.
+    await this.#served?.close();
     await this.#back[Symbol.asyncDispose]();
     await this.#there[Symbol.asyncDispose]();
   }

@@ -7,13 +7,13 @@ import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-
 import { dayOf, RENEW_AUTHORITY, type Renewal } from "./renewal.ts";
 import { SETTLE, settled } from "./certificate-files.ts";
 
-/** Who signs certificates, and who else is trusted: all that is in `ca.crt`. */
+/** The authority that signs certificates, and the others that are trusted: all of `ca.crt`. */
 export class Authority {
   readonly pem: string;
-  /** The first signs. */
+  /** The first certificate of the file, which signs. */
   readonly certificate: X509Certificate;
   readonly #all: readonly X509Certificate[];
-  /** Without it certificates can be checked, but none made. */
+  /** Without a key it can check certificates, but not issue any. */
   readonly #key: KeyObject | undefined;
   readonly #pair: FilePair;
 
@@ -39,7 +39,7 @@ export class Authority {
     return settled(files, pair, async ({ certificate: pem, key: keyPem, age }) => {
       if (pem === undefined) {
         if (keyPem === undefined && !isMade) throw noAuthority(files.folder);
-        // Either is made at a time: what another program made meanwhile stands.
+        // One file is created at a time, and never replaces one that another program has created meanwhile.
         if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
         else {
           const made = issueAuthority(parseKey(pair.key, keyPem), renewal.now());
@@ -54,7 +54,7 @@ export class Authority {
     });
   }
 
-  /** What signs a certificate that is to be `path`. */
+  /** The signer of a certificate for the file `path`. */
   signer(path: string): Signer {
     if (this.#key !== undefined) return { certificate: this.certificate, key: this.#key };
     const missing = this.#pair.key;
@@ -62,7 +62,7 @@ export class Authority {
     throw new TrunklineError("config", `Cannot make '${path}': '${missing}' is not there. ${next}`);
   }
 
-  /** Why it cannot sign, if it cannot. */
+  /** Why it cannot sign; undefined if it can. */
   get hindrance(): string | undefined {
     return this.#key === undefined ? `'${this.#pair.key}' is not there` : undefined;
   }
@@ -74,7 +74,7 @@ export class Authority {
     throw new Unusable(`'${path}' is not signed by the authority in '${this.#pair.certificate}'`);
   }
 
-  /** False when it cannot be renewed: then it is used as long as it lasts. */
+  /** False if it cannot be renewed; it is then used until it expires. */
   async #renew(files: CertificateFiles, renewal: Renewal): Promise<boolean> {
     const { certificate } = this;
     const path = this.#pair.certificate;
@@ -85,14 +85,14 @@ export class Authority {
       return false;
     }
     const made = issueAuthority(this.signer(path).key, renewal.now(), certificate);
-    // Those with the same key say no more than the new one does, and less long.
+    // Older certificates of the same key are covered by the new one.
     const others = this.#all.filter((other) => !other.publicKey.equals(certificate.publicKey));
     await files.replace(path, made + others.map(String).join(""));
     return true;
   }
 }
 
-/** With an authority of our own we could not connect: the other side trusts another. */
+/** A new authority would be of no use: the other side trusts the one that it has. */
 function noAuthority(folder: string): TrunklineError {
   const why = `There is no authority in '${folder}': 'ca.crt' is missing`;
   const next =

@@ -8,38 +8,37 @@ import { settled } from "./certificate-files.ts";
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 
-/** The organizational unit in a plugin's certificate, by which it is known for one. */
+/** The organizational unit that marks the certificate of a plugin. */
 export const PLUGIN_UNIT = "plugin";
 
 const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 const FORM = "letters, digits, '.', '_' and '-', not 'ca'";
 
-/** What is wrong with the name of a certificate. It is the name of files, too. */
+/** What is wrong with the name of a certificate, which is also a file name; undefined if nothing is. */
 export function problemOfName(name: string): string | undefined {
   return NAME.test(name) ? undefined : `use ${FORM}`;
 }
 
 export interface CertificatesOptions {
-  /** Hears of what is not as it should be, but does not keep anything from working. */
+  /** Told of problems that do not prevent the use of certificates. */
   readonly warn?: (message: string) => void;
-  /** Of the keys that are made. Those that are there are used, whatever they are. */
+  /** The type of new keys. Existing keys of any type are used. */
   readonly keyType?: KeyType;
   /**
-   * Whether an authority is made where there is none; false for who only connects to a program that has
-   * one.
+   * Whether a missing authority is created. False for a client: the program that it connects to has one.
    */
   readonly makesAuthority?: boolean;
   readonly now?: () => number;
 }
 
 export interface CertificateOptions {
-  /** What it is good for besides its name and this machine. */
+  /** Hosts that it is valid for, in addition to its name and this machine. */
   readonly hosts?: readonly string[];
-  /** Whom it is for, such as `PLUGIN_UNIT`. One that was made without is made anew. */
+  /** The organizational unit, such as `PLUGIN_UNIT`. A certificate without it is issued again. */
   readonly unit?: string | undefined;
 }
 
-/** What one side of a connection shows, and whom it trusts. */
+/** The certificate and key that one side of a connection shows, and the authorities that it trusts. */
 export interface Credentials {
   readonly certPem: string;
   readonly keyPem: string;
@@ -55,12 +54,12 @@ export function openCertificates(folder: string, options: CertificatesOptions = 
 
 /**
  * The certificates of the bus, in a folder that is laid out as Orchestra's: `ca.crt` and `ca.key`,
- * and `NAME.crt` and `NAME.key` of each program. What is missing is made, what expires is renewed,
- * and what cannot be understood is left alone.
+ * and `NAME.crt` and `NAME.key` of each program. Missing files are created, certificates that expire
+ * are renewed, and files that cannot be read are left alone.
  *
- * Several programs may do this at once, without a lock: a key is made by whoever comes first, and
- * never replaced; all certificates that are made for it are as good. Hence a certificate is renewed
- * with its key: to replace one file is possible at once, to replace two is not.
+ * Several programs may do this at once, without a lock: the first one creates the key, which is never
+ * replaced, and all certificates for that key are equally valid. A renewed certificate keeps its key,
+ * because one file can be replaced atomically and two cannot.
  */
 export class Certificates {
   readonly #files: CertificateFiles;
@@ -76,12 +75,12 @@ export class Certificates {
     this.#makesAuthority = makesAuthority;
   }
 
-  /** The certificates that are trusted, the one that signs first. */
+  /** The trusted certificates; the first is the one that signs. */
   async trusted(): Promise<string> {
     return (await this.#authority()).pem;
   }
 
-  /** The certificate of a program, good for its name, for this machine and for `hosts`. */
+  /** The certificate of a program, valid for its name, for this machine and for `hosts`. */
   async credentialsFor(
     name: string,
     { hosts = [], unit }: CertificateOptions = {},
@@ -98,7 +97,7 @@ export class Certificates {
       const path = pair.certificate;
       if (keyPem === undefined) {
         if (certPem !== undefined) throw new Unusable(`'${pair.key}' is missing`);
-        // No key without the prospect of a certificate.
+        // Throws if no certificate could be issued for the key.
         authority.signer(path);
         await this.#files.create(pair.key, newKey(this.#keyType));
         return undefined;
@@ -111,7 +110,7 @@ export class Certificates {
       const [certificate] = parseCertificates(path, certPem);
       checkPair(pair, certificate, leaf.key);
       authority.checkSigned(path, certificate);
-      // Whom it is for can only be said anew by who can sign; until then it is good as it is.
+      // Without the key of the authority the unit cannot be added, and the certificate is used as it is.
       const isMarked = authority.hindrance !== undefined || isFor(certificate, unit);
       const need = this.#needOf(certificate, hosts) ?? (isMarked ? undefined : `is no ${unit}'s`);
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
@@ -151,16 +150,16 @@ function isFor({ subject }: Authority["certificate"], unit: string | undefined):
 
 const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/;
 
-/** Refuses what no certificate can be made out to. */
+/** Throws for a host that no certificate can be issued for. */
 function checkHosts(hosts: readonly string[]): void {
   for (const host of hosts) {
     if (HOST.test(host) || (isIP(host) !== 0 && !host.includes("%"))) continue;
     const next = "Give a name or an address, without port";
-    throw new TrunklineError("usage", `No certificate can be made out to '${host}'. ${next}`);
+    throw new TrunklineError("usage", `No certificate can be issued for '${host}'. ${next}`);
   }
 }
 
-/** The first host that a certificate does not speak for. */
+/** The first host that a certificate is not valid for. */
 function hostWithout(certificate: X509Certificate, hosts: readonly string[]): string | undefined {
   return hosts.find((host) => {
     const found = isIP(host) === 0 ? byName(certificate, host) : certificate.checkIP(host);

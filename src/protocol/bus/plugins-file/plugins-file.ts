@@ -27,7 +27,7 @@ export interface PluginsFile {
   readonly tcpAddr?: string;
   readonly certsDir?: string;
   readonly plugins: readonly PluginEntry[];
-  /** What is probably meant otherwise, though it can be used. */
+  /** Settings that can be used, but are probably mistakes. */
   readonly warnings: readonly string[];
 }
 
@@ -50,7 +50,7 @@ const PLUGIN_KEYS = [
   "depends_on",
 ];
 
-/** A part of names of files, of certificates and of addresses. */
+/** It becomes a part of file names, certificates and addresses. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const ADDRESS = /^(?:[^\s:]*|\[[0-9A-Fa-f:.]+\]):(\d{1,5})$/;
 
@@ -123,7 +123,7 @@ function readPlugin(reader: YamlReader, at: YamlValue, folder: string): PluginEn
   return {
     id,
     binary: binary === "" || isBare(binary) || isAbsolute(binary) ? binary : join(folder, binary),
-    // The one argument that was always taken to mean the folder of the file.
+    // Orchestra takes this one argument to mean the folder of the file.
     args: reader
       .texts(members.get("args"))
       .map((arg) => (arg === "--workspace=." ? `--workspace=${folder}` : arg)),

@@ -1,8 +1,14 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
+import { type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-import { redirection } from "../http/http-exchange.ts";
-import type { OperationRequest } from "./openapi-server.ts";
+import { redirection } from "./http-exchange.ts";
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer | undefined;
+}
 
 export interface HttpResult {
   readonly status: number;
@@ -20,15 +26,19 @@ const MOST_REDIRECTS = 5;
  * credentials are for no other.
  */
 export async function httpCall(
-  request: OperationRequest,
+  request: HttpRequest,
   most: number,
   signal: AbortSignal,
 ): Promise<HttpResult> {
   let { url } = request;
   for (let redirects = 0; ; redirects++) {
-    const response = await send({ ...request, url }, signal);
+    const response = await sendHttp({ ...request, url }, { signal });
     const next = redirection(url, response, request.method);
-    if (next === undefined) return await read(response, most);
+    if (next === undefined) {
+      const { statusCode: status = 0, headers } = response;
+      const body = await readHttp(response, most);
+      return { status, type: headers["content-type"] ?? "", ...body };
+    }
     response.on("error", () => {}).destroy();
     if (typeof next === "string") throw new Error(`it ${next}`);
     if (redirects === MOST_REDIRECTS) throw new Error(`it redirects more than ${redirects} times`);
@@ -36,21 +46,25 @@ export async function httpCall(
   }
 }
 
-function send(
-  { url, method, headers, body }: OperationRequest,
-  signal: AbortSignal,
+/** Sends a request. Resolves with the status and the headers of its answer. */
+export function sendHttp(
+  { url, method, headers, body }: HttpRequest,
+  options: RequestOptions,
 ): Promise<IncomingMessage> {
-  const make = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
   const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
-    const request = make(url, { method, headers: { ...headers, ...length }, signal }, resolve);
+    const request = send(url, { method, headers: { ...headers, ...length }, ...options }, resolve);
     request.on("error", reject);
     request.end(body);
   });
 }
 
-async function read(response: IncomingMessage, most: number): Promise<HttpResult> {
-  const { statusCode: status = 0, headers } = response;
+/** Reads the body of an answer, up to so many bytes. */
+export async function readHttp(
+  response: IncomingMessage,
+  most: number,
+): Promise<Pick<HttpResult, "body" | "isCut">> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -59,6 +73,5 @@ async function read(response: IncomingMessage, most: number): Promise<HttpResult
     // Leaving the loop closes the connection.
     if (size > most) break;
   }
-  const body = Buffer.concat(chunks).subarray(0, most);
-  return { status, type: headers["content-type"] ?? "", body, isCut: size > most };
+  return { body: Buffer.concat(chunks).subarray(0, most), isCut: size > most };
 }
