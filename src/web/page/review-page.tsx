@@ -8,7 +8,7 @@ import { linkTo } from "../client/router.ts";
 import { mayDo, threads } from "../client/state.ts";
 import { clock } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
 import {
@@ -137,12 +137,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
             <time class="mono">{clock(at)}</time> <strong>{by}</strong> {kind}
             {commit === undefined ? "" : ` ${commit.slice(0, 10)}`}
             {said === undefined ? null : <p class="said">{said}</p>}
-            {diff === undefined ? null : (
-              <DiffView
-                hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)}
-                label="Proposed change"
-              />
-            )}
+            {diff === undefined ? null : <DiffView hunks={hunksIn(diff)} label="Proposed change" />}
           </li>
         ))}
       </ol>

@@ -7,7 +7,8 @@ import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { partsOfPatch } from "../../base/text/patch-names.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
 import {
@@ -167,13 +168,13 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         {detail.missing === undefined && detail.files.length > 0 ? null : (
           <p class="note">{detail.missing ?? "Nothing is pushed yet."}</p>
         )}
-        {parseDiff(diff?.diff ?? "").map((file) => (
-          <details class="file" key={file.path} open={detail.files.length <= 5}>
+        {partsOfPatch(diff?.diff ?? "").map(({ path, text }) => (
+          <details class="file" key={path} open={detail.files.length <= 5}>
             <summary>
-              <span class="path mono">{file.path}</span>
-              <Counts {...countsOf(detail, file.path)} />
+              <span class="path mono">{path}</span>
+              <Counts {...countsOf(detail, path)} />
             </summary>
-            <DiffView hunks={file.hunks} label={`Diff of ${file.path}`} />
+            <DiffView hunks={hunksIn(text)} label={`Diff of ${path}`} />
           </details>
         ))}
       </section>

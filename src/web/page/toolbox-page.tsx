@@ -9,7 +9,7 @@ import { approvals, calls, mayDo } from "../client/state.ts";
 import { Collection } from "../client/collection.ts";
 import { milliseconds, plural, short } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { CallsChart } from "../view/calls-chart.tsx";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
@@ -187,7 +187,7 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
           </button>
         ) : null}
       </div>
-      <DiffView hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)} label={`Change of ${name}`} />
+      <DiffView hunks={hunksIn(diff)} label={`Change of ${name}`} />
     </section>
   );
 }

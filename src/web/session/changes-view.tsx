@@ -6,7 +6,7 @@ import type { ChangedFile, ChangedFiles, FileDiff } from "../../server/dashboard
 import { get, post } from "../client/request.ts";
 import { mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
 import { act, Badge, Empty, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
@@ -97,7 +97,7 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   if (failed !== undefined) return <p class="note">{failed}</p>;
   if (found === undefined) return <p class="loading">Loading …</p>;
   if (file.isBinary === true) return <p class="note">A binary file.</p>;
-  const hunks = parseDiff(found.diff).flatMap((each) => each.hunks);
+  const hunks = hunksIn(found.diff);
   const own = threads.rows.value.filter((each) => each.path === path && isAbout(each, session));
   const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
     at.side === side && at.line === line;
