@@ -51,10 +51,6 @@ const ANCHOR = {
 };
 
 const MiB = 1024 * 1024;
-/** Milliseconds until what seals need is loaded: in a pause after the first entry, not among many. */
-const LOAD_AFTER = 10;
-/** The same where that has failed. */
-const LOAD_AGAIN = 1_000;
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
 /** Appended to by several processes. */
@@ -101,7 +97,7 @@ export class AuditLog implements Disposable {
   /** The end of each line. */
   readonly #end: string;
   #anchorDue: NodeJS.Timeout | undefined;
-  #loading: NodeJS.Timeout | undefined;
+  #isSealing = true;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
   #unanchored = 0;
@@ -152,10 +148,8 @@ export class AuditLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.flush();
-    if (!this.#seals.isReady && this.#seals.hasUnsealed) this.#load();
     clearTimeout(this.#retry);
     clearTimeout(this.#anchorDue);
-    clearTimeout(this.#loading);
     this.#anchorLast();
     const lost = this.#count + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
@@ -225,21 +219,17 @@ export class AuditLog implements Disposable {
     }
   }
 
-  /** Loads what seals need, and seals what was written without it. */
-  #load(): void {
-    this.#loading = undefined;
+  /** Puts a seal behind the lines that are to be written, and those that were written without one. */
+  #seal(): void {
+    makeFolder(this.#folder, 0o700);
     try {
       this.#seals.prepare();
+      this.#isSealing = true;
     } catch (error) {
-      this.#options.report("audit.not-sealed", { file: this.#path, error });
-      this.#loading = setTimeout(() => this.#load(), LOAD_AGAIN).unref();
+      if (this.#isSealing) this.#options.report("audit.not-sealed", { file: this.#path, error });
+      this.#isSealing = false;
       return;
     }
-    if (this.#retry === undefined) this.flush();
-  }
-
-  /** Puts a seal behind the lines that are to be written. */
-  #seal(): void {
     const text = this.#pieces.join("");
     const fresh = text.slice(this.#sealedLength);
     if (fresh === "" && !this.#seals.hasUnsealed) return;
@@ -253,7 +243,8 @@ export class AuditLog implements Disposable {
 
   #appendLines(): void {
     if (this.#dropped > 0) this.#recordGap();
-    if (this.#seals.isReady) this.#seal();
+    if (this.#pieces.length === 0 && !this.#seals.hasUnsealed) return;
+    this.#seal();
     if (this.#pieces.length === 0) return;
     const lines = Buffer.from(this.#pieces.join(""));
     this.#append(lines, (end) => {
@@ -265,9 +256,7 @@ export class AuditLog implements Disposable {
       this.#length = rest.length;
       this.#sealedLength = this.#seals.isReady ? rest.length : 0;
       if (this.#seals.isReady && isAll) this.#sealed();
-      if (this.#seals.isReady) return;
-      this.#seals.written(isAll ? lines : lines.subarray(0, end));
-      this.#loading ??= setTimeout(() => this.#load(), LOAD_AFTER).unref();
+      if (!this.#seals.isReady) this.#seals.written(isAll ? lines : lines.subarray(0, end));
     });
   }
 
@@ -413,7 +402,7 @@ export interface Seal {
  * Seals the entries of one writer in a chain: each seal is the SHA-256 of the one before it and of the
  * lines since. An entry that is changed, removed or added afterwards does not match the next seal.
  * Entries are sealed in the write that puts them into the file, so that a killed process leaves none that
- * nobody confirms. Only the first ones are not: what sealing needs takes long to load.
+ * nobody confirms. While the key cannot be read, they are written without a seal, and sealed later.
  */
 export class AuditSeals {
   /** Names the writer in each of its lines. */

@@ -19,9 +19,9 @@ function written(folder: SampleFolder, anchor?: string): string {
     for (let n = 0; n < 5; n++) {
       one.record({ time: "t", n });
       other.record({ time: "t", n, text: "\u2028 and \r" });
-      one.flush();
-      other.flush();
     }
+    one.flush();
+    other.flush();
   }
   return join(folder.path, AUDIT_FILE);
 }
@@ -80,11 +80,11 @@ describe("verifyAudit()", () => {
 
   it("finds an entry that was changed, removed, added or moved", async () => {
     const changes: readonly [(lines: string[]) => string[], RegExp][] = [
-      [(lines) => lines.with(4, lines[4]?.replace('"n":2', '"n":7') ?? ""), /were changed/],
-      [(lines) => lines.toSpliced(4, 1), /One entry is missing among the 10/],
-      [(lines) => lines.toSpliced(4, 0, lines[4] ?? ""), /One entry is too many/],
-      [(lines) => lines.with(4, lines[6] ?? "").with(6, lines[4] ?? ""), /were changed/],
-      [(lines) => lines.with(4, "{"), /One entry is missing/],
+      [(lines) => lines.with(2, lines[2]?.replace('"n":2', '"n":7') ?? ""), /were changed/],
+      [(lines) => lines.toSpliced(2, 1), /One entry is missing among the 5/],
+      [(lines) => lines.toSpliced(2, 0, lines[2] ?? ""), /One entry is too many/],
+      [(lines) => lines.with(2, lines[3] ?? "").with(3, lines[2] ?? ""), /were changed/],
+      [(lines) => lines.with(2, "{"), /One entry is missing/],
     ];
     for (const [change, says] of changes) {
       await using folder = await SampleFolder.create();
@@ -92,8 +92,8 @@ describe("verifyAudit()", () => {
       const { problems, sealed } = await verifyAudit(folder.path);
       assert.equal(problems.length, 1);
       assert.match(problems[0]?.says ?? "", says);
-      assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:2\d$/);
-      assert.equal(sealed, 10, "the other writer's entries are as they were");
+      assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:[567]$/);
+      assert.equal(sealed, 15, "the other entries are as they were");
     }
   });
 
@@ -167,19 +167,13 @@ describe("verifyAudit()", () => {
     assert.deepEqual({ problems, older, sealed }, { problems: [], older: 1, sealed: 20 });
   });
 
-  it("confirms the entries of a process that was killed, all but its very first", async () => {
+  it("confirms the entries of a process that was killed, also its very first", async () => {
     await using folder = await SampleFolder.create();
     const module = JSON.stringify(new URL("audit-log.ts", import.meta.url).href);
     const program = `
       const { AuditLog } = await import(${module});
       const log = new AuditLog(${JSON.stringify(folder.path)});
-      const { readFileSync } = await import("node:fs");
-      log.record({ time: "t", n: 0 });
-      log.flush();
-      while (!readFileSync(${JSON.stringify(join(folder.path, AUDIT_FILE))}, "utf8").includes('{"seal"')) {
-        await new Promise(setImmediate);
-      }
-      for (let n = 1; n < 9; n++) { log.record({ time: "t", n }); log.flush(); }
+      for (let n = 0; n < 9; n++) { log.record({ time: "t", n }); log.flush(); }
       process.kill(process.pid, "SIGKILL");`;
     const args = ["--input-type=module", "--eval", program];
     assert.equal(spawnSync(process.execPath, args).signal, "SIGKILL");
