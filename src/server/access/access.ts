@@ -53,8 +53,6 @@ export class Access {
   readonly #options: AccessOptions;
   readonly #attempts: FailedAttempts;
   #toldAt = -Infinity;
-  /** One object for every request of the owner, until the owner's token changes. */
-  #admittedOwner: (Admitted & { readonly mark: string }) | undefined;
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -110,11 +108,8 @@ export class Access {
   /** The owner, until the owner's token changes. */
   #owner(mark: string): Admitted {
     const { owner } = this.#options;
-    if (this.#admittedOwner?.mark !== mark) {
-      const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
-      this.#admittedOwner = { principal: OWNER, proof: standing, standing, mark };
-    }
-    return this.#admittedOwner;
+    const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
+    return { principal: OWNER, proof: standing, standing };
   }
 
   #judged(verdict: Verdict | undefined, request: IncomingMessage): Admitted | Refused {

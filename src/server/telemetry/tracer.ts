@@ -1,4 +1,4 @@
-import { randomFillSync } from "node:crypto";
+import { randomBytes } from "node:crypto";
 
 import { maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
@@ -124,18 +124,6 @@ function safe<T>(value: T): T | string {
   return typeof value === "string" ? maskText(value).slice(0, LONGEST).toWellFormed() : value;
 }
 
-const random = new Uint8Array(4_096);
-let used = random.length;
-
-/** Random bytes are made in one go for many ids. */
 function randomHex(bytes: number): string {
-  if (used + bytes > random.length) {
-    randomFillSync(random);
-    used = 0;
-  }
-  let text = "";
-  for (const byte of random.subarray(used, (used += bytes))) {
-    text += byte < 16 ? `0${byte.toString(16)}` : byte.toString(16);
-  }
-  return text;
+  return randomBytes(bytes).toString("hex");
 }

@@ -145,8 +145,7 @@ const TOKEN = /^tlk_[\w-]{43}$/;
 
 /**
  * The token of the owner of the data folder, in a file that nobody else can read. Each lookup checks
- * whether the file has changed, so a running server accepts a new token at once. Only a token that
- * matched is compared again without that, in the same turn of the event loop.
+ * whether the file has changed, so a running server accepts a new token at once.
  */
 export class OwnerToken {
   readonly path: string;
@@ -155,7 +154,6 @@ export class OwnerToken {
   #token: string | undefined;
   #mark: string | undefined;
   #stamp: string | undefined;
-  #hasLooked = false;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -191,12 +189,8 @@ export class OwnerToken {
 
   /** The mark of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
-    const hadLooked = this.#hasLooked;
-    this.#look();
     const mark = hashToken(token);
-    // It may be newer than the look.
-    if (mark !== this.#mark && hadLooked) this.#refresh();
-    return mark === this.#mark ? mark : undefined;
+    return mark === this.mark ? mark : undefined;
   }
 
   /** The hash of the token, which identifies it without giving access. */
@@ -208,13 +202,6 @@ export class OwnerToken {
   async #locked<T>(work: () => Promise<T>): Promise<T> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     return withLock(`${this.path}.lock`, work);
-  }
-
-  #look(): void {
-    if (this.#hasLooked) return;
-    this.#refresh();
-    this.#hasLooked = true;
-    setImmediate(() => (this.#hasLooked = false));
   }
 
   /** Reads the file again if it has changed. */
