@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { keyText, type KeyPath, type Layer, mergeValues, type Values } from "./layer.ts";
 import { expandPath, isSet } from "./locations.ts";
-import { type Setting, settings } from "./schema/keys.ts";
+import type { Setting } from "./schema/keys.ts";
 import { nest, readScalar } from "./set-path.ts";
 
 /** Variables that need no schema to be understood. */
@@ -78,6 +78,7 @@ async function readVariables(
   env: NodeJS.ProcessEnv,
   known: Variables,
 ): Promise<Variables> {
+  const { settings } = await import("./schema/keys.ts");
   const all = new Map(settings().map((setting) => [setting.variable, setting]));
   let values: Values = known.values;
   const names = new Map(known.names);
