@@ -17,6 +17,7 @@ import {
   act,
   Ago,
   Badge,
+  Button,
   Empty,
   PageHead,
   SearchField,
@@ -45,8 +46,7 @@ const PARTS = [
 
 export function ToolboxPage({ part }: { readonly part: string | undefined }): JSX.Element {
   useEffect(() => {
-    const all = [tools.load(), approvals.load(), calls.load()];
-    Promise.all(all).catch((error: unknown) => reportError(error));
+    for (const each of [tools, approvals, calls]) each.load().catch(reportError);
   }, []);
   const waiting = approvals.rows.value.length;
   return (
@@ -121,10 +121,10 @@ const TOOLS: readonly Column<ToolRow>[] = [
 ];
 
 function Tools(): JSX.Element {
-  const state = tools.state.value;
   return (
     <DataTable
       label="Tools"
+      of={tools}
       rows={shown.value}
       columns={TOOLS}
       keyOf={({ name }) => name}
@@ -134,11 +134,7 @@ function Tools(): JSX.Element {
           {rule === undefined ? null : <p class="note">Decided by the rule {rule}</p>}
         </div>
       )}
-      empty={
-        <Empty title={typeof state === "object" ? "The tools cannot be loaded" : "No tools match"}>
-          {typeof state === "object" ? state.failed : ""}
-        </Empty>
-      }
+      empty={<Empty title="No tools match" />}
     />
   );
 }
@@ -173,8 +169,7 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
         </span>
         <span class="space" />
         {mayDo("admin") ? (
-          <button
-            type="button"
+          <Button
             class="primary"
             onClick={() =>
               act(async () => {
@@ -184,7 +179,7 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
             }
           >
             Approve
-          </button>
+          </Button>
         ) : null}
       </div>
       <DiffView hunks={hunksIn(diff)} label={`Change of ${name}`} />
