@@ -51,37 +51,26 @@ export class Tracer {
     const links = isLinked ? [{ traceId: link.traceId, spanId: link.spanId }] : [];
     const none = { spanId: undefined, traceState: undefined, baggage: undefined };
     const from: Parent = parent ?? { ...none, traceId: randomHex(16) };
-    return new RecordedSpan(name, "server", from, attributes, links, add);
+    return new RecordedSpan({ name, kind: "server", parent: from, attributes, links }, add);
   }
+}
+
+interface BegunSpan extends Pick<EndedSpan, "name" | "kind" | "attributes" | "links"> {
+  readonly parent: Parent;
 }
 
 class RecordedSpan implements Span {
   readonly carrier: TraceCarrier;
-  readonly #name: string;
-  readonly #kind: EndedSpan["kind"];
-  readonly #parent: Parent;
+  readonly #begun: BegunSpan;
   readonly #spanId = randomHex(8);
   readonly #start = performance.timeOrigin + performance.now();
-  readonly #attributes: SpanAttributes;
-  readonly #links: EndedSpan["links"];
   readonly #add: (span: EndedSpan) => void;
   #isOver = false;
 
-  constructor(
-    name: string,
-    kind: EndedSpan["kind"],
-    parent: Parent,
-    attributes: SpanAttributes,
-    links: EndedSpan["links"],
-    add: (span: EndedSpan) => void,
-  ) {
-    this.#name = name;
-    this.#kind = kind;
-    this.#parent = parent;
-    this.#attributes = attributes;
-    this.#links = links;
+  constructor(begun: BegunSpan, add: (span: EndedSpan) => void) {
+    this.#begun = begun;
     this.#add = add;
-    const { traceId, traceState, baggage } = parent;
+    const { traceId, traceState, baggage } = begun.parent;
     this.carrier = {
       traceparent: writeTraceParent(traceId, this.#spanId),
       ...(traceState === undefined ? {} : { tracestate: traceState }),
@@ -90,27 +79,23 @@ class RecordedSpan implements Span {
   }
 
   hop(name: string, attributes: SpanAttributes): Span {
-    const parent = { ...this.#parent, spanId: this.#spanId };
-    return new RecordedSpan(name, "client", parent, attributes, [], this.#add);
+    const parent = { ...this.#begun.parent, spanId: this.#spanId };
+    return new RecordedSpan({ name, kind: "client", parent, attributes, links: [] }, this.#add);
   }
 
   end({ error, says, attributes }: SpanEnd = {}): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const all = { ...this.#attributes, ...attributes };
+    const { name, kind, parent, links } = this.#begun;
+    const all = { ...this.#begun.attributes, ...attributes };
     if (error !== undefined) all["error.type"] = error;
-    const { traceId, spanId: parentSpanId, traceState } = this.#parent;
+    const { traceId, spanId: parentSpanId, traceState } = parent;
     this.#add({
-      traceId,
-      spanId: this.#spanId,
-      parentSpanId,
-      traceState,
-      name: safe(this.#name),
-      kind: this.#kind,
+      ...{ traceId, spanId: this.#spanId, parentSpanId, traceState, kind, links },
+      name: safe(name),
       start: this.#start,
       end: performance.timeOrigin + performance.now(),
       attributes: Object.fromEntries(Object.entries(all).map(([key, value]) => [key, safe(value)])),
-      links: this.#links,
       failure: error === undefined ? undefined : safe(says ?? error),
     });
   }

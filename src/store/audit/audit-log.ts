@@ -74,12 +74,10 @@ export class AuditLog implements Disposable {
   readonly #folder: string;
   readonly #path: string;
   readonly #options: ResolvedOptions;
-  /** Pieces of lines that are not written yet: joining them once is cheaper than adding each. */
-  readonly #pieces: string[] = [];
-  #length = 0;
-  /** How many lines they are. */
+  /** Lines that are not written yet. */
+  #waiting = "";
   #count = 0;
-  /** Characters of the pieces, at their beginning, that are sealed. */
+  /** Characters of them, at their beginning, that are sealed. */
   #sealedLength = 0;
   /** The last seal, and the last one that is in the file and not at the anchor. */
   #lastSeal: string | undefined;
@@ -114,21 +112,15 @@ export class AuditLog implements Disposable {
 
   record(entry: object): void {
     const line = this.#lineOf(entry);
-    if (this.#hasRoom(line.length)) this.#pieces.push(line);
-  }
-
-  /** Counts a line that is to be written at the end of this turn. False where too many wait already. */
-  #hasRoom(length: number): boolean {
-    if (this.#length + length > this.#options.maxWaiting) {
+    if (this.#waiting.length + line.length > this.#options.maxWaiting) {
       if (this.#dropped++ === 0) this.#options.report("audit.full", { file: this.#path });
-      return false;
+      return;
     }
-    this.#length += length;
+    this.#waiting += line;
     this.#count++;
-    if (this.#isDue || this.#retry !== undefined) return true;
+    if (this.#isDue || this.#retry !== undefined) return;
     this.#isDue = true;
     beforeSending(this.#due);
-    return true;
   }
 
   /** Writes all buffered entries, as far as the disk accepts them. */
@@ -230,31 +222,24 @@ export class AuditLog implements Disposable {
       this.#isSealing = false;
       return;
     }
-    const text = this.#pieces.join("");
-    const fresh = text.slice(this.#sealedLength);
+    const fresh = this.#waiting.slice(this.#sealedLength);
     if (fresh === "" && !this.#seals.hasUnsealed) return;
     this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
-    const sealed = text + this.#lastSeal;
-    // The same list: V8 has optimized the code for its kind of elements.
-    this.#pieces.length = 0;
-    this.#pieces.push(sealed);
-    this.#length = this.#sealedLength = sealed.length;
+    this.#waiting += this.#lastSeal;
+    this.#sealedLength = this.#waiting.length;
   }
 
   #appendLines(): void {
     if (this.#dropped > 0) this.#recordGap();
-    if (this.#pieces.length === 0 && !this.#seals.hasUnsealed) return;
+    if (this.#waiting === "" && !this.#seals.hasUnsealed) return;
     this.#seal();
-    if (this.#pieces.length === 0) return;
-    const lines = Buffer.from(this.#pieces.join(""));
+    if (this.#waiting === "") return;
+    const lines = Buffer.from(this.#waiting);
     this.#append(lines, (end) => {
       const isAll = end === lines.length;
-      const rest = isAll ? "" : lines.toString("utf8", end);
-      this.#count = isAll ? 0 : countEntries(rest);
-      this.#pieces.length = 0;
-      if (!isAll) this.#pieces.push(rest);
-      this.#length = rest.length;
-      this.#sealedLength = this.#seals.isReady ? rest.length : 0;
+      this.#waiting = lines.toString("utf8", end);
+      this.#count = countEntries(this.#waiting);
+      this.#sealedLength = this.#seals.isReady ? this.#waiting.length : 0;
       if (this.#seals.isReady && isAll) this.#sealed();
       if (!this.#seals.isReady) this.#seals.written(isAll ? lines : lines.subarray(0, end));
     });
@@ -271,7 +256,7 @@ export class AuditLog implements Disposable {
 
   #recordGap(): void {
     const gap = { time: new Date().toISOString(), dropped: this.#dropped };
-    this.#pieces.push(this.#signed(JSON.stringify(gap)));
+    this.#waiting += this.#signed(JSON.stringify(gap));
     this.#count++;
     this.#dropped = 0;
   }
