@@ -164,7 +164,7 @@ export interface Proof {
   readonly until?: number;
 }
 
-interface Standing {
+interface StandingProof {
   proof: Proof;
   readonly end: () => void;
 }
@@ -175,7 +175,7 @@ interface Standing {
  */
 export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
-  readonly #standing = new Map<string, Standing>();
+  readonly #standing = new Map<string, StandingProof>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Closes something when its token is no longer valid. */

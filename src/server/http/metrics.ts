@@ -81,17 +81,17 @@ function add(counts: Map<string, number>, labels: string, amount: number): void 
 /** Upper bounds in seconds: from a tool of our own to the turn of an agent. */
 const BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300] as const;
 
-/** Series of one histogram. What others choose a name for must not fill the memory. */
+/** The most series of a histogram: names that others choose must not fill the memory. */
 const MOST_SERIES = 500;
 const LONGEST_VALUE = 100;
 
-/** The value of every label of what came after there were too many series. */
+/** The value of all labels of what is observed beyond that limit. */
 const OTHER = "other";
 
 interface Series {
   /** The labels as text, without braces. */
   readonly labels: string;
-  /** By bound, each without those of lower bounds; the last is above all. */
+  /** Counts by bound, not cumulative; the last one is for values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
 }

@@ -63,7 +63,7 @@ interface Answer {
 export class OtlpExporter {
   readonly #options: ExporterOptions;
   readonly #limits: ExporterLimits;
-  /** Undefined where the address is of no use: a variable of the environment may be anything. */
+  /** Undefined if it is not a web address: an environment variable may have any text. */
   readonly #collector: URL | undefined;
   #queue: EndedSpan[] = [];
   #timer: NodeJS.Timeout | undefined;

@@ -30,7 +30,7 @@ type Parent = Pick<RemoteParent, "traceId" | "traceState" | "baggage"> & {
   readonly spanId: string | undefined;
 };
 
-/** Characters of an attribute: an endpoint need not take everything that a caller makes up. */
+/** The longest attribute, in characters: callers can send any text. */
 const LONGEST = 4_096;
 
 /** Makes the spans of this process. */
@@ -102,8 +102,8 @@ class RecordedSpan implements Span {
 }
 
 /**
- * What leaves the machine has no secret in it, and an end. It has no half of a code point either, for
- * which a collector refuses the whole batch.
+ * A value that may leave the machine: secrets are masked, and its length is limited. Half a code point is
+ * replaced, since a collector would refuse the whole batch for it.
  */
 function safe<T>(value: T): T | string {
   return typeof value === "string" ? maskText(value).slice(0, LONGEST).toWellFormed() : value;

@@ -248,12 +248,12 @@ export interface Delivery {
   readonly attempts: number;
   /** When the next attempt is due. */
   readonly due: number;
-  /** What the last attempt came to; undefined before the first. */
+  /** The result of the last attempt; undefined before the first. */
   readonly result: string | undefined;
   readonly changed: number;
 }
 
-/** What an attempt came to. A pending delivery is tried again when it is due. */
+/** The result of an attempt. A pending delivery is tried again when it is due. */
 export interface Outcome {
   readonly state: DeliveryState;
   readonly result: string;

@@ -25,7 +25,7 @@ export interface KeptRemote {
   readonly replies: number;
 }
 
-/** What happened to a thread here that its forge does not know. */
+/** Events of a thread that its forge does not know yet. */
 export interface OwedRemote {
   readonly thread: string;
   /** What identifies it on its forge. */
@@ -53,7 +53,7 @@ export class RemoteThreads {
     );
   }
 
-  /** What forges do not know of the threads of a repository. */
+  /** Events of a repository's threads that their forges do not know yet. */
   owed(gitDir: string): Promise<OwedRemote[]> {
     return this.#database.read((database) => owedRemote(database, gitDir));
   }
@@ -135,7 +135,7 @@ function ownEvent(database: DatabaseSync, thread: string, text: string): number 
     : undefined;
 }
 
-/** Text without what makes it harmless to a forge. */
+/** The text without invisible characters, which are added before it is posted. */
 function visibleOnly(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
 }

@@ -372,7 +372,7 @@ function keepText(database: DatabaseSync, blob: string, content: Uint8Array): vo
   sql(database).run`INSERT INTO text (blob, content) VALUES (${blob}, ${toKept(content)})`;
 }
 
-/** What is in the row of a new thread. */
+/** The columns of a new thread. */
 type ThreadRow = Omit<NewThread, "repository" | "content" | "past"> & {
   readonly id: string;
   readonly at: number;

@@ -1,13 +1,13 @@
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
 import type { LiveRows, RowEvent } from "./live-rows.ts";
 
-/** Something that is looked at while somebody watches. */
+/** Something that is polled while somebody watches. */
 export interface LiveSource {
   /** Milliseconds between two looks. */
   readonly every: number;
-  /** Notes what has changed. */
+  /** Notes the rows that have changed. */
   look(rows: LiveRows): Promise<void>;
-  /** Forgets what was seen: the next look finds what changes from then on. */
+  /** Forgets what was seen: the next look begins anew, and reports no change. */
   reset(): void;
 }
 
@@ -21,7 +21,7 @@ export interface PolledRowsOptions<T extends object> {
   readonly isFor?: (principal: Principal, row: T) => boolean;
 }
 
-/** Rows of which all are read at each look; changes are told by comparing their texts. */
+/** Rows that are all read at each look; a change is found by comparing their JSON. */
 export class PolledRows<T extends object> implements LiveSource {
   readonly every: number;
   readonly #options: PolledRowsOptions<T>;

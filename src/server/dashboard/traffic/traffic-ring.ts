@@ -1,7 +1,7 @@
 import type { Tap } from "../../../wire/channel/tapped.ts";
 
 /** One message that passed, or a line of stderr. */
-export interface Passed {
+export interface PassedMessage {
   readonly n: number;
   readonly at: number;
   readonly connection: TappedConnection;
@@ -28,7 +28,7 @@ const KEPT_OF_LONG = 4 * 1024;
 export class TrafficRing {
   readonly #limits: TrafficLimits;
   /** By number, the oldest first. */
-  readonly #kept = new Map<number, Passed>();
+  readonly #kept = new Map<number, PassedMessage>();
   #last = 0;
   #characters = 0;
 
@@ -42,7 +42,7 @@ export class TrafficRing {
   }
 
   /** What is kept, the oldest first. */
-  get all(): readonly Passed[] {
+  get all(): readonly PassedMessage[] {
     return [...this.#kept.values()];
   }
 
