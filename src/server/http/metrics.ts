@@ -41,13 +41,9 @@ export class Metrics {
     add(this.#requests, `route="${route}",status="${status}"`, 1);
   }
 
-  connectionOpened(door: string): void {
-    add(this.#connections, `door="${door}"`, 1);
-    add(this.#open, `door="${door}"`, 1);
-  }
-
-  connectionClosed(door: string): void {
-    add(this.#open, `door="${door}"`, -1);
+  connection(door: string, change: "opened" | "closed"): void {
+    if (change === "opened") add(this.#connections, `door="${door}"`, 1);
+    add(this.#open, `door="${door}"`, change === "opened" ? 1 : -1);
   }
 
   get uptimeSeconds(): number {

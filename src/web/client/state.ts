@@ -137,8 +137,18 @@ function reloadEverything(): void {
   listener?.onReset();
 }
 
+function isRowChange(
+  event: LiveEvent,
+): event is Extract<LiveEvent, { event: keyof typeof CHANGED }> {
+  return event.event in CHANGED;
+}
+
 function receive({ name, data }: ServerEvent): void {
   const event = { event: name, data: JSON.parse(data) as unknown } as LiveEvent;
+  if (isRowChange(event)) {
+    (CHANGED[event.event] as Collection<object>).apply(event.data);
+    return;
+  }
   switch (event.event) {
     case "hello": {
       const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
@@ -163,8 +173,7 @@ function receive({ name, data }: ServerEvent): void {
       listener?.onEvent(event);
       break;
     default:
-      // Undefined for what only a newer server says.
-      (CHANGED[event.event] as Collection<object> | undefined)?.apply(event.data);
+    // A newer server may say more.
   }
 }
 
