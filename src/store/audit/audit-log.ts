@@ -213,7 +213,7 @@ export class AuditLog implements Disposable {
 
   /** Puts a seal behind the lines that are to be written, and those that were written without one. */
   #seal(): void {
-    makeFolder(this.#folder, 0o700);
+    if (!this.#seals.isReady) makeFolder(this.#folder, 0o700);
     try {
       this.#seals.prepare();
       this.#isSealing = true;
