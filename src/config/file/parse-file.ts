@@ -54,6 +54,8 @@ export interface ParsedFile {
 interface Problem {
   readonly offset: number;
   readonly says: string;
+  /** Another place that it is about. */
+  readonly other?: number;
 }
 
 const OPTIONS = { allowTrailingComma: true, allowEmptyContent: true };
@@ -67,11 +69,11 @@ export function parseFile(path: string, text: string): ParsedFile {
   if (deep !== undefined) throw mistakes(path, [{ offset: deep, says: TOO_DEEP }], position);
   const errors: ParseError[] = [];
   const root = parseTree(body, errors, OPTIONS);
-  const problems = errors.map(({ error, offset }) => {
+  const unreadable = errors.map(({ error, offset }) => {
     const name = printParseErrorCode(error);
     return { offset, says: WORDS[name] ?? name };
   });
-  if (root !== undefined) problems.push(...wrongKeys(root, position));
+  const problems = [...unreadable, ...(root === undefined ? [] : wrongKeys(root))];
   if (problems.length > 0) throw mistakes(path, problems, position);
   const find = (at: KeyPath): Node | undefined => {
     for (let length = at.length; length > 0; length--) {
@@ -104,20 +106,18 @@ export function findTooDeep(text: string): number | undefined {
 }
 
 /** Keys that are set twice, or that JavaScript would not set. */
-function wrongKeys(node: Node, position: (offset: number) => string): Problem[] {
+function wrongKeys(node: Node): Problem[] {
   const first = new Map<string, number>();
   const own = (node.type === "object" ? (node.children ?? []) : []).flatMap(
     ({ offset, children: [key] = [] }) => {
       const name = String(key?.value);
-      const known = first.get(name);
-      if (known !== undefined) {
-        return [{ offset, says: `'${name}' is already set at ${position(known)}` }];
-      }
+      const other = first.get(name);
+      if (other !== undefined) return [{ offset, says: `'${name}' is already set`, other }];
       first.set(name, offset);
       return name === "__proto__" ? [{ offset, says: "'__proto__' cannot be a key" }] : [];
     },
   );
-  return [...own, ...(node.children ?? []).flatMap((child) => wrongKeys(child, position))];
+  return [...own, ...(node.children ?? []).flatMap((child) => wrongKeys(child))];
 }
 
 function mistakes(
@@ -126,8 +126,9 @@ function mistakes(
   position: (offset: number) => string,
 ): TrunklineError {
   const sorted = problems.toSorted((a, b) => a.offset - b.offset);
-  const told = sorted.slice(0, MAX_PROBLEMS).map(({ offset, says }) => {
-    return `${path}:${position(offset)}: ${says}`;
+  const told = sorted.slice(0, MAX_PROBLEMS).map(({ offset, says, other }) => {
+    const where = other === undefined ? "" : ` at ${position(other)}`;
+    return `${path}:${position(offset)}: ${says}${where}`;
   });
   const more = sorted.length - told.length;
   if (more > 0) told.push(`… and ${more} more`);
