@@ -3,7 +3,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Database } from "../../store/database.ts";
 import { repositoryFor } from "../../store/review/reviews-repositories.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
-import { type Moment, prepared } from "../../store/review/reviews-rows.ts";
+import type { Moment } from "../../store/review/reviews-rows.ts";
+import { sql } from "../../store/sql.ts";
 import {
   type DocumentEvent,
   eventKey,
@@ -96,14 +97,10 @@ export class ThreadKind extends DatabaseKind implements SharedKind {
   read(since?: unknown): Promise<SharedRows> {
     const moment = this.#moment();
     return this.database.read((database) => {
-      const end = Number(prepared(database, "SELECT max(seq) AS seq FROM event").get()?.seq ?? 0);
-      const ids = prepared(
-        database,
-        `SELECT id FROM thread WHERE id IN (SELECT thread FROM event WHERE seq > ?)
-           OR state = 'claimed'`,
-      )
-        .all(Number(since ?? 0))
-        .map(({ id }) => String(id));
+      const end = Number(sql(database).get`SELECT max(seq) AS seq FROM event`?.seq ?? 0);
+      const changed = sql(database).all`SELECT id FROM thread WHERE state = 'claimed'
+        OR id IN (SELECT thread FROM event WHERE seq > ${Number(since ?? 0)})`;
+      const ids = changed.map(({ id }) => String(id));
       const rows = new Map<string, string>();
       for (const id of ids) {
         const document = readDocument(database, id, moment);
@@ -182,7 +179,7 @@ function findLocal(
 
 function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
   const id = originalId(document);
-  const isTaken = prepared(database, "SELECT 1 FROM thread WHERE id = ?").get(id) !== undefined;
+  const isTaken = sql(database).get`SELECT 1 FROM thread WHERE id = ${id}` !== undefined;
   return isTaken ? `${id}${markOf(document)}` : id;
 }
 
@@ -190,10 +187,8 @@ function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
 function twinOf(database: DatabaseSync, document: ThreadDocument): string | undefined {
   const { fingerprint, repository } = document;
   if (fingerprint === undefined) return undefined;
-  const row = prepared(
-    database,
-    "SELECT id FROM thread WHERE repository = ? AND fingerprint = ?",
-  ).get(repositoryFor(database, repository), fingerprint);
+  const row = sql(database).get`SELECT id FROM thread
+    WHERE repository = ${repositoryFor(database, repository)} AND fingerprint = ${fingerprint}`;
   return row === undefined ? undefined : String(row.id);
 }
 

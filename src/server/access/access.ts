@@ -24,7 +24,7 @@ export interface Admitted {
   readonly principal: Principal;
   /** The token or cookie; connections that were opened with it are closed once it is not valid. */
   readonly proof?: Proof;
-  /** What ends the work that it started, beyond its connections. */
+  /** Ends the work that it started, beyond its connections. */
   readonly standing?: Proof;
 }
 export type Refused = Exclude<Authorization, { principal: Principal }>;

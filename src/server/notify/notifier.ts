@@ -108,7 +108,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     if (entry === undefined) return { state: "failed", result: "it is no longer configured" };
     const tokens = await this.#tokensFor(content);
     if (tokens === "over") return { state: "withdrawn", result: "answered before it was sent" };
-    // Rather later than without its links.
+    // If gateways cannot be read, it is sent later: without a gateway it would have no links.
     const [running] = await runningGateways(data, { mustRead: true });
     const gateway = running?.browser ?? publicUrl;
     const { detail, how } = entry;

@@ -10,7 +10,7 @@ import { Tracer } from "./tracer.ts";
 export interface TelemetryOptions {
   readonly settings: OtlpSettings;
   readonly env: NodeJS.ProcessEnv;
-  /** Puts the values in place that a header refers to. */
+  /** Replaces the references in headers by their values. */
   readonly resolve: (headers: Readonly<Record<string, string>>) => Promise<Record<string, string>>;
   readonly report: ExporterOptions["report"];
   readonly limits?: ExporterOptions["limits"];

@@ -75,7 +75,7 @@ function callAttributes({ name, args, context, tool }: ObservedCall, hasContent:
   return attributes;
 }
 
-/** A name of few, so that errors can be grouped by it. */
+/** One of a few names, so that errors can be grouped. */
 function errorOf({ outcome }: CallEnd): string | undefined {
   if (outcome === "ok") return undefined;
   return outcome === "error" ? "tool_error" : outcome;

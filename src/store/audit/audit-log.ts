@@ -1,3 +1,4 @@
+import type { Hash } from "node:crypto";
 import {
   linkSync,
   readdirSync,
@@ -96,6 +97,7 @@ export class AuditLog implements Disposable {
   /** The end of each line. */
   readonly #end: string;
   #anchorDue: NodeJS.Timeout | undefined;
+  #isSealing = true;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
   #unanchored = 0;
@@ -223,8 +225,15 @@ export class AuditLog implements Disposable {
     let text = this.#pieces.join("");
     const fresh = text.slice(this.#sealedLength);
     if (fresh !== "") {
-      this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
-      text += this.#lastSeal;
+      try {
+        this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
+        text += this.#lastSeal;
+        this.#isSealing = true;
+      } catch (error) {
+        // A record without a seal is better than none.
+        if (this.#isSealing) this.#options.report("audit.not-sealed", { file: this.#path, error });
+        this.#isSealing = false;
+      }
     }
     const lines = Buffer.from(text);
     let end = 0;
@@ -364,23 +373,28 @@ export class AuditSeals {
   readonly #data: string;
   #key: string | undefined;
   #count = 0;
-  #hash: string;
+  /** The hash of the last seal, and of the lines since. */
+  #chain: Hash | undefined;
 
   constructor(data: string, writer = newWriter()) {
     this.#data = data;
     this.writer = writer;
-    this.#hash = firstHash(writer);
   }
 
-  /** The line that seals lines which are about to be written. Throws if the key can neither be read nor made. */
+  /**
+   * The line that seals lines which are about to be written, and those before that have no seal. Throws
+   * if the key can neither be read nor made: the next seal covers these lines, too.
+   */
   seal(lines: Buffer): string {
-    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
-    this.#count += countLines(lines);
     // Loading it takes longer than starting to serve: only whoever records something pays for it.
-    const { hash } = process.getBuiltinModule("node:crypto");
-    this.#hash = hash("sha256", Buffer.concat([Buffer.from(this.#hash), lines]));
-    const mac = macOf(this.#key, this.writer, this.#hash);
-    const seal: Seal = { lines: this.#count, hash: this.#hash, mac };
+    const { createHash } = process.getBuiltinModule("node:crypto");
+    this.#chain ??= createHash("sha256").update(firstHash(this.writer));
+    this.#chain.update(lines);
+    this.#count += countLines(lines);
+    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
+    const hash = this.#chain.digest("hex");
+    this.#chain = createHash("sha256").update(hash);
+    const seal: Seal = { lines: this.#count, hash, mac: macOf(this.#key, this.writer, hash) };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }
 }

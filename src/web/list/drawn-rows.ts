@@ -4,7 +4,7 @@ export interface RowRange {
   readonly last: number;
 }
 
-/** New rows of one drawing. Twenty at once, of eight cells each, take 50 ms on a slow processor. */
+/** The most rows that one drawing adds: twenty rows of eight cells take 50 ms on a slow processor. */
 const SLICE = 8;
 
 /**

@@ -223,17 +223,18 @@ class ListState {
   #measured(entries: readonly ResizeObserverEntry[]): void {
     const box = this.#scroller?.current;
     const top = box?.scrollTop ?? 0;
+    const first = this.heights.indexAt(top);
+    const below = this.heights.offsetOf(first) < top ? first + 1 : first;
     let above = 0;
     let hasChanged = false;
     for (const { target } of entries) {
       const index = Number((target as HTMLElement).dataset["index"]);
       // Rows that left the document have no height.
       if (!target.isConnected || index >= this.heights.count) continue;
-      const isAbove = this.heights.offsetOf(index) < top;
       const change = this.heights.set(index, (target as HTMLElement).offsetHeight);
       if (change === 0) continue;
       hasChanged = true;
-      if (isAbove) above += change;
+      if (index < below) above += change;
     }
     if (!hasChanged) return;
     const isEnd = this.#props?.followsEnd === true && this.#isAtEnd;

@@ -1,4 +1,5 @@
 import { prettyJson } from "../text/format.ts";
+import { matcher } from "../text/search.ts";
 import type { TrafficRow } from "../../server/dashboard/session-api.ts";
 
 /** A message, or several of a kind in a row. */
@@ -45,16 +46,10 @@ export function filterTraffic(
   lanes: ReadonlySet<Lane>,
   search: string,
 ): TrafficRow[] {
-  const words = search
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
-  return rows.filter(({ lane, method, update, id, text, peer, kind }) => {
-    if (!lanes.has(lane)) return false;
-    if (words.length === 0) return true;
-    const all = [method, update, id, text, peer, kind].join("\n").toLowerCase();
-    return words.every((word) => all.includes(word));
-  });
+  const matches = matcher<TrafficRow>(search, ({ method, update, id, text, peer, kind }) =>
+    [method, update, id, text, peer, kind].join("\n"),
+  );
+  return rows.filter((row) => lanes.has(row.lane) && matches(row));
 }
 
 /** A raw message with line breaks, if it is JSON. */

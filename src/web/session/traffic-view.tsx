@@ -5,7 +5,7 @@ import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts"
 import { get, RequestError } from "../client/request.ts";
 import { bytes, milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
+import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 import {
   filterTraffic,
@@ -130,42 +130,26 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
       <div class="toolbar">
         {count > 1 ? (
           <>
-            <button
-              type="button"
-              class="quiet small"
-              disabled={n <= first.n}
-              onClick={() => setNumber(n - 1)}
-            >
+            <Button class="quiet small" disabled={n <= first.n} onClick={() => setNumber(n - 1)}>
               Previous
-            </button>
-            <button
-              type="button"
-              class="quiet small"
-              disabled={n >= last.n}
-              onClick={() => setNumber(n + 1)}
-            >
+            </Button>
+            <Button class="quiet small" disabled={n >= last.n} onClick={() => setNumber(n + 1)}>
               Next
-            </button>
+            </Button>
           </>
         ) : null}
         {first.pair === undefined ? null : (
-          <button
-            type="button"
+          <Button
             class="quiet small"
             aria-pressed={n === first.pair}
             onClick={() => setNumber(n === first.pair ? first.n : (first.pair ?? first.n))}
           >
             {first.kind === "request" ? "Its response" : "Its request"}
-          </button>
+          </Button>
         )}
-        <button
-          type="button"
-          class="quiet small"
-          aria-pressed={isRaw}
-          onClick={() => setRaw(!isRaw)}
-        >
+        <Button class="quiet small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
           Raw
-        </button>
+        </Button>
         <CopyButton text={text} label="Copy message" />
         <span class="note">number {n}</span>
       </div>

@@ -118,19 +118,15 @@ export class SessionClient implements AsyncDisposable {
 
   async choose({ kind, id, value }: SettingBody): Promise<void> {
     const { sessionId } = this.#options;
-    try {
-      if (kind === "mode") await this.#peer.request(METHODS.setMode, { sessionId, modeId: id });
-      else if (kind === "model")
-        await this.#peer.request(METHODS.setModel, { sessionId, modelId: id });
-      else
-        await this.#peer.request(METHODS.setConfigOption, {
-          sessionId,
-          configId: id,
-          value,
-        });
-    } catch (error) {
+    const chosen =
+      kind === "mode"
+        ? this.#peer.request(METHODS.setMode, { sessionId, modeId: id })
+        : kind === "model"
+          ? this.#peer.request(METHODS.setModel, { sessionId, modelId: id })
+          : this.#peer.request(METHODS.setConfigOption, { sessionId, configId: id, value });
+    await chosen.catch((error: unknown) => {
       throw inWords(error);
-    }
+    });
   }
 
   /** Answers the permission request for a tool call, once this client was asked; false if it never is. */

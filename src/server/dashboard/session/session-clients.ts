@@ -15,7 +15,7 @@ export interface SessionClientsOptions {
   readonly idle?: number;
 }
 
-interface Used {
+interface ClientEntry {
   readonly opening: Promise<SessionClient>;
   /** Streams that show the session. */
   watchers: number;
@@ -27,7 +27,7 @@ const IDLE = 30_000;
 /** The dashboard's clients of sessions, one for each principal and session. */
 export class SessionClients implements AsyncDisposable {
   readonly #options: SessionClientsOptions;
-  readonly #clients = new Map<string, Used>();
+  readonly #clients = new Map<string, ClientEntry>();
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(options: SessionClientsOptions) {
@@ -55,7 +55,7 @@ export class SessionClients implements AsyncDisposable {
       cwd,
       changed: () => changed(sessionId),
     });
-    const used: Used = { opening, watchers: 0, usedAt: performance.now() };
+    const used: ClientEntry = { opening, watchers: 0, usedAt: performance.now() };
     this.#clients.set(key, used);
     this.#sweep();
     opening.catch(() => {
@@ -101,7 +101,7 @@ export class SessionClients implements AsyncDisposable {
     }, idle / 3).unref();
   }
 
-  async #closeIdle(key: string, used: Used): Promise<void> {
+  async #closeIdle(key: string, used: ClientEntry): Promise<void> {
     const client = await used.opening.catch(() => undefined);
     if (client?.isBusy === true || this.#clients.get(key) !== used) return;
     this.#clients.delete(key);

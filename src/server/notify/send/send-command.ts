@@ -7,7 +7,7 @@ import { Stopper } from "../../../base/stop.ts";
 import { runProgram } from "../../../git/run-program.ts";
 import type { How, NotifyEntry } from "../entries.ts";
 import type { Message } from "../message.ts";
-import type { Sent } from "./sent.ts";
+import type { SendResult } from "./sent.ts";
 
 /** Bytes of output that are logged. */
 const MOST_OUTPUT = 64 * 1024;
@@ -18,7 +18,7 @@ export async function sendCommand(
   { name, timeout }: NotifyEntry,
   { command, args }: How & { kind: "command" },
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
-): Promise<Sent> {
+): Promise<SendResult> {
   const stop = new Stopper();
   const stopped = (): void => stop.stop(new TrunklineError("closed", "Trunkline was stopped"));
   signal.addEventListener("abort", stopped, { once: true });

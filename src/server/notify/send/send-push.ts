@@ -5,7 +5,7 @@ import { encryptPush, LARGEST_PUSH } from "../push/encrypt-push.ts";
 import { readEndpoint } from "../push/push-hosts.ts";
 import type { VapidKey } from "../push/vapid.ts";
 import { post } from "./post.ts";
-import { type Sent, sentBy } from "./sent.ts";
+import { type SendResult, sentBy } from "./sent.ts";
 
 export interface SendPushOptions {
   readonly vapid: VapidKey;
@@ -42,7 +42,7 @@ export async function sendPush(
   entry: NotifyEntry,
   device: PushDevice,
   { vapid, subject, signal, gone }: SendPushOptions,
-): Promise<Sent> {
+): Promise<SendResult> {
   const url = readEndpoint(device.endpoint, [entry]);
   const { ttl, urgency } = LASTING[message.reason];
   const headers = {

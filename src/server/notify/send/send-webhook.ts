@@ -4,7 +4,7 @@ import type { How, NotifyEntry } from "../entries.ts";
 import type { Message } from "../message.ts";
 import { webhookKey } from "../notify-secrets.ts";
 import { post } from "./post.ts";
-import { type Sent, sentBy } from "./sent.ts";
+import { type SendResult, sentBy } from "./sent.ts";
 
 /** Posts a message as JSON, signed as Standard Webhooks specifies. */
 export async function sendWebhook(
@@ -12,7 +12,7 @@ export async function sendWebhook(
   { timeout, allowPrivate }: NotifyEntry,
   { url, headers }: How & { kind: "webhook" },
   { secret, signal }: { readonly secret: string; readonly signal: AbortSignal },
-): Promise<Sent> {
+): Promise<SendResult> {
   const body = Buffer.from(JSON.stringify(message));
   const timestamp = String(Math.floor(Date.now() / 1000));
   const signed = {
