@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-reviewing.ts";
 import { addCommentIn } from "./add-comment.ts";
-import { threadsText } from "./threads-text.ts";
+import { threadsText } from "./review-tools.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 
 const SECRET = "hunter2";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { errors, nkeys } from "@nats-io/transport-node";
 
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
-import { type FleetUser, userSettings } from "../../src/fleet/connection/permissions.ts";
+import { type FleetUser, userSettings } from "../../src/fleet/connection/credentials.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { NatsServer } from "./nats-server.ts";
 

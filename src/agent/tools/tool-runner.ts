@@ -14,7 +14,7 @@ import type { Turn } from "../../session/agent.ts";
 import { cut } from "../../session/client/fit-update.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
 import { argumentProblem } from "../../tool/schema/plain-schema.ts";
-import type { Arguments, Tool } from "../../tool/tool.ts";
+import type { Arguments, Tool, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
@@ -22,7 +22,6 @@ import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown } from "./countdown.ts";
-import { ignoredText, knownArguments } from "./known-arguments.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
@@ -448,4 +447,55 @@ export class HostQuestions {
       throw error;
     }
   }
+}
+
+export interface KnownArguments {
+  readonly args: Arguments;
+  /** The paths of properties that the tool does not have, such as `edits.0.reason`. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Removes properties that a tool's schema rules out. Models invent some (`explanation`), and a call
+ * that is complete without them need not be made again.
+ */
+export function knownArguments(args: Arguments, schema: JsonSchema): KnownArguments {
+  const unknown: string[] = [];
+  const known = strip(args, schema, "", unknown) as Arguments;
+  return unknown.length === 0 ? { args, unknown } : { args: known, unknown };
+}
+
+/** Says which properties were ignored; empty if none were. */
+export function ignoredText(unknown: readonly string[]): string {
+  if (unknown.length === 0) return "";
+  const names = unknown.slice(0, MOST_NAMES).map((name) => `'${name.slice(0, LONGEST_NAME)}'`);
+  const rest = unknown.length > MOST_NAMES ? ` and ${unknown.length - MOST_NAMES} more` : "";
+  return `(Ignored, since the tool has no such arguments: ${names.join(", ")}${rest}.)`;
+}
+
+const MOST_NAMES = 10;
+const LONGEST_NAME = 100;
+
+function strip(value: unknown, schema: unknown, path: string, unknown: string[]): unknown {
+  if (!isRecord(schema)) return value;
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return value.map((each, index) => strip(each, items, `${path}${index}.`, unknown));
+  }
+  const { properties, additionalProperties } = schema;
+  if (!isRecord(value) || !isRecord(properties)) return value;
+  // With pattern properties and the like, only the validator can say what is ruled out.
+  const isClosed = additionalProperties === false && schema.patternProperties === undefined;
+  const kept: [string, unknown][] = [];
+  for (const [name, each] of Object.entries(value)) {
+    if (Object.hasOwn(properties, name)) {
+      kept.push([name, strip(each, properties[name], `${path}${name}.`, unknown)]);
+    } else if (isClosed) unknown.push(`${path}${name}`);
+    else kept.push([name, each]);
+  }
+  return Object.fromEntries(kept);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

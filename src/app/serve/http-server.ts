@@ -263,6 +263,7 @@ export class HttpServer {
     const path = pathOf(request);
     const isMcp = this.#mcp.has(path);
     response.on("finish", () => {
+      // Unknown paths share one label, so that strangers cannot create series.
       this.#metrics.httpRequest(PATHS.has(path) ? path : "other", response.statusCode);
     });
     const refusal = refuseForeign(request, this.#serving, this.#own);
@@ -405,11 +406,6 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
 };
 export const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
-
-/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
-export function knownPath(path: string): string {
-  return PATHS.has(path) ? path : "other";
-}
 
 /** Paths that need no token: health, and RFC 9728 metadata. */
 export function isForAll(path: string): boolean {

@@ -1,5 +1,4 @@
 import { text as readAll } from "node:stream/consumers";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -7,17 +6,28 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { instructionsFor } from "../../app/tool/instructions.ts";
 import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
-import { TERMINAL, TerminalCaller } from "./terminal-caller.ts";
 import type { Seen } from "../../store/approval/approvals-file.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
 import { type Profile, serverOf } from "../../tool/profile/profile.ts";
 import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
-import type { Content, Tool, ToolResult } from "../../tool/tool.ts";
+import {
+  type Content,
+  type Tool,
+  type ToolResult,
+  type Caller,
+  CannotAsk,
+  type Project,
+  type Question,
+  type ToolContext,
+} from "../../tool/tool.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
+import { SignalStop, type Stop } from "../../base/stop.ts";
+import type { LogLevel } from "../../base/log.ts";
+import { OWNER } from "../../base/principal.ts";
 
 /** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
@@ -441,4 +451,66 @@ function pieceOf(piece: Content): string {
   if (typeof text === "string") return text;
   const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
   return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
+}
+
+export interface TerminalCallerOptions {
+  /** The folder that the person is in. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  /** What a tool says while it works. */
+  readonly tell: (line: string) => void;
+  /** Asks the person for a yes or no. Undefined where nobody is there. */
+  readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
+}
+
+/** The name of the caller at a terminal, for the policy and the audit. */
+export const TERMINAL: Caller = {
+  door: "cli",
+  name: "terminal",
+  principal: OWNER,
+  client: "terminal",
+};
+
+/** A person who calls a tool from a terminal. */
+export class TerminalCaller implements ToolContext {
+  readonly caller = TERMINAL;
+  readonly meta = {};
+  readonly folder: string;
+  project?: Project | undefined;
+  readonly signal: AbortSignal;
+  readonly stop: Stop;
+  readonly #tell: (line: string) => void;
+  readonly #confirm: TerminalCallerOptions["confirm"];
+
+  constructor(options: TerminalCallerOptions) {
+    this.folder = options.folder;
+    this.signal = options.signal;
+    this.stop = new SignalStop(options.signal);
+    this.#tell = options.tell;
+    this.#confirm = options.confirm;
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    const count = total === undefined ? String(done) : `${done}/${total}`;
+    this.#tell(message === undefined ? count : `${count} ${message}`);
+  }
+
+  log(level: LogLevel, data: unknown): void {
+    if (level === "debug") return;
+    this.#tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
+  }
+
+  /** A yes or no can be asked for; a form with fields cannot. */
+  canAsk({ method, params }: Question): boolean {
+    const { requestedSchema, mode } = params ?? {};
+    const { properties = {} } = (requestedSchema ?? {}) as { properties?: object };
+    const isPlain = mode !== "url" && Object.keys(properties).length === 0;
+    return this.#confirm !== undefined && method === "elicitation/create" && isPlain;
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    if (this.#confirm === undefined || !this.canAsk(question)) throw new CannotAsk(question);
+    const isAllowed = await this.#confirm(String(question.params?.message));
+    return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
+  }
 }

@@ -23,7 +23,7 @@ import { Subjects } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
 import { NodeServer, reachNode } from "./node-server.ts";
 import { natsSettings } from "../../../test/support/guarded-nats.ts";
-import type { FleetUser } from "./permissions.ts";
+import type { FleetUser } from "./credentials.ts";
 
 const NODES = [
   { pool: "p", role: "gateway", name: "g" },

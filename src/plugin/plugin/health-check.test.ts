@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
-import { HealthCheck } from "./health-check.ts";
+import { HealthCheck } from "./plugin.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits } from "./settings.ts";
 
 /** Looks at a plugin that answers with one status after another, the last one for ever. */

@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-
 import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -9,9 +8,13 @@ import { SignalStop } from "../../base/stop.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
-import { HealthCheck } from "./health-check.ts";
-import { introduce, type PluginOffer } from "./known-offer.ts";
-import { KnownOffer } from "./known-offer.ts";
+import {
+  introduce,
+  type PluginOffer,
+  KnownOffer,
+  LONGEST_REASON,
+  SHORT_ANSWER,
+} from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
@@ -26,6 +29,9 @@ import {
   type PluginLimits,
   type PluginSettings,
 } from "./settings.ts";
+import { answerOf } from "../../protocol/bus/answer.ts";
+import type { BusClient } from "../../protocol/bus/connect.ts";
+import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
 
 /**
  * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
@@ -392,4 +398,70 @@ const STATES: Record<PluginState, string> = {
   waiting: "is down and will be started again",
   resting: "failed too often and is left alone for a while",
   stopped: "is stopped",
+};
+
+/** Sends health checks to a running plugin at intervals, and gives it up after several failures. */
+export class HealthCheck {
+  readonly #client: Pick<BusClient, "ask">;
+  readonly #limits: PluginLimits;
+  readonly #givenUp: (why: string) => void;
+  readonly #timer: NodeJS.Timeout;
+  #failures = 0;
+  #isAsking = false;
+  #last: string | undefined;
+
+  /** `givenUp` is called once, with the reason. */
+  constructor(
+    client: Pick<BusClient, "ask">,
+    limits: PluginLimits,
+    givenUp: (why: string) => void,
+  ) {
+    this.#client = client;
+    this.#limits = limits;
+    this.#givenUp = givenUp;
+    this.#timer = setInterval(
+      () => background(this.#look(), "Checking the health of a plugin"),
+      limits.healthEvery,
+    ).unref();
+  }
+
+  /** Its last answer. */
+  get last(): string | undefined {
+    return this.#last;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const why = await this.#ask();
+    this.#isAsking = false;
+    this.#failures = why === undefined ? 0 : this.#failures + 1;
+    if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
+    this.stop();
+    this.#givenUp(why);
+  }
+
+  /** Why it is unhealthy; undefined if it is not. */
+  async #ask(): Promise<string | undefined> {
+    try {
+      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
+      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const { status, message: all } = answerOf("It", answer, "health");
+      const message = all.slice(0, LONGEST_REASON);
+      this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
+      return status === Status.UNHEALTHY ? `It says that it is unhealthy: ${message}` : undefined;
+    } catch (error) {
+      return `It does not answer: ${(error as Error).message}`;
+    }
+  }
+}
+
+const NAMES: Readonly<Record<number, string>> = {
+  [Status.HEALTHY]: "healthy",
+  [Status.DEGRADED]: "degraded",
+  [Status.UNHEALTHY]: "unhealthy",
 };

@@ -26,16 +26,6 @@ export function hasTasksExtension({ extensions }: JsonObject): boolean {
 
 const NOTHING: JsonObject = Object.freeze({});
 
-/** Whether a `_meta` concerns the call only, and not its session, its client or a task. */
-export function isPlainMeta(meta: unknown): meta is JsonObject {
-  if (!isObject(meta)) return false;
-  const { progressToken: token } = meta;
-  if (token !== undefined && typeof token !== "string" && typeof token !== "number") return false;
-  return Object.keys(meta).every((key) => !key.startsWith(RESERVED));
-}
-
-const RESERVED = "io.modelcontextprotocol/";
-
 /** The `_meta` of a request's parameters. */
 export function metaOf(params: unknown): JsonObject {
   const meta = isObject(params) ? params._meta : undefined;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import type { RepositoryCache } from "../repository-cache.ts";
-import { tidy } from "./tidy.ts";
+import { tidy } from "../runs.ts";
 import type { Hibernation } from "./hibernate.ts";
 import type { Workspaces } from "./workspace.ts";
 

@@ -14,12 +14,12 @@ import {
   renameSync,
   rmdirSync,
   writeSync,
+  mkdirSync,
 } from "node:fs";
 import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
-import { tryLock } from "./folder-lock.ts";
 
 export interface AuditLogOptions {
   /** Called when entries cannot be written. */
@@ -473,4 +473,21 @@ function countLines(bytes: Buffer): number {
 function newWriter(): string {
   const random = Math.trunc(Math.random() * 36 ** 4).toString(36);
   return `${process.pid.toString(36)}-${Date.now().toString(36)}-${random}`;
+}
+
+/** Milliseconds after which the process that holds a lock was killed: renaming takes no time. */
+const LOCK_AGE = 10_000;
+
+/** Creates a folder that stands for a lock. False if somebody else has it. */
+export function tryLock(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+  // The next attempt takes it.
+  if (age > LOCK_AGE) rmSync(path, { recursive: true, force: true });
+  return false;
 }
