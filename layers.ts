@@ -70,8 +70,11 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   cli: [...SERVED, "app", "cli/shell", "setup"],
   // How commands are declared, parsed and printed.
   "cli/shell": ["base", "store", "config", "server", "app"],
-  // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
+  // The dashboard in the browser. It shares the shapes of the messages with the server, as types, and
+  // the code of diffs, which uses nothing of Node.
   web: [
+    "base/text/patch-names.ts",
+    "base/text/unified-diff.ts",
     "server/dashboard/api.ts",
     "server/dashboard/session-api.ts",
     "server/dashboard/fleet-api.ts",

@@ -13,6 +13,8 @@ export default defineConfig({
     "no-console": "error",
     "no-shadow": "off",
     "no-underscore-dangle": "off",
+    // A query is a tagged template, and running it is what it is for.
+    "no-unused-expressions": ["error", { allowTaggedTemplates: true }],
     "no-var": "error",
     "prefer-const": "error",
     "max-lines": ["error", { max: 800 }],

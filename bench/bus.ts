@@ -1,146 +1,99 @@
+import { once } from "node:events";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { INITIALIZE } from "./echo-call.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
-import { cpuTimeOfTrees, residentSizeOfTrees } from "./harness/process-tree.ts";
-import { Program } from "./harness/program.ts";
-import { installReferencePackages } from "./harness/reference-packages.ts";
+import { cpuTimeOfTrees } from "./harness/process-tree.ts";
+import { Program, ROOT } from "./harness/program.ts";
+import { median } from "./harness/spread.ts";
+import { type Exchange, StdioLoad } from "./harness/stdio-load.ts";
 
-const HTTP2 = "HTTP/2";
-const GRPC = "grpc-js 1.14.7";
-const QUIC = "bus, QUIC";
-const TLS = "bus, TLS";
-const LOCAL = "bus, this machine";
-const STDIO = "plugin on stdio";
+const RELAY = "bare relay to a server";
+const NOW = "whole way, TLS";
+const BEFORE = "the program before";
 
 const AT_ONCE = 32;
 const WARM_UP = 1_000;
+const TEXT = "x".repeat(1_000);
+const LISTEN = "tls://localhost:0";
 
-/** A tool call over the bus, one stream for each; all processes of both sides are counted. */
-export const busBench: Bench = {
+/** A tool call of an MCP client: bridge, orchestrator, plugin, each a process as users run it. */
+export const bus: Bench = {
   name: "bus",
-  plan: async ({ quick, offline }) => {
-    const calls = quick ? 2_000 : 6_000;
-    const missing = installReferencePackages(offline);
-    const measure = (kind: string, scheme = "") => ({
-      measure: () => measureCalls(kind, scheme, 1, calls),
-    });
+  plan: async ({ quick, before }) => {
+    const calls = quick ? 2_000 : 3_000;
+    const earlier = { name: BEFORE, measure: () => measureWay(before ?? "", calls) };
+    const reason = "--before names no folder with an earlier program";
     return {
-      describe: `tools/call with 1 KB there and back, ${calls} calls, ${AT_ONCE} at once; then one by one`,
-      rounds: quick ? 3 : 7,
+      describe: `tools/call with 1 KB there and back, ${calls} calls, ${AT_ONCE} at once; then one by one; all processes are counted but the client`,
+      rounds: quick ? 5 : 9,
       quantities: [
-        { key: "cpu", label: "CPU of both sides", unit: "µs", digits: 0 },
+        { key: "cpu", label: `CPU, ${AT_ONCE} at once`, unit: "µs", digits: 0 },
+        { key: "serial", label: "CPU, one by one", unit: "µs", digits: 0 },
         { key: "p50", label: "one by one, p50", unit: "ms", digits: 3 },
       ],
       variants: [
-        { name: HTTP2, ...measure("http2") },
-        ...(missing === undefined ? [{ name: GRPC, ...measure("grpc") }] : []),
-        { name: QUIC, ...measure("bus", "quic://") },
-        { name: TLS, ...measure("bus", "tls://") },
-        { name: LOCAL, ...measure("bus") },
-        { name: STDIO, ...measure("stdio") },
+        { name: RELAY, measure: () => measureRelay(calls) },
+        { name: NOW, measure: () => measureWay(ROOT, calls) },
+        ...(before === undefined ? [] : [earlier]),
       ],
-      skipped: missing === undefined ? [] : [{ name: GRPC, reason: missing }],
+      skipped: before === undefined ? [{ name: BEFORE, reason }] : [],
       comparisons: [
-        { quantity: "cpu", of: QUIC, against: HTTP2, atMost: 1.2 },
-        { quantity: "cpu", of: TLS, against: HTTP2, atMost: 1.2 },
-        { quantity: "cpu", of: QUIC, against: GRPC },
-        { quantity: "cpu", of: TLS, against: GRPC },
-        { quantity: "p50", of: TLS, against: GRPC },
-        { quantity: "p50", of: LOCAL, against: TLS },
-        { quantity: "p50", of: LOCAL, against: STDIO },
-        { quantity: "p50", of: QUIC, against: STDIO },
-        { quantity: "cpu", of: LOCAL, against: STDIO },
-        { quantity: "cpu", of: QUIC, against: STDIO },
-      ],
-    };
-  },
-};
-
-const ONE = "1 plugin";
-const MANY = "100 plugins";
-
-/** The same with more plugins: the cost of one must not depend on their number. */
-export const busPlugins: Bench = {
-  name: "bus-plugins",
-  plan: async ({ quick }) => {
-    const calls = quick ? 2_000 : 6_000;
-    const measure = (plugins: number) => ({
-      measure: () => measureCalls("bus", "quic://", plugins, calls),
-    });
-    return {
-      describe: `the same over as many connections as plugins`,
-      rounds: quick ? 3 : 5,
-      quantities: [
         {
-          key: "same",
-          label: "CPU of both sides, one by one to one of them",
-          unit: "µs",
-          digits: 0,
+          row: "bus, whole way over TLS, p50, against the program before",
+          ...{ quantity: "p50", of: NOW, against: BEFORE, atMost: 2.5 },
         },
-        // Each is idle for longer than an acknowledgement is delayed.
-        { key: "serial", label: "to all in turn", unit: "µs", digits: 0 },
-        // Concurrent calls on one connection share packets; here hardly any do.
-        { key: "cpu", label: `${AT_ONCE} at once`, unit: "µs", digits: 0 },
-        { key: "memory", label: "memory of both sides", unit: "MB", digits: 0 },
-      ],
-      variants: [
-        { name: ONE, ...measure(1) },
-        { name: "10 plugins", ...measure(10) },
-        { name: MANY, ...measure(100) },
-      ],
-      comparisons: [
-        { quantity: "same", of: MANY, against: ONE, atMost: 1.1 },
-        { quantity: "serial", of: MANY, against: ONE, atMost: 1.2 },
-        { quantity: "cpu", of: MANY, against: ONE },
+        { quantity: "serial", of: NOW, against: BEFORE },
+        { quantity: "cpu", of: NOW, against: BEFORE },
+        {
+          row: "bus, whole way over TLS, p50, against a bare relay on pipes",
+          ...{ quantity: "p50", of: NOW, against: RELAY },
+        },
       ],
     };
   },
 };
 
-interface Ready {
-  readonly addresses: readonly string[];
+const CALL: Exchange = {
+  request: (id) =>
+    `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"text":"${TEXT}"}}}`,
+  isRight: (_, result) =>
+    (result as { content: { text: string }[] }).content[0]?.text.length === TEXT.length,
+};
+
+async function measureRelay(calls: number): Promise<Sample> {
+  await using relay = new Program([join(import.meta.dirname, "servers/bare-gateway.mjs")]);
+  return await measure(relay, [relay], calls);
 }
 
-export async function measureCalls(
-  kind: string,
-  scheme: string,
-  plugins: number,
-  calls: number,
-  relays = 0,
-): Promise<Sample> {
+/** `root` is a checkout that was built. */
+async function measureWay(root: string, calls: number): Promise<Sample> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
-  await using programs = new AsyncDisposableStack();
-  const start = (args: readonly string[]): Program =>
-    programs.use(new Program(args, { more: ["ipc"] }));
-  const peer = start(peerArgs(kind, scheme, plugins, folder.path));
-  let { addresses } = (await peer.nextMessage()) as Ready;
-  const peers = [peer];
-  while (peers.length <= relays) {
-    const relay = start(["bench/servers/bus-relay.ts", scheme, folder.path, ...addresses]);
-    ({ addresses } = (await relay.nextMessage()) as Ready);
-    peers.push(relay);
-  }
-  const caller = start(["bench/servers/bus-caller.ts", kind, folder.path, ...addresses]);
-  await caller.nextMessage();
-  const both = [...peers, caller].map(({ pid }) => pid);
-  await caller.ask({ count: WARM_UP, atOnce: AT_ONCE });
-  const before = cpuTimeOfTrees(both);
-  await caller.ask({ count: calls, atOnce: AT_ONCE });
-  const cpu = (cpuTimeOfTrees(both) - before) / calls;
-  const memory = residentSizeOfTrees(both) / 1024;
-  const beforeSerial = cpuTimeOfTrees(both);
-  const { p50 } = (await caller.ask({ count: calls / 5, atOnce: 1 })) as { p50: number };
-  const beforeSame = cpuTimeOfTrees(both);
-  await caller.ask({ count: calls / 5, atOnce: 1, among: 1 });
-  const same = (cpuTimeOfTrees(both) - beforeSame) / (calls / 5);
-  const serial = (beforeSame - beforeSerial) / (calls / 5);
-  return { cpu, p50, serial, same, memory };
+  const trunkline = join(root, "dist/trunkline.js");
+  const plugin = { command: process.execPath, args: [join(root, "bench/servers/echo-plugin.ts")] };
+  const where = ["--data", folder.path, "--certs-dir", join(folder.path, "certs")];
+  const set = ["--set", `bus.plugins.bench=${JSON.stringify(plugin)}`];
+  const listen = ["--listen", LISTEN, "--json"];
+  await using orchestrator = new Program([trunkline, "orchestrator", ...listen, ...where, ...set]);
+  const [said] = (await orchestrator.until(once(orchestrator.stdout, "data"))) as [Buffer];
+  const { addr } = JSON.parse(said.toString()) as { addr: string };
+  const address = `tls://${addr.replace(/^\w+:\/\//, "")}`;
+  await using bridge = new Program([trunkline, "mcp", "--orchestrator-addr", address, ...where]);
+  return await measure(bridge, [orchestrator, bridge], calls);
 }
 
-function peerArgs(kind: string, scheme: string, plugins: number, folder: string): string[] {
-  const program = (name: string): string => `bench/servers/${name}`;
-  if (kind === "bus") return [program("bus-peer.ts"), scheme, String(plugins), folder];
-  if (kind === "grpc") return [program("grpc-echo.mjs"), folder];
-  return kind === "http2" ? [program("http2-peer.ts"), folder] : [program("nobody.mjs")];
+async function measure(door: Program, all: readonly Program[], calls: number): Promise<Sample> {
+  const load = new StdioLoad(door, CALL);
+  await load.open("initialize", INITIALIZE);
+  await load.list();
+  await load.window(WARM_UP, AT_ONCE);
+  const pids = all.map(({ pid }) => pid);
+  const before = cpuTimeOfTrees(pids);
+  await load.window(calls, AT_ONCE);
+  const cpu = (cpuTimeOfTrees(pids) - before) / calls;
+  const beforeSerial = cpuTimeOfTrees(pids);
+  const times = await load.serial(calls / 5);
+  const serial = (cpuTimeOfTrees(pids) - beforeSerial) / times.length;
+  return { cpu, serial, p50: median(times) / 1000 };
 }

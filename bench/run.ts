@@ -1,76 +1,34 @@
 // Compares Trunkline with the smallest program that does the same work, and with other implementations.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
+import { acpUpdates } from "./acp-updates.ts";
 import { anchors } from "./anchors.ts";
-import { busBench, busPlugins } from "./bus.ts";
-import { busRebind } from "./bus-rebind.ts";
-import { busWholeWay } from "./bus-whole-way.ts";
-import { coldList } from "./cold-list.ts";
-import { coldRelay } from "./cold-relay.ts";
+import { bus } from "./bus.ts";
 import { coldStart } from "./cold-start.ts";
+import { fleetSessions } from "./fleet-sessions.ts";
 import type { Bench, BenchOptions } from "./harness/bench.ts";
 import { interleave } from "./harness/interleave.ts";
-import { fillMeasured } from "./harness/measured-block.ts";
+import { fillMeasured, limitsTable } from "./harness/limits-table.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
-import { fleetConnection } from "./fleet-connection.ts";
-import { fleetEvents } from "./fleet/events.ts";
-import { fleetSessions } from "./fleet/sessions.ts";
-import { identityBench } from "./identity.ts";
-import { mcpGateways } from "./mcp-gateways.ts";
+import { idleMemory } from "./idle-memory.ts";
 import { mcpHttp } from "./mcp-http.ts";
-import { mcpRounds } from "./mcp-rounds.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
-import { pluginMemory } from "./plugin-memory.ts";
-import { programStart } from "./program-start.ts";
 import { parseOptions } from "./options.ts";
-import { runMessages } from "./remote-run/messages.ts";
-import { runPush } from "./remote-run/push.ts";
-import { runSetup, runSetupLarge, runStarts } from "./remote-run/setup.ts";
-import { reviewNotice } from "./review-notice.ts";
-import { reviewAdd } from "./reviews.ts";
-import { sessionLogBench } from "./session-log.ts";
-import { sessionsBench } from "./sessions.ts";
-import { agentDeltas, agentFlood } from "./agent-streams.ts";
-import { stdioEcho } from "./stdio-echo.ts";
+import { remoteRun } from "./remote-run.ts";
 import { userWaits } from "./user-waits.ts";
-import { websocketEcho } from "./websocket-echo.ts";
-import { websocketIdle } from "./websocket-idle.ts";
 
 const BENCHES = [
-  stdioEcho,
-  mcpStdio,
-  mcpRounds,
-  mcpHttp,
-  mcpGateways,
   coldStart,
-  coldList,
-  coldRelay,
-  reviewAdd,
+  mcpStdio,
+  mcpHttp,
+  acpUpdates,
+  bus,
   userWaits,
-  reviewNotice,
   anchors,
-  sessionLogBench,
-  sessionsBench,
-  agentDeltas,
-  agentFlood,
-  websocketEcho,
-  websocketIdle,
-  busBench,
-  busPlugins,
-  busWholeWay,
-  busRebind,
-  pluginMemory,
-  programStart,
-  fleetConnection,
-  fleetEvents,
+  idleMemory,
+  remoteRun,
   fleetSessions,
-  identityBench,
-  runSetup,
-  runSetupLarge,
-  runStarts,
-  runPush,
-  runMessages,
 ];
 
 async function main(args: string[]): Promise<number> {
@@ -85,31 +43,34 @@ async function main(args: string[]): Promise<number> {
   }
   const machine = { node: process.version, cores: availableParallelism(), load: loadavg()[0] ?? 0 };
   const { node, cores, load } = machine;
-  const head = `Node ${node}, ${cores} cores, load ${load.toFixed(1)}; median (lowest–highest)`;
-  console.log(head);
+  const head = `Node ${node}, ${cores} cores, load ${load.toFixed(1)}`;
+  console.log(`${head}; median (lowest–highest)`);
   if (load > cores / 2) console.log("The machine is busy with other work: take these as rough.");
+  // Read before anything is measured, since that takes minutes.
+  if (options.doc !== undefined) fillMeasured(readFileSync(options.doc, "utf8"), "");
   const reports: Report[] = [];
   let failures = 0;
   for (const bench of options.benches) {
     try {
-      // Before it is measured, since that takes minutes.
-      if (options.doc !== undefined)
-        fillMeasured(readFileSync(options.doc, "utf8"), bench.name, "");
       const report = await runBench(bench, options);
       reports.push(report);
-      const output = renderReport(report);
-      console.log(`\n${output}`);
-      if (options.doc !== undefined) quote(options.doc, bench.name, `${head}\n\n${output}`);
+      console.log(`\n${renderReport(report)}`);
     } catch (error) {
       failures++;
       console.error(`\n${bench.name} failed:`, error);
     }
   }
+  const limits = limitsTable(reports);
+  console.log(`\n${limits}`);
+  if (options.doc !== undefined) {
+    const measured = `${today()}, ${head}\n\n${limits}`;
+    writeFileSync(options.doc, fillMeasured(readFileSync(options.doc, "utf8"), measured));
+  }
   if (options.json !== undefined) {
     const { quick } = options;
     writeFileSync(options.json, `${JSON.stringify({ ...machine, quick, reports }, null, 2)}\n`);
   }
-  return conclude(reports, failures, options);
+  return conclude(reports, failures);
 }
 
 async function runBench(bench: Bench, options: BenchOptions): Promise<Report> {
@@ -125,8 +86,8 @@ async function runBench(bench: Bench, options: BenchOptions): Promise<Report> {
   }
 }
 
-function quote(file: string, bench: string, output: string): void {
-  writeFileSync(file, fillMeasured(readFileSync(file, "utf8"), bench, output));
+function today(): string {
+  return new Date().toISOString().slice(0, 10);
 }
 
 /** One line of progress, for a person who waits. */
@@ -135,11 +96,11 @@ function status(text: string): void {
 }
 
 /** Prints the outcome in one line, and returns the exit code. */
-function conclude(reports: readonly Report[], failures: number, options: BenchOptions): number {
+function conclude(reports: readonly Report[], failures: number): number {
   const missed = reports.flatMap(({ figures }) => figures.filter(({ isMet }) => !isMet)).length;
   const skipped = reports.flatMap(({ skipped }) => skipped).length;
   console.log(`\nTargets missed: ${missed}; failed: ${failures}; not measured: ${skipped}.`);
-  return missed + failures > 0 || (skipped > 0 && !options.offline) ? 1 : 0;
+  return missed + failures > 0 ? 1 : 0;
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import {
   chmodSync,
   closeSync,
+  mkdirSync,
   mkdtempDisposableSync,
   openSync,
   readFileSync,
@@ -15,7 +16,7 @@ import { systemProgram } from "../src/sandbox/remedy.ts";
 
 // Clones this repository and runs `npm test` in the places where people do, one after the other: prints
 // a line for each, and what has failed. Words choose the places whose names contain one of them, and
-// words after `--` choose test files there.
+// words after `--` choose test files there. `--combined` takes few places that have all conditions.
 
 const ROOT = join(import.meta.dirname, "..");
 const INSTALLED = [".", "test/acp", "test/agent"].map((folder) => join(folder, "node_modules"));
@@ -25,8 +26,9 @@ const PARENT = isRoot ? "/srv" : homedir();
 const BURNERS = 4;
 
 const given = process.argv.slice(2);
-const words = given.slice(0, [...given, "--"].indexOf("--"));
-const files = given.slice(words.length + 1);
+const choice = given.slice(0, [...given, "--"].indexOf("--"));
+const files = given.slice(choice.length + 1);
+const words = choice.filter((word) => word !== "--combined");
 let isStopped = false;
 
 interface Place {
@@ -40,18 +42,46 @@ interface Place {
   readonly within?: (folder: string) => readonly string[];
 }
 
-const PLACES: Readonly<Record<string, Place>> = {
+const LANG_C = { LANG: "C", LC_ALL: "C" };
+const INTEGRATION = { CI: "true", NO_COLOR: "1", COLUMNS: "40", TERM: undefined };
+
+/** One condition each, so that the name of a place says what a failure comes from. */
+const SEPARATE: Readonly<Record<string, Place>> = {
   "root-0700": { isPrivate: true, within: () => [] },
   "plain-user": { within: asPlainUser },
   "no-bubblewrap": { within: withoutBubblewrap },
   "term-unset": { env: { TERM: undefined } },
   "term-dumb": { env: { TERM: "dumb" } },
-  "lang-c": { env: { LANG: "C", LC_ALL: "C" } },
-  "continuous-integration": { env: { CI: "true", NO_COLOR: "1", COLUMNS: "40", TERM: undefined } },
+  "lang-c": { env: LANG_C },
+  "continuous-integration": { env: INTEGRATION },
   "busy-1": { isBusy: true },
   "busy-2": { isBusy: true },
   "busy-3": { isBusy: true },
 };
+
+/** The same conditions in three runs. */
+const COMBINED: Readonly<Record<string, Place>> = {
+  "busy-root-0700-dumb": {
+    isBusy: true,
+    isPrivate: true,
+    env: { TERM: "dumb" },
+    within: withEmptyHome,
+  },
+  "busy-plain-user-lang-c": {
+    isBusy: true,
+    env: { TERM: undefined, ...LANG_C },
+    within: asPlainUser,
+  },
+  "busy-no-bubblewrap-ci": { isBusy: true, env: INTEGRATION, within: withoutBubblewrap },
+};
+
+const PLACES = choice.includes("--combined") ? COMBINED : SEPARATE;
+
+function withEmptyHome(folder: string): readonly string[] {
+  const home = join(folder, "home");
+  mkdirSync(home);
+  return ["env", `HOME=${home}`];
+}
 
 /** A user whom the system knows, with a home, as `useradd` makes one: here only for the tests. */
 function asPlainUser(folder: string): readonly string[] {

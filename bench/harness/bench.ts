@@ -21,15 +21,17 @@ export interface Skipped {
   readonly reason: string;
 }
 
-/**
- * A figure: the ratio of a quantity between two variants; or, with a third, the ratio of what the first
- * takes in addition to the third; or, alone, the quantity of one variant.
- */
+/** A figure: the ratio of a quantity between two variants; or, alone, the quantity of one variant. */
 export interface Comparison {
+  /** What is compared, in words of a user: the figure's row in the table of limits. */
+  readonly row?: string;
+  /** The same ratio of programs that people use instead, as it was measured before. */
+  readonly peers?: string;
   readonly quantity: string;
   readonly of: string;
-  readonly over?: string;
   readonly against?: string;
+  /** The baseline that is shown beside a quantity that is limited alone. */
+  readonly beside?: string;
   readonly atMost?: number;
   readonly atLeast?: number;
 }
@@ -51,6 +53,8 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** Do not install anything. */
   readonly offline: boolean;
+  /** A folder with an earlier program, which was built. */
+  readonly before?: string | undefined;
 }
 
 export interface Bench {

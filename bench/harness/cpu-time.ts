@@ -20,18 +20,3 @@ function threadTime(folder: string): number {
     throw error;
   }
 }
-
-/** Long enough for a program to load what it defers until after its first answer. */
-const QUIET_MS = 30;
-
-/** Resolves with the CPU time used, once a process has used none for a while. */
-export async function cpuTimeWhenQuiet(pid: number): Promise<number> {
-  let before = -1;
-  let now = cpuTime(pid);
-  while (now !== before) {
-    await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
-    before = now;
-    now = cpuTime(pid);
-  }
-  return now;
-}

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { cpuTime } from "./cpu-time.ts";
-import { proportionalSize, residentSize } from "./resident-size.ts";
+import { proportionalSize } from "./resident-size.ts";
 
 /** A process and all of its descendants. */
 export function processTree(pid: number): number[] {
@@ -55,11 +55,6 @@ function isRunning(pid: number): boolean {
 /** Microseconds of CPU that they have used so far. */
 export function cpuTimeOfTrees(pids: readonly number[]): number {
   return sum(pids, cpuTime);
-}
-
-/** Kilobytes of their resident memory. */
-export function residentSizeOfTrees(pids: readonly number[]): number {
-  return sum(pids, residentSize);
 }
 
 /** Kilobytes of their memory, what they share counted once. */

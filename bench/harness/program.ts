@@ -9,10 +9,12 @@ export const ROOT = join(import.meta.dirname, "../..");
 
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** The executable; the one that runs the bench when left out. */
+  readonly node?: string;
   /** The project's own folder when left out. */
   readonly cwd?: string;
-  /** Types of the streams after stderr; the fourth one is `program.extra`. */
-  readonly more?: readonly ("pipe" | "ipc")[];
+  /** Types of the streams after stderr. */
+  readonly more?: readonly "ipc"[];
 }
 
 /** A Node program that is measured. It ends with its owner, and its failure fails the owner. */
@@ -24,9 +26,10 @@ export class Program implements AsyncDisposable {
   readonly #exited = Promise.withResolvers<void>();
   #isEnding = false;
 
-  constructor(args: readonly string[], { env = {}, cwd = ROOT, more = [] }: ProgramOptions = {}) {
+  constructor(args: readonly string[], options: ProgramOptions = {}) {
+    const { node = process.execPath, env = {}, cwd = ROOT, more = [] } = options;
     const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...more];
-    const child = spawn(process.execPath, args, {
+    const child = spawn(node, args, {
       cwd,
       env: { ...plainEnvironment(), ...env },
       stdio,
@@ -58,20 +61,9 @@ export class Program implements AsyncDisposable {
     return this.#stream(1) as Readable;
   }
 
-  get extra(): Readable & Writable {
-    return this.#stream(3) as Readable & Writable;
-  }
-
   /** Waits for something that the program must do, or for its failure. */
   async until<T>(event: Promise<T>): Promise<T> {
     return await Promise.race([event, this.failed]);
-  }
-
-  /** Sends a message and waits for the next one that comes. */
-  async ask(message: unknown): Promise<unknown> {
-    const answer = this.nextMessage();
-    this.#child.send(message as object);
-    return await answer;
   }
 
   nextMessage(): Promise<unknown> {

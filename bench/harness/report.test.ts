@@ -46,12 +46,6 @@ describe("reportOf()", () => {
     assert.equal(figures[0]?.isMet, false);
   });
 
-  it("compares what is taken on top of something", () => {
-    const samples = { bare: [1, 10, 2], local: [1, 5, 4], ours: [3, 20, 6] };
-    const { figures } = figuresOf({ of: "ours", over: "local", against: "bare" }, samples);
-    assert.deepEqual(figures[0]?.ratio, { median: 1.5, lowest: 1, highest: 2 });
-  });
-
   it("holds a quantity itself to a target where there is nothing to compare it with", () => {
     const report = figuresOf({ of: "ours", atMost: 4 }, { ours: [3, 5, 9] });
     assert.deepEqual(report.figures[0]?.ratio, { median: 5, lowest: 3, highest: 9 });

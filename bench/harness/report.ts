@@ -25,8 +25,7 @@ export interface Report {
 
 export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[]>): Report {
   const { describe, rounds, quantities, comparisons, skipped = [] } = plan;
-  const isMeasured = ({ of, over = of, against = of }: Comparison) =>
-    [of, over, against].every((name) => samples.has(name));
+  const isMeasured = ({ of, against = of }: Comparison) => samples.has(of) && samples.has(against);
   return {
     bench,
     describe,
@@ -45,13 +44,12 @@ export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[
 
 /** The ratio is computed within each round, in which conditions were the same for both. */
 function figureOf(comparison: Comparison, samples: Map<string, Sample[]>): Figure {
-  const { quantity, of, over, against, atMost = Infinity, atLeast = 0 } = comparison;
+  const { quantity, of, against, atMost = Infinity, atLeast = 0 } = comparison;
   const dividends = valuesOf(samples.get(of) ?? [], quantity);
-  const base = over === undefined ? undefined : valuesOf(samples.get(over) ?? [], quantity);
   const divisors = against === undefined ? [] : valuesOf(samples.get(against) ?? [], quantity);
   const divisorOf = (round: number): number =>
     against === undefined ? 1 : (divisors[round] ?? NaN);
-  const ratios = dividends.map((value, round) => (value - (base?.[round] ?? 0)) / divisorOf(round));
+  const ratios = dividends.map((value, round) => value / divisorOf(round));
   const ratio = spreadOf(ratios);
   return { ...comparison, ratio, isMet: ratio.median <= atMost && ratio.median >= atLeast };
 }

@@ -66,9 +66,8 @@ function targetText({ atMost, atLeast }: Figure): string {
   return "";
 }
 
-function dividendOf({ of, over, against }: Figure): string {
-  const dividend = over === undefined ? of : `(${of} − ${over})`;
-  return against === undefined ? dividend : `${dividend} / ${against}`;
+function dividendOf({ of, against }: Figure): string {
+  return against === undefined ? of : `${of} / ${against}`;
 }
 
 function unitOf({ quantities }: Report, { quantity, against }: Figure): string {

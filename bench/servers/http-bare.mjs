@@ -8,9 +8,9 @@ offer(
     request.setEncoding("utf8");
     request.on("data", (chunk) => (body += chunk));
     request.on("end", () => {
-      const { id, params } = JSON.parse(body);
-      const content = [{ type: "text", text: params.arguments.text }];
-      const result = { resultType: "complete", content };
+      const { id, method, params } = JSON.parse(body);
+      const isCall = method === "tools/call";
+      const result = isCall ? { content: [{ type: "text", text: params.arguments.text }] } : {};
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     });

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
+import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -105,19 +104,14 @@ export class BuiltInAgent implements Agent {
     if (options.imports !== undefined) throw noneToImport(options.imports.id);
     const { models } = this.#options;
     const isKnown = (await models.recall?.()) === true;
-    if (!isKnown) await this.#firstLists();
+    if (!isKnown) {
+      // Local providers answer at once; the models of others are added when they answer.
+      const late = AbortSignal.timeout(this.#limits.firstList);
+      await untilAborted(models.refresh(), late).catch(() => {});
+    }
     const session = await BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
     if (isKnown) session.refreshModels(REFRESH_AFTER);
     return session;
-  }
-
-  async #firstLists(): Promise<void> {
-    const { models } = this.#options;
-    const giveUp = new AbortController();
-    // Local providers answer at once; the models of others are added when they answer.
-    const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
-    await Promise.race([models.refresh(), late.catch(() => {})]);
-    giveUp.abort();
   }
 }
 
@@ -371,8 +365,8 @@ class BuiltInSession implements AgentSession {
       ...context,
       custom: customs.commands,
       background: this.#background,
-      session: this.#choices.controls(() => this.#compact(turn, speaker)),
-      model: this.#choices.model,
+      choices: this.#choices,
+      compact: () => this.#compact(turn, speaker),
       failures: models.failures,
       found,
     });

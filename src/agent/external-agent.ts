@@ -61,7 +61,7 @@ export interface ExternalAgentOptions {
   readonly log: Log;
 }
 
-/** Milliseconds. */
+/** Milliseconds after which a process ends that was started for a list only. */
 const UNUSED = 60_000;
 
 /** A running agent process and its connection. */
@@ -219,14 +219,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       // Terminals end with the agent that created them. Those of the next process are not affected.
       background(
         over.then(() => {
-          for (const session of sessions.all())
+          for (const session of sessions.values())
             background(session.services.terminals.clear(), "Ending the commands of an agent");
         }),
         "Ending what an agent had started",
       );
       return { connection, capabilities, sessions, over };
     } catch (error) {
-      // Then all is read that it said.
+      // First, so that all of its stderr has been read.
       await started?.end();
       const isOver = error instanceof TrunklineError && error.code === "closed";
       throw isOver && started !== undefined
@@ -352,7 +352,7 @@ class ExternalSession implements AgentSession {
     const prompt = capabilities.adaptPrompt(turn.prompt);
     this.#turn = turn;
     try {
-      if (this.#hasForgotten) await this.#admit(turn);
+      if (this.#hasForgotten) await this.#tellForgotten(turn);
       // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
       turn.stop.add({ stopped: () => connection.cancel(sessionId) });
@@ -440,13 +440,13 @@ class ExternalSession implements AgentSession {
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    if (!process.capabilities.canClose) return;
+    if (!process.capabilities.can("close")) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
   async #beginAt(process: AgentProcess): Promise<void> {
-    // Terminals of the process before.
+    // These are terminals of the previous process.
     await this.services.terminals.clear();
     const { imports } = this.#options;
     if (imports !== undefined && this.#remoteId === "") await this.#import(process, imports);
@@ -463,7 +463,7 @@ class ExternalSession implements AgentSession {
       cwd,
       mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
     };
-    const isMore = capabilities.supportsDirectories && folders.length > 0;
+    const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
     return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
   }
 
@@ -478,12 +478,12 @@ class ExternalSession implements AgentSession {
   async #import(process: AgentProcess, imports: Import): Promise<void> {
     await refuseLiveWriter(this.#agent, imports, this.#options.cwd);
     const { sessions, capabilities } = process;
-    sessions.add(imports.id, this);
+    sessions.set(imports.id, this);
     this.#isImporting = true;
     try {
       const setup = this.#setup(capabilities);
       const { sessionId, settings } = await loadForeign(this.#agent, process, imports, setup);
-      sessions.add(sessionId, this);
+      sessions.set(sessionId, this);
       this.#remoteId = sessionId;
       this.#take(settings);
     } catch (error) {
@@ -498,10 +498,10 @@ class ExternalSession implements AgentSession {
   /** Resumes or loads the session. False if the agent cannot, or does not know it any more. */
   async #load({ connection, sessions, capabilities }: AgentProcess): Promise<boolean> {
     const sessionId = this.#remoteId;
-    if (sessionId === "" || !(capabilities.canResume || capabilities.canLoad)) return false;
-    const method = capabilities.canResume ? METHODS.resumeSession : METHODS.loadSession;
+    if (sessionId === "" || !(capabilities.can("resume") || capabilities.can("load"))) return false;
+    const method = capabilities.can("resume") ? METHODS.resumeSession : METHODS.loadSession;
     const { log } = this.#options;
-    sessions.add(sessionId, this);
+    sessions.set(sessionId, this);
     this.#isLoading = true;
     try {
       this.#take(await connection.request(method, { sessionId, ...this.#setup(capabilities) }));
@@ -529,7 +529,7 @@ class ExternalSession implements AgentSession {
     await remember({ sessionId: this.#remoteId });
   }
 
-  async #admit(turn: Turn): Promise<void> {
+  async #tellForgotten(turn: Turn): Promise<void> {
     this.#hasForgotten = false;
     const title = `Agent '${this.#agent.name}' had to start a new session`;
     await new Speaker(turn).notice("warning", title, "it does not know the conversation so far");
@@ -574,30 +574,13 @@ interface BegunSession {
 }
 
 /** The sessions of one agent process, by the agent's ids. */
-class ExternalSessions {
-  readonly #sessions = new Map<string, ExternalSession>();
+class ExternalSessions extends Map<string, ExternalSession> {
   #beginning = 0;
   #early: UpdateParams[] = [];
 
   /** Whether there is no session, and none is being created. */
   get isEmpty(): boolean {
-    return this.#sessions.size === 0 && this.#beginning === 0;
-  }
-
-  get(id: string): ExternalSession | undefined {
-    return this.#sessions.get(id);
-  }
-
-  all(): Iterable<ExternalSession> {
-    return this.#sessions.values();
-  }
-
-  add(id: string, session: ExternalSession): void {
-    this.#sessions.set(id, session);
-  }
-
-  delete(id: string): void {
-    this.#sessions.delete(id);
+    return this.size === 0 && this.#beginning === 0;
   }
 
   /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
@@ -608,7 +591,7 @@ class ExternalSessions {
     this.#beginning++;
     try {
       const created = await ask();
-      this.add(created.sessionId, session);
+      this.set(created.sessionId, session);
       const early = this.#early.filter(({ sessionId }) => sessionId === created.sessionId);
       return { created, early: early.map(({ update }) => update) };
     } finally {
@@ -617,7 +600,7 @@ class ExternalSessions {
   }
 
   heard(params: UpdateParams): Promise<void> | undefined {
-    const session = this.#sessions.get(params.sessionId);
+    const session = this.get(params.sessionId);
     if (session !== undefined) return session.heard(params.update);
     if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
     return undefined;
@@ -630,15 +613,11 @@ async function listSessions(
   { connection, capabilities }: AgentProcess,
   { cwd, cursor }: ForeignQuery,
 ): Promise<ForeignPage> {
-  if (!capabilities.canList) {
+  if (!capabilities.can("list")) {
     throw new TrunklineError("usage", `Agent '${name}' does not list its sessions.`);
   }
   const params = { ...(cwd ? { cwd } : {}), ...(cursor ? { cursor } : {}) };
-  const answer = objectOf(
-    await connection.request(METHODS.listSessions, params).catch((error: unknown) => {
-      throw fromWire(error);
-    }),
-  );
+  const answer = objectOf(await connection.request(METHODS.listSessions, params).catch(rethrow));
   const listed = Array.isArray(answer.sessions) ? answer.sessions : [];
   const { nextCursor } = answer;
   return {
@@ -677,13 +656,13 @@ async function loadForeign(
 ): Promise<Imported> {
   const params = { sessionId: id, ...setup };
   try {
-    if (capabilities.canLoad) {
+    if (capabilities.can("load")) {
       return { sessionId: id, settings: await connection.request(METHODS.loadSession, params) };
     }
-    if (capabilities.canResume) {
+    if (capabilities.can("resume")) {
       return { sessionId: id, settings: await connection.request(METHODS.resumeSession, params) };
     }
-    if (capabilities.canFork) {
+    if (capabilities.can("fork")) {
       const forked = await connection.request(METHODS.forkSession, params);
       return { sessionId: forked.sessionId, settings: forked };
     }

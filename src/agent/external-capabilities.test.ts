@@ -10,6 +10,8 @@ const BLOB = { type: "resource", resource: { uri: "file:///b", blob: "AA==" } };
 const IMAGE = { type: "image", data: "AA==", mimeType: "image/png" };
 const AUDIO = { type: "audio", data: "AA==", mimeType: "audio/wav" };
 
+const METHODS = ["load", "resume", "close", "additionalDirectories"] as const;
+
 describe("ExternalCapabilities", () => {
   it("keep content that the agent supports", () => {
     const promptCapabilities = { image: true, audio: true, embeddedContext: true };
@@ -39,16 +41,10 @@ describe("ExternalCapabilities", () => {
 
   it("allow loading, resuming, closing and additional folders only if the agent supports them", () => {
     const none = new ExternalCapabilities("none", { sessionCapabilities: { resume: null } });
-    assert.deepEqual(
-      [none.canLoad, none.canResume, none.canClose, none.supportsDirectories],
-      [false, false, false, false],
-    );
+    for (const what of METHODS) assert.equal(none.can(what), false, what);
     const sessionCapabilities = { resume: {}, close: {}, additionalDirectories: {} };
     const all = new ExternalCapabilities("all", { loadSession: true, sessionCapabilities });
-    assert.deepEqual(
-      [all.canLoad, all.canResume, all.canClose, all.supportsDirectories],
-      [true, true, true, true],
-    );
+    for (const what of METHODS) assert.equal(all.can(what), true, what);
   });
 
   it("allow `/pause` while the agent works only if it says that it takes it", () => {

@@ -15,33 +15,16 @@ export class ExternalCapabilities {
     this.#capabilities = capabilities;
   }
 
-  get canLoad(): boolean {
-    return this.#capabilities.loadSession === true;
-  }
-
-  get canResume(): boolean {
-    return this.#session("resume");
-  }
-
-  get canList(): boolean {
-    return this.#session("list");
-  }
-
-  get canFork(): boolean {
-    return this.#session("fork");
-  }
-
-  get canClose(): boolean {
-    return this.#session("close");
+  /** Whether it announced a method of sessions (ACP `sessionCapabilities`), or to load them. */
+  can(what: "load" | "resume" | "list" | "fork" | "close" | "additionalDirectories"): boolean {
+    if (what === "load") return this.#capabilities.loadSession === true;
+    const offered = objectOf(this.#capabilities.sessionCapabilities)[what];
+    return offered !== undefined && offered !== null;
   }
 
   /** Not in ACP: a Trunkline takes `/pause` and `/continue` while it works on a prompt. */
   get canPause(): boolean {
     return objectOf(objectOf(this.#capabilities._meta).trunkline).pause === true;
-  }
-
-  get supportsDirectories(): boolean {
-    return this.#session("additionalDirectories");
   }
 
   supportsServer({ type }: McpServer): boolean {
@@ -70,11 +53,6 @@ export class ExternalCapabilities {
   #refuse(what: string): TrunklineError {
     const why = `Agent '${this.#name}' does not support ${what}. Leave them out, or choose another agent.`;
     return new TrunklineError("usage", why);
-  }
-
-  #session(name: string): boolean {
-    const offered = objectOf(this.#capabilities.sessionCapabilities)[name];
-    return offered !== undefined && offered !== null;
   }
 }
 

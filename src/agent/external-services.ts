@@ -2,10 +2,10 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { background, belongingTo, currentSession } from "../base/background.ts";
-import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
-import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
-import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
+import { type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import { isGitOwned } from "../git/git-folder.ts";
 import type {
@@ -26,6 +26,7 @@ import type {
   Turn,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
+import { fileProblem, linesOf, noFile } from "../session/text-file.ts";
 import {
   type AgentIdentity,
   harmlessVariables,
@@ -188,17 +189,13 @@ class ExternalFiles {
     });
   }
 
-  async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
+  async read(path: string, range: { line?: number; limit?: number }): Promise<string> {
     try {
       const bytes = readRegularFile(path, { most: LARGEST_FILE, inside: this.#folders });
       if (bytes === undefined) throw noFile(path);
-      const text = bytes.toString("utf8");
-      if (line === undefined && limit === undefined) return text;
-      const from = Math.max(0, (line ?? 1) - 1);
-      const lines = text.split(/(?<=\n)/);
-      return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
+      return linesOf(bytes.toString("utf8"), range);
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
   }
 
@@ -207,30 +204,9 @@ class ExternalFiles {
       await mkdir(dirname(path), { recursive: true });
       await writeOver(path, content, this.#folders);
     } catch (error) {
-      throw explain(error, path);
+      throw fileProblem(error, path);
     }
   }
-}
-
-function noFile(path: string, options?: ErrorOptions): SessionError {
-  return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
-}
-
-function explain(error: unknown, path: string): unknown {
-  if (error instanceof SessionError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const options = { cause: error };
-  if (error instanceof UnfitFileError) {
-    const problem = error.size === undefined ? "permission-denied" : "file-too-large";
-    return new SessionError(problem, `Cannot use '${path}': ${error.message}`, { path }, options);
-  }
-  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return noFile(path, options);
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
-    return new SessionError("permission-denied", fileWords(error), { path }, options);
-  }
-  if (diskWords(error) === undefined) return error;
-  const says = `Cannot use '${path}': ${fileWords(error, path)}`;
-  return new TrunklineError("unavailable", says, options);
 }
 
 /** Terminals that a session may have at once. */
@@ -242,7 +218,7 @@ type Content = Readonly<Record<string, unknown>>;
 type Options = TerminalOptions & { readonly cwd: string };
 
 /** A tool call with terminals of ours, whose ids the editor does not know. */
-interface Showing {
+interface ShownCall {
   readonly toolCallId: unknown;
   readonly content: readonly Content[];
 }
@@ -250,7 +226,7 @@ interface Showing {
 /** The terminals of one session: at the editor where it offers them, else in this process. */
 class ExternalTerminals {
   readonly #terminals = new Map<string, Terminal>();
-  readonly #showing = new Map<string, Showing>();
+  readonly #showing = new Map<string, ShownCall>();
   readonly #shownAt = new Map<string, number>();
   readonly #show: (update: SessionUpdate) => void;
   readonly #confine: Confine;
@@ -319,24 +295,43 @@ class ExternalTerminals {
     return this.#terminals.get(id) instanceof ExternalTerminal;
   }
 
+  /** Starts a command in its own process group, without our secrets. */
   async #start(options: Options, confinement: Confinement | undefined): Promise<ExternalTerminal> {
-    const heard = (): void => {
-      const { terminalId: id } = terminal;
-      const now = performance.now();
-      if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
-      this.#shownAt.set(id, now);
-      this.#refresh(id);
-    };
+    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const { confine = this.#confine } = confinement ?? {};
     await using starting = new AsyncDisposableStack();
-    if (confinement !== undefined) starting.use(confinement);
-    const terminal = await ExternalTerminal.start(options, heard, confine, confinement);
+    starting.use(confinement);
+    const variables = harmlessVariables(process.env);
+    // A command without arguments is a line for the shell.
+    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
+    const program = {
+      command: "/bin/sh",
+      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
+      env: {
+        ...variables,
+        PATH: await loginPath(variables),
+        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      },
+      cwd,
+      serves: currentSession(),
+    };
+    const child = await OwnedChild.start(confine(program));
     starting.move();
+    const limit = Math.min(outputByteLimit, MOST_OUTPUT);
+    const terminal = new ExternalTerminal(child, limit, confinement);
+    child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
     background(
       terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
-      "Showing the end of a command",
+      "ShownCall the end of a command",
     );
     return terminal;
+  }
+
+  #refreshSoon(id: string): void {
+    const now = performance.now();
+    if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
+    this.#shownAt.set(id, now);
+    this.#refresh(id);
   }
 
   #refresh(id: string): void {
@@ -366,56 +361,26 @@ const MOST_OUTPUT = 8 * USUAL_OUTPUT;
 class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
   readonly #child: OwnedChild;
-  readonly #kept: KeptOutput;
+  readonly #limit: number;
   readonly #confinement: Confinement | undefined;
   readonly #ended: Promise<TerminalExit>;
+  #output = "";
+  #isCut = false;
   #exit: TerminalExit | undefined;
 
-  private constructor(
-    child: OwnedChild,
-    limit: number,
-    heard: () => void,
-    confinement: Confinement | undefined,
-  ) {
+  /** `limit` is in bytes of output. `confinement` is disposed of when the command has ended. */
+  constructor(child: OwnedChild, limit: number, confinement: Confinement | undefined) {
     this.#child = child;
+    this.#limit = limit;
     this.#confinement = confinement;
-    this.#kept = new KeptOutput(limit);
     child.stdin.end("\n");
-    child.stdout.on("data", (bytes: Buffer) => {
-      this.#kept.add(bytes);
-      heard();
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#output += text;
+      // Trimmed rarely, since it copies.
+      if (this.#output.length > this.#limit * 2 + 65_536) this.#trim();
     });
     child.stdout.on("error", () => {});
     this.#ended = this.#end();
-  }
-
-  /**
-   * Starts a command in its own process group, without our secrets. `heard` is called on output, and
-   * `confinement` is disposed of when it has ended.
-   */
-  static async start(
-    options: TerminalOptions & { readonly cwd: string },
-    heard: () => void = () => {},
-    confine: Confine = (program) => program,
-    confinement?: Confinement,
-  ): Promise<ExternalTerminal> {
-    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
-    const variables = harmlessVariables(process.env);
-    // A command without arguments is a line for the shell.
-    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
-    const program = {
-      command: "/bin/sh",
-      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
-      env: {
-        ...variables,
-        PATH: await loginPath(variables),
-        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
-      },
-      cwd,
-      serves: currentSession(),
-    };
-    const child = await OwnedChild.start(confine(program));
-    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard, confinement);
   }
 
   async output(): Promise<TerminalOutput> {
@@ -424,9 +389,9 @@ class ExternalTerminal implements Terminal {
 
   /** The output and exit status so far. */
   get said(): TerminalOutput {
-    const { text, isCut } = this.#kept;
+    this.#trim();
     const exitStatus = this.#exit === undefined ? {} : { exitStatus: this.#exit };
-    return { output: text, truncated: isCut, ...exitStatus };
+    return { output: this.#output, truncated: this.#isCut, ...exitStatus };
   }
 
   waitForExit(): Promise<TerminalExit> {
@@ -451,56 +416,19 @@ class ExternalTerminal implements Terminal {
     callOff();
     if (this.#confinement !== undefined) {
       await this.#confinement[Symbol.asyncDispose]();
-      this.#kept.add(
-        Buffer.from(this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("")),
-      );
+      this.#output += this.#confinement.notes.map((note) => `Git: ${note}.\n`).join("");
     }
-    this.#exit = statusOf(exit);
+    this.#exit = typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
     return this.#exit;
   }
-}
 
-function statusOf(exit: ChildExit): TerminalExit {
-  return typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
-}
-
-/** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
-class KeptOutput {
-  readonly #limit: number;
-  #pieces: Buffer[] = [];
-  #size = 0;
-  #isCut = false;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  get text(): string {
-    this.#trim();
-    return this.#pieces[0]?.toString("utf8") ?? "";
-  }
-
-  add(bytes: Buffer): void {
-    this.#pieces.push(bytes);
-    this.#size += bytes.length;
-    // Trimmed rarely, since it copies.
-    if (this.#size > this.#limit * 2 + 65_536) this.#trim();
-  }
-
+  /** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
   #trim(): void {
-    let kept = Buffer.concat(this.#pieces);
-    if (kept.length > this.#limit) {
-      this.#isCut = true;
-      let from = kept.length - this.#limit;
-      // Do not cut inside a UTF-8 character.
-      while (from < kept.length && ((kept[from] ?? 0) & 0xc0) === 0x80) from++;
-      kept = Buffer.from(kept.subarray(from));
-    }
-    this.#pieces = [kept];
-    this.#size = kept.length;
+    const bytes = Buffer.from(this.#output);
+    let from = bytes.length - this.#limit;
+    if (from <= 0) return;
+    this.#isCut = true;
+    while (((bytes[from] ?? 0) & 0xc0) === 0x80) from++;
+    this.#output = bytes.toString("utf8", from);
   }
 }

@@ -1,5 +1,3 @@
-import type { SessionModes } from "../session/agent.ts";
-
 /** What a tool needs to be allowed to do. */
 export type Need = "nothing" | "write" | "run";
 
@@ -56,11 +54,4 @@ export const FIRST_MODE = BUILD;
 
 export function modeOf(id: string | undefined): Mode | undefined {
   return MODES.find((mode) => mode.id === id);
-}
-
-export function modesFor(current: Mode): SessionModes {
-  return {
-    currentModeId: current.id,
-    availableModes: MODES.map(({ id, name, description }) => ({ id, name, description })),
-  };
 }

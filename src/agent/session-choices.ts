@@ -1,19 +1,19 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { AgentOpenOptions, SessionSettings } from "../session/agent.ts";
-import type { SessionControls } from "./commands/session-commands.ts";
+import { inBothForms } from "../session/settings.ts";
 import {
   findModel,
   type ModelEntry,
   type ModelSource,
+  THINKING_LEVELS,
   thinkingLevel,
   type ThinkingLevel,
 } from "./models/models.ts";
 import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
-import { settingsOf } from "./session-settings.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
 /** A mode and a model that were chosen by a command. */
-interface Typed {
+interface TypedChoices {
   readonly modeId?: string;
   readonly modelId?: string;
 }
@@ -29,7 +29,7 @@ export class SessionChoices implements Disposable {
   #model: ModelEntry;
   #thinking: ThinkingLevel;
   /** What was chosen by a command, which the session layer does not remember. */
-  #typed: Typed;
+  #typed: TypedChoices;
   /** No model was chosen or used yet, so the first available one is taken. */
   #isUndecided: boolean;
   /** A model that was chosen before, but is not available. */
@@ -70,17 +70,24 @@ export class SessionChoices implements Disposable {
   }
 
   get settings(): SessionSettings {
-    return settingsOf(this, this.#models.list());
+    return inBothForms({ configOptions: optionsOf(this, this.models) });
   }
 
-  async setMode(modeId: string): Promise<void> {
+  /** The models to choose from. */
+  get models(): readonly ModelEntry[] {
+    return this.#models.list();
+  }
+
+  /** `isTyped`: by a command. Throws with the choices if there is no such mode. */
+  async setMode(modeId: string, isTyped = false): Promise<void> {
     this.#changeMode(modeId);
-    await this.#remember({ modeId: undefined });
+    await this.#remember({ modeId: isTyped ? modeId : undefined });
   }
 
-  async setModel(modelId: string): Promise<void> {
+  /** `isTyped`: by a command. Throws with similar names if there is no such model. */
+  async setModel(modelId: string, isTyped = false): Promise<void> {
     this.#changeModel(modelId);
-    await this.#remember({ modelId: undefined });
+    await this.#remember({ modelId: isTyped ? modelId : undefined });
   }
 
   async setConfigOption(id: string, value: unknown): Promise<void> {
@@ -93,25 +100,6 @@ export class SessionChoices implements Disposable {
     }
     this.#thinking = level;
     this.#tellOptions();
-  }
-
-  /** What slash commands can change. */
-  controls(compact: SessionControls["compact"]): SessionControls {
-    return {
-      mode: () => this.#mode.id,
-      modes: MODES,
-      model: () => this.#model.id,
-      models: this.#models.list(),
-      setMode: async (modeId) => {
-        this.#changeMode(modeId);
-        await this.#remember({ modeId });
-      },
-      setModel: async (modelId) => {
-        this.#changeModel(modelId);
-        await this.#remember({ modelId });
-      },
-      compact,
-    };
   }
 
   /** Waits for slow providers before the turn goes without the chosen model. */
@@ -157,7 +145,9 @@ export class SessionChoices implements Disposable {
     if (model.open !== undefined) this.#chosen();
   }
 
-  async #remember(change: { readonly [Name in keyof Typed]?: string | undefined }): Promise<void> {
+  async #remember(change: {
+    readonly [Name in keyof TypedChoices]?: string | undefined;
+  }): Promise<void> {
     const before = JSON.stringify(this.#typed);
     this.#typed = typedOf({ ...this.#typed, ...change });
     if (JSON.stringify(this.#typed) !== before) await this.#options.remember(this.#typed);
@@ -169,7 +159,7 @@ export class SessionChoices implements Disposable {
   }
 }
 
-function typedOf(memory: unknown): Typed {
+function typedOf(memory: unknown): TypedChoices {
   const { modeId, modelId } = (memory ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(typeof modeId === "string" ? { modeId } : {}),
@@ -179,4 +169,51 @@ function typedOf(memory: unknown): Typed {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
+}
+
+interface Chosen {
+  readonly mode: Mode;
+  readonly model: ModelEntry;
+  readonly thinking: ThinkingLevel;
+}
+
+/** The settings of a session as config options (ACP session-config-options). */
+function optionsOf(
+  { mode, model, thinking }: Chosen,
+  models: readonly ModelEntry[],
+): Readonly<Record<string, unknown>>[] {
+  const all = models.some(({ id }) => id === model.id) ? models : [model, ...models];
+  const named = ({ id, name, description }: Mode | ModelEntry) => ({
+    value: id,
+    name,
+    description,
+  });
+  const options = [
+    {
+      id: "mode",
+      name: "Mode",
+      description: "What the agent may do",
+      category: "mode",
+      currentValue: mode.id,
+      options: MODES.map(named),
+    },
+    {
+      id: "model",
+      name: "Model",
+      description: "Who answers",
+      category: "model",
+      currentValue: model.id,
+      options: all.map(named),
+    },
+    {
+      id: "thinking",
+      name: "Thinking",
+      description: "How much the model thinks before it answers",
+      category: "thought_level",
+      currentValue: thinking,
+      options: THINKING_LEVELS.map(({ id, name }) => ({ value: id, name })),
+    },
+  ];
+  const fitting = model.thinks === true ? options : options.slice(0, 2);
+  return fitting.map((option) => ({ type: "select", ...option }));
 }

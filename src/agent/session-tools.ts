@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { isSelfCommand } from "../base/process/self-command.ts";
 import type { Log } from "../base/log.ts";
+import { untilAborted } from "../base/until-aborted.ts";
 import type { AgentOpenOptions, McpServer, Turn } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
@@ -192,10 +191,9 @@ export class SessionTools implements AsyncDisposable {
     const open = waits.filter((wait) => wait !== undefined);
     const left = this.#options.timeout - (performance.now() - this.#openedAt);
     if (open.length === 0 || left <= 0) return;
-    const giveUp = new AbortController();
-    const late = sleep(left, undefined, { signal: giveUp.signal });
-    await Promise.race([Promise.allSettled(open), late.catch(() => {})]);
-    giveUp.abort();
+    await untilAborted(Promise.allSettled(open), AbortSignal.timeout(Math.ceil(left))).catch(
+      () => {},
+    );
   }
 
   async #report(speaker: Speaker, key: string, says: string, why: string): Promise<void> {

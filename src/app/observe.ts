@@ -3,7 +3,7 @@ import { Observers } from "../server/telemetry/observers.ts";
 import { serverReferences } from "../upstream/open/server-references.ts";
 import { resolveTexts } from "../upstream/references.ts";
 
-/** Has observed what the configuration wants to have observed. Before anything is opened. */
+/** Adds the observers that the configuration asks for. Call it before anything is opened. */
 export async function observe(app: AppContext): Promise<void> {
   const { config, report } = app;
   const observers = (app.observers ??= new Observers());

@@ -35,8 +35,14 @@ export const help: Command = {
 const completion: Command = {
   name: "completion",
   summary: "Print a script that completes commands in a shell",
-  description: "The script contains every command and option, so pressing Tab starts no process.",
-  args: [arg("SHELL", "The shell to write for", { choices: ["bash", "zsh", "fish"] })],
+  description:
+    "When you press Tab, the script runs this command with the words that you have typed.",
+  args: [
+    arg("SHELL", "The shell to write for", { choices: ["bash", "zsh", "fish"] }),
+    arg("[WORD...]", "List what may follow these words instead; what the script does", {
+      mayBeEmpty: true,
+    }),
+  ],
   examples: {
     'eval "$(trunkline completion bash)"': "In ~/.bashrc.",
     "trunkline completion zsh > ~/.zfunc/_trunkline":

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, writer } from "./shell/host.ts";
@@ -77,10 +78,8 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       out(parsed.json ? `${JSON.stringify(facts)}\n` : `trunkline ${VERSION}\n`);
       return 0;
     }
-    case "misuse": {
-      const { misuseError } = await import("./shell/parse.ts");
-      throw misuseError(parsed.misuse);
-    }
+    case "misuse":
+      throw new TrunklineError("usage", parsed.says);
   }
 }
 

@@ -12,7 +12,7 @@ import { core, limits } from "./core-settings.ts";
 import { notifications } from "../server/notify/capability.ts";
 import { telemetry } from "../server/telemetry/capability.ts";
 
-/** Everything that the program can do. A new capability is its own folder, and a line here. */
+/** All capabilities of the program. A new capability is its own folder, and a line here. */
 export const CAPABILITIES = [
   core,
   serve,

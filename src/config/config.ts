@@ -30,7 +30,7 @@ export interface LoadedConfig {
   readonly config: Config;
   /** By the key of every single value, such as `server.port`. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** What was ignored and why, in words for the user. */
+  /** Warnings for the user: what was ignored, and why. */
   readonly warnings: readonly string[];
   readonly files: readonly ConfigSource[];
 }

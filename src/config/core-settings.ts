@@ -35,7 +35,7 @@ export const limits = {
   },
 } satisfies Capability;
 
-/** What belongs to no capability. */
+/** Settings that belong to no capability. */
 export const core = {
   name: "core",
   settings: {

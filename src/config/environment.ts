@@ -1,8 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
-import { keyText, type KeyPath, type Layer, mergeValues, type Values } from "./layer.ts";
+import type { KeyPath, Layer } from "./layer.ts";
 import { expandPath, isSet } from "./locations.ts";
-import { type Setting, settings } from "./schema/keys.ts";
-import { nest, readScalar } from "./set-path.ts";
+import type { Setting } from "./schema/keys.ts";
+import { readScalar, SingleValues } from "./set-path.ts";
 
 /** Variables that need no schema to be understood. */
 const SPECIAL: ReadonlySet<string> = new Set([
@@ -10,14 +10,6 @@ const SPECIAL: ReadonlySet<string> = new Set([
   "TRUNKLINE_DATA",
   "TRUNKLINE_VERBOSE",
 ]);
-
-/** What variables set, and by which of them. */
-interface Variables {
-  readonly values: Values;
-  /** The name of a variable by the key that it sets. */
-  readonly names: ReadonlyMap<string, string>;
-  readonly warnings: readonly string[];
-}
 
 export interface EnvironmentLayer {
   readonly layer: Layer;
@@ -28,40 +20,26 @@ export async function environmentLayer(
   cwd: string,
   env: NodeJS.ProcessEnv,
 ): Promise<EnvironmentLayer> {
-  const special = specialVariables(cwd, env);
-  const others = Object.keys(env).filter((name) => isOther(name) && isSet(env[name]));
-  if (others.length === 0) return { layer: layerOf(special, env, true), warnings: [] };
-  const variables = await readVariables(others, env, special);
-  return { layer: layerOf(variables, env, false), warnings: variables.warnings };
-}
-
-function specialVariables(cwd: string, env: NodeJS.ProcessEnv): Variables {
-  const values: Record<string, unknown> = {};
-  const names = new Map<string, string>();
+  const set = new SingleValues();
   if (isSet(env.TRUNKLINE_DATA)) {
-    values.data = expandPath(env.TRUNKLINE_DATA, cwd, env);
-    names.set("data", "TRUNKLINE_DATA");
+    set.add(["data"], expandPath(env.TRUNKLINE_DATA, cwd, env), "TRUNKLINE_DATA");
   }
   const verbose = ["TRUNKLINE_VERBOSE", "REMOTE_JUGGLER_VERBOSE"].find((name) => isOn(env[name]));
-  if (verbose !== undefined) {
-    values.log = { verbose: true };
-    names.set("log.verbose", verbose);
-  }
-  return { values, names, warnings: [] };
-}
-
-function layerOf({ values, names }: Variables, env: NodeJS.ProcessEnv, isRight: boolean): Layer {
-  const where = (path: KeyPath): string => names.get(keyText(path)) ?? "the environment";
-  return {
+  if (verbose !== undefined) set.add(["log", "verbose"], true, verbose);
+  const others = Object.keys(env).filter((name) => isOther(name) && isSet(env[name]));
+  const warnings = others.length === 0 ? [] : await readVariables(others, env, set);
+  const where = (path: KeyPath): string => set.nameOf(path) ?? "the environment";
+  const layer: Layer = {
     kind: "environment",
-    values,
-    isRight,
+    values: set.values,
+    isRight: others.length === 0,
     where,
     complain: (path, says) => {
       const name = where(path);
       return new TrunklineError("config", `${name} is '${env[name] ?? ""}', but ${says}`);
     },
   };
+  return { layer, warnings };
 }
 
 function isOther(name: string): boolean {
@@ -72,26 +50,20 @@ function isOn(value: string | undefined): boolean {
   return isSet(value) && value !== "0" && value !== "false";
 }
 
-/** Adds to `known` what variables named after settings say: `TRUNKLINE_SERVER_PORT`. */
+/** Adds what variables named after settings say: `TRUNKLINE_SERVER_PORT`. Returns warnings. */
 async function readVariables(
   variables: readonly string[],
   env: NodeJS.ProcessEnv,
-  known: Variables,
-): Promise<Variables> {
+  set: SingleValues,
+): Promise<string[]> {
+  const { settings } = await import("./schema/keys.ts");
   const all = new Map(settings().map((setting) => [setting.variable, setting]));
-  let values: Values = known.values;
-  const names = new Map(known.names);
-  const warnings: string[] = [];
-  for (const name of variables) {
+  return variables.flatMap((name) => {
     const setting = all.get(name);
-    if (setting === undefined) warnings.push(...strayVariable(name, [...all.values()]));
-    else {
-      const value = readScalar(env[name] ?? "", setting.type);
-      values = mergeValues(values, nest(setting.path, value));
-      names.set(keyText(setting.path), name);
-    }
-  }
-  return { values, names, warnings };
+    if (setting === undefined) return strayVariable(name, [...all.values()]);
+    set.add(setting.path, readScalar(env[name] ?? "", setting.type), name);
+    return [];
+  });
 }
 
 /** A variable that looks like a setting and is none was misspelt. Others belong to someone else. */

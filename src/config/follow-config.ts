@@ -28,51 +28,42 @@ export function followConfig<C>(
   apply: Apply<C>,
 ): () => void {
   if (reloading === undefined) return () => {};
-  const known = followers.get(reloading) as Follow<C> | undefined;
-  const follow = known ?? follower(reloading, log);
-  followers.set(reloading, follow);
-  return follow(apply);
-}
-
-type Follow<C> = (apply: Apply<C>) => () => void;
-
-function follower<C>(reloading: Reloading<C>, log: Log): Follow<C> {
-  const parts = new Set<Apply<C>>();
-  const changes = new ConfigChanges(reloading, log, parts);
-  let stop: (() => void) | undefined;
-  return (apply) => {
-    parts.add(apply);
-    stop ??= watchFiles(reloading.files, () => changes.read());
-    return () => {
-      parts.delete(apply);
-      if (parts.size > 0) return;
-      stop?.();
-      stop = undefined;
-    };
-  };
+  const known = followers.get(reloading) as ConfigFollower<C> | undefined;
+  const follower = known ?? new ConfigFollower(reloading, log);
+  followers.set(reloading, follower);
+  return follower.add(new Part(apply));
 }
 
 /** Reads a changed configuration, and has the parts of the program apply it. */
-class ConfigChanges<C> {
+class ConfigFollower<C> {
   readonly #reloading: Reloading<C>;
   readonly #log: Log;
-  readonly #follow: ReadonlySet<Apply<C>>;
-  readonly #parts = new WeakMap<Apply<C>, Part<C>>();
+  readonly #parts = new Set<Part<C>>();
+  #stop: (() => void) | undefined;
   /** The files are read one time after the other. */
   #reading: Promise<void> = Promise.resolve();
   /** They will be read, with all changes up to then. */
   #isNext = false;
   #reads = 0;
 
-  /** `follow` are the parts that follow it now. */
-  constructor(reloading: Reloading<C>, log: Log, follow: ReadonlySet<Apply<C>>) {
+  constructor(reloading: Reloading<C>, log: Log) {
     this.#reloading = reloading;
     this.#log = log;
-    this.#follow = follow;
   }
 
-  /** The files have changed. */
-  read(): void {
+  add(part: Part<C>): () => void {
+    this.#parts.add(part);
+    this.#stop ??= watchFiles(this.#reloading.files, () => this.#changed());
+    return () => {
+      part.isOver = true;
+      this.#parts.delete(part);
+      if (this.#parts.size > 0) return;
+      this.#stop?.();
+      this.#stop = undefined;
+    };
+  }
+
+  #changed(): void {
     if (this.#isNext) return;
     this.#isNext = true;
     this.#reading = this.#reading.then(() => this.#read());
@@ -82,43 +73,34 @@ class ConfigChanges<C> {
     this.#isNext = false;
     try {
       const config = await this.#reloading.load();
-      const applied = [...this.#follow].map((apply) => this.#partOf(apply).apply(config));
-      background(this.#tell(++this.#reads, applied), "Applying the configuration");
+      const applied = Array.from(this.#parts, (part) => part.apply(config));
+      background(this.#report(++this.#reads, applied), "Applying the configuration");
     } catch (error) {
       // A file that is being edited may be wrong for a moment: the last valid configuration stays.
       this.#log.warn("config.not-reloaded", { error });
     }
   }
 
-  async #tell(read: number, applied: readonly Promise<void>[]): Promise<void> {
+  async #report(read: number, applied: readonly Promise<void>[]): Promise<void> {
     const outcomes = await Promise.allSettled(applied);
-    // Of changes that are applied together, the last one is told.
+    // Of changes that are applied together, only the last one is reported.
     if (read !== this.#reads) return;
     const failed = outcomes.find((outcome) => outcome.status === "rejected");
     if (failed === undefined) this.#log.info("config.reloaded");
     else this.#log.warn("config.not-reloaded", { error: failed.reason });
   }
-
-  #partOf(apply: Apply<C>): Part<C> {
-    const part =
-      this.#parts.get(apply) ??
-      new Part<C>(async (config) => {
-        if (this.#follow.has(apply)) await apply(config);
-      });
-    this.#parts.set(apply, part);
-    return part;
-  }
 }
 
 /** A part of the program, which applies one configuration after the other, and no outdated one. */
 class Part<C> {
-  readonly #apply: (config: C) => Promise<void>;
+  isOver = false;
+  readonly #apply: Apply<C>;
   #last: Promise<void> = Promise.resolve();
   /** Has not begun yet, and will apply the newest configuration there is then. */
   #next: Promise<void> | undefined;
   #newest: C | undefined;
 
-  constructor(apply: (config: C) => Promise<void>) {
+  constructor(apply: Apply<C>) {
     this.#apply = apply;
   }
 
@@ -126,9 +108,9 @@ class Part<C> {
     this.#newest = config;
     this.#next ??= this.#last
       .catch(() => {})
-      .then(() => {
+      .then(async () => {
         this.#next = undefined;
-        return this.#apply(this.#newest as C);
+        if (!this.isOver) await this.#apply(this.#newest as C);
       });
     this.#last = this.#next;
     return this.#next;

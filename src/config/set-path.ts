@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { KeyPath, Values } from "./layer.ts";
+import { type KeyPath, keyText, mergeValues, type Values } from "./layer.ts";
 import type { Setting } from "./schema/keys.ts";
 
 export interface Assignment {
@@ -42,6 +42,26 @@ export function parseAssignment(text: string): Assignment {
   }
   const value = text.slice(end + 1);
   return { path, value: jsonOr(value, value) };
+}
+
+/** Values that are set one by one, such as by options, and what set each. */
+export class SingleValues {
+  values: Values = {};
+  readonly #names = new Map<string, string>();
+
+  add(path: KeyPath, value: unknown, name: string): void {
+    this.values = mergeValues(this.values, nest(path, value));
+    this.#names.set(keyText(path), name);
+  }
+
+  /** What set a value, or an object with the value inside it. */
+  nameOf(path: KeyPath): string | undefined {
+    for (let length = path.length; length > 0; length--) {
+      const name = this.#names.get(keyText(path.slice(0, length)));
+      if (name !== undefined) return name;
+    }
+    return undefined;
+  }
 }
 
 /** The value inside objects that lead to it. */

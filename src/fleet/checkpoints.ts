@@ -19,7 +19,7 @@ import { checkpointStream } from "./store/session-streams.ts";
 const AHEAD = 1024 * 1024;
 /** Milliseconds without a message until no more are expected. */
 const LONGEST_WAIT = 5_000;
-/** The same until it is looked whether another checkpoint was stored, which removes the messages of this one. */
+/** Milliseconds until it is checked whether another checkpoint was stored, which removes the messages of this one. */
 const LOOK_AFTER = 200;
 /** Bytes of a message. */
 const CHUNK = 128 * 1024;

@@ -66,7 +66,8 @@ function cannot(verb: string, name: string, error: unknown): TrunklineError {
   return new TrunklineError("unavailable", says, { cause: error });
 }
 
-function isCode(error: unknown, code: number): boolean {
+/** Whether JetStream has refused something for this reason. */
+export function isCode(error: unknown, code: number): boolean {
   return error instanceof JetStreamApiError && error.code === code;
 }
 

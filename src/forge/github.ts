@@ -4,14 +4,14 @@ import type { Forge, NewPullRequest, PullRequest } from "./forge.ts";
 
 /** GitHub's REST API, version 2022-11-28: "Pulls" and "Repositories". */
 export class GitHub implements Forge {
-  readonly #http: ForgeHttp;
+  protected readonly http: ForgeHttp;
+  protected readonly repository: string;
   readonly #owner: string;
-  readonly #repository: string;
 
   constructor(http: ForgeHttp, owner: string, repository: string) {
-    this.#http = http;
+    this.http = http;
     this.#owner = owner;
-    this.#repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(repository)}`;
+    this.repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(repository)}`;
   }
 
   static headersFor(token: string): Readonly<Record<string, string>> {
@@ -23,17 +23,17 @@ export class GitHub implements Forge {
   }
 
   async defaultBranch(): Promise<string> {
-    const { default_branch } = (await this.#http.call("GET", this.#repository)) as Json;
+    const { default_branch } = (await this.http.call("GET", this.repository)) as Json;
     return String(default_branch);
   }
 
   async get(number: number): Promise<PullRequest | undefined> {
-    return read(await this.#http.find(`${this.#repository}/pulls/${number}`));
+    return read(await this.http.find(`${this.repository}/pulls/${number}`));
   }
 
-  async find(head: string): Promise<PullRequest | undefined> {
+  async find(head: string, _base: string): Promise<PullRequest | undefined> {
     const query = new URLSearchParams({ state: "all", head: `${this.#owner}:${head}` });
-    const listed = await this.#http.call("GET", `${this.#repository}/pulls?${query.toString()}`);
+    const listed = await this.http.call("GET", `${this.repository}/pulls?${query.toString()}`);
     // GitHub ignores a filter that it does not understand, and lists all pull requests.
     const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
       (each) => (each.head as Json | undefined)?.ref === head,
@@ -41,13 +41,16 @@ export class GitHub implements Forge {
     return read(fitting.find(({ state }) => state === "open") ?? fitting[0]);
   }
 
-  async create({ isDraft, ...request }: NewPullRequest): Promise<PullRequest> {
-    const body = { ...request, draft: isDraft };
-    return need(read(await this.#http.call("POST", `${this.#repository}/pulls`, body)));
+  create({ isDraft, ...request }: NewPullRequest): Promise<PullRequest> {
+    return this.send({ ...request, draft: isDraft });
+  }
+
+  protected async send(body: Json): Promise<PullRequest> {
+    return need(read(await this.http.call("POST", `${this.repository}/pulls`, body)));
   }
 
   async describe(number: number, body: string): Promise<void> {
-    await this.#http.call("PATCH", `${this.#repository}/pulls/${number}`, { body });
+    await this.http.call("PATCH", `${this.repository}/pulls/${number}`, { body });
   }
 }
 
@@ -86,26 +89,19 @@ const MOST_PAGES = 100;
 export class GitHubReviews {
   readonly #rest: ForgeHttp;
   readonly #graphql: ForgeHttp;
-  readonly #owner: string;
-  readonly #name: string;
-  readonly #number: number;
+  readonly #names: { readonly owner: string; readonly name: string; readonly number: number };
+  readonly #pull: string;
 
   /** `graphql` has the base URL that `/graphql` is at. */
   constructor(
     rest: ForgeHttp,
     graphql: ForgeHttp,
-    { owner, repository, number }: { owner: string; repository: string; number: number },
+    { owner, repository: name, number }: { owner: string; repository: string; number: number },
   ) {
     this.#rest = rest;
     this.#graphql = graphql;
-    this.#owner = owner;
-    this.#name = repository;
-    this.#number = number;
-  }
-
-  get #pull(): string {
-    const repository = `/repos/${encodeURIComponent(this.#owner)}/${encodeURIComponent(this.#name)}`;
-    return `${repository}/pulls/${this.#number}`;
+    this.#names = { owner, name, number };
+    this.#pull = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/pulls/${number}`;
   }
 
   comments(): Promise<unknown[]> {
@@ -117,8 +113,7 @@ export class GitHubReviews {
     const nodes: unknown[] = [];
     let after: unknown = null;
     for (let page = 0; page < MOST_PAGES; page++) {
-      const names = { owner: this.#owner, name: this.#name, number: this.#number };
-      const data = await this.#query(THREADS, { ...names, after });
+      const data = await this.#query(THREADS, { ...this.#names, after });
       const { pullRequest } = (data.repository ?? {}) as Json;
       const { reviewThreads } = (pullRequest ?? {}) as Json;
       const { nodes: more, pageInfo } = (reviewThreads ?? {}) as Json;

@@ -29,7 +29,7 @@ const HOOKS = [
   ...["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
   ...["post-index-change", "reference-transaction", "pre-auto-gc"],
 ];
-/** And what `git merge` runs in addition. */
+/** Hooks that `git merge` runs in addition. */
 const MERGE_HOOKS = ["pre-merge-commit", "post-merge", "post-checkout"];
 /** A larger hook is not read: its size and time go into the digest instead. */
 const LARGEST_HOOK = 1024 * 1024;
@@ -47,7 +47,7 @@ export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   return { programs, digest };
 }
 
-/** The same for a commit and a merge: also what writes files, and what merges them. */
+/** The programs that git would run at a commit and a merge: also filters that write files, and merge drivers. */
 export async function landPrograms(git: Git): Promise<CommitProgram[]> {
   return await programsOf(git, [...HOOKS, ...MERGE_HOOKS], ["clean", "process", "smudge"]);
 }
@@ -60,7 +60,7 @@ async function programsOf(
   const { repository, config } = await discover(git);
   if (repository === undefined) return [];
   const top = repository.worktree ?? repository.gitDir;
-  const found: Named[] = [];
+  const found: NamedProgram[] = [];
   const programs: CommitProgram[] = [];
   for (const folder of foldersOf(repository, config, git.env)) {
     // A hook in the work tree runs what is beside it, as those of husky do.
@@ -144,10 +144,10 @@ async function contentOf(
   }
 }
 
-type Named = Omit<CommitProgram, "digest">;
+type NamedProgram = Omit<CommitProgram, "digest">;
 
 /** Since git 2.54 a hook can be a command of the configuration. */
-function configuredHooks(config: GitConfig, hooks: readonly string[]): Named[] {
+function configuredHooks(config: GitConfig, hooks: readonly string[]): NamedProgram[] {
   return config.subsections("hook", "command").flatMap((name) => {
     const events = config.values(`hook.${name}.event`).filter((event) => hooks.includes(event));
     const command = config.get(`hook.${name}.command`) ?? "";
@@ -155,7 +155,7 @@ function configuredHooks(config: GitConfig, hooks: readonly string[]): Named[] {
   });
 }
 
-function filters(config: GitConfig, kinds: readonly string[]): Named[] {
+function filters(config: GitConfig, kinds: readonly string[]): NamedProgram[] {
   return kinds.flatMap((kind) =>
     // A name can be empty.
     ["", ...config.subsections("filter", kind)].flatMap((name) => {
@@ -165,21 +165,21 @@ function filters(config: GitConfig, kinds: readonly string[]): Named[] {
 }
 
 /** Listed whether or not commits are signed now: an identity may turn signing on. */
-function signers(config: GitConfig): Named[] {
+function signers(config: GitConfig): NamedProgram[] {
   const keys = ["gpg.program", ...["openpgp", "x509", "ssh"].map((each) => `gpg.${each}.program`)];
   return [...keys, "gpg.ssh.defaultKeyCommand"].flatMap((key) => {
     return own(config.last(key), "signing program");
   });
 }
 
-function mergeDrivers(config: GitConfig): Named[] {
+function mergeDrivers(config: GitConfig): NamedProgram[] {
   return config.subsections("merge", "driver").flatMap((name) => {
     return own(config.last(`merge.${name}.driver`), `merge driver ${name}`);
   });
 }
 
 /** Only entries of the repository's own configuration. */
-function own(entry: ConfigEntry | undefined, name: string): Named[] {
+function own(entry: ConfigEntry | undefined, name: string): NamedProgram[] {
   const isOwn = entry?.scope === "local" || entry?.scope === "worktree";
   return isOwn && entry.value ? [{ name, command: entry.value }] : [];
 }

@@ -8,7 +8,7 @@ import { hasDotGit } from "../base/file/repository-path.ts";
 export interface Repository {
   /** The top folder of the work tree, if there is one here. */
   readonly worktree: string | undefined;
-  /** Of this work tree alone. */
+  /** The git folder of this work tree alone. */
   readonly gitDir: string;
   /** Shared by all work trees. */
   readonly commonDir: string;

@@ -62,7 +62,7 @@ export class Git {
     this.#env = gitEnvironment(options.env ?? process.env);
   }
 
-  /** The same in another folder. */
+  /** Git with the same options in another folder. */
   in(folder: string): Git {
     return new Git(folder, this.#options);
   }
@@ -117,6 +117,12 @@ export class Git {
     return stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
+  /** The entries of an output that ends each with a NUL, as `-z` does. */
+  async list(args: readonly string[], call: GitCall = {}): Promise<string[]> {
+    const { stdout } = await this.run(args, call);
+    return stdout.toString("utf8").split("\0").filter(Boolean);
+  }
+
   #unstarted(error: unknown): unknown {
     if (!(error instanceof TrunklineError) || error.code !== "unavailable") return error;
     // The system reports ENOENT for a missing folder as well as for a missing program.
@@ -130,6 +136,24 @@ export class Git {
     const why = isMissing ? "it is not installed, or not in PATH" : error.message;
     return new TrunklineError("unavailable", `Cannot run git: ${why}`, { cause: error });
   }
+}
+
+/** The author of commits. */
+export interface Author {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Used where git knows no name of the user. */
+export const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
+
+export function authorVariables({ name, email }: Author = NOBODY): NodeJS.ProcessEnv {
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
 }
 
 /** Bytes of stdout in the message of a failure. */
@@ -241,7 +265,7 @@ function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
 interface FilterSettings {
   /** The keys of all configured filters. With empty values, no filter runs. */
   readonly keys: readonly string[];
-  /** Those that the repository configures itself, other than Git LFS. */
+  /** The keys of filters that the repository configures itself, other than Git LFS. */
   readonly own: readonly string[];
   /** The keys that turn off hooks of the configuration, which git has since 2.54. */
   readonly hooks: readonly string[];

@@ -8,7 +8,7 @@ import { type Git, gitFailure } from "./git.ts";
 
 const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
 
-/** The repository that the folder lies in, however deep; nothing where there is none. */
+/** The repository that contains the folder, at any depth; undefined where there is none. */
 export async function findRepository(git: Git): Promise<Repository | undefined> {
   const args = ["rev-parse", "--path-format=absolute", ...QUESTIONS];
   const { code, stdout, stderr } = await git.run(args, { accepts: [0, 128] });
@@ -107,12 +107,12 @@ export function hooksIn(
 }
 
 /** A folder's repository, and what git is configured to there. */
-interface Discovered {
+interface RepositoryConfig {
   readonly repository: Repository | undefined;
   readonly config: GitConfig;
 }
 
-export async function discover(git: Git): Promise<Discovered> {
+export async function discover(git: Git): Promise<RepositoryConfig> {
   const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
   return { repository, config };
 }

@@ -62,7 +62,7 @@ async function start(
   child.stdin?.on("error", () => {});
   const { stdin } = child;
   if (run.input instanceof Readable && stdin !== null) {
-    // Where it cannot be read to its end, the program finds that out; it may not need all of it.
+    // If it cannot be read to its end, the input just ends: the program may not need all of it.
     run.input.on("error", () => stdin.end()).pipe(stdin);
   } else stdin?.end(run.input);
   if (run.secret !== undefined) {
@@ -214,7 +214,7 @@ export interface ProgramRun {
 
 /** How a program ended that was run to its end. */
 export interface ProgramEnd {
-  /** Of a program that a shell started and a signal ended: 128 and the signal's number. */
+  /** 128 plus the number of the signal, if a shell started the program and a signal ended it. */
   readonly code: number | NodeJS.Signals;
   readonly stdout: Buffer;
   /** The beginning of its stderr. */
@@ -236,7 +236,7 @@ const CODE_LENGTH = 3;
 export class ProgramOutput {
   readonly #most: number;
   readonly #tooMuch: () => void;
-  /** What follows the output, where others share the stream. */
+  /** A text that marks the end of the output, if several programs share the stream. */
   readonly #mark: string;
   readonly #chunks: Buffer[] = [];
   #tail = Buffer.alloc(0);

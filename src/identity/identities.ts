@@ -1,5 +1,4 @@
 import { dirname, join, resolve } from "node:path";
-
 import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
@@ -24,6 +23,7 @@ import {
   type Identity,
   type IdentitySettings,
   resolveIdentities,
+  splitHost,
 } from "./identity.ts";
 import {
   exportJuggler,
@@ -31,10 +31,39 @@ import {
   type JugglerImport,
   type JugglerValues,
 } from "./juggler/import-juggler.ts";
-import { Journal, type JournalState } from "./switch/journal.ts";
-import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
-import { planSync } from "./switch/sync-plan.ts";
-import { planUndo, type UndoOptions } from "./switch/undo.ts";
+import { Journal, type JournalState, type SettingChange } from "./switch/journal.ts";
+import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import {
+  ConfigText,
+  restoreKeys,
+  type RestoreOptions,
+  valuesIn,
+  editConfig,
+} from "../git/config/edit-config.ts";
+import { canonicalKey, GitConfig } from "../git/config/git-config.ts";
+import {
+  bytesOf,
+  type FileChange,
+  isSame,
+  type CurrentFile,
+  readCurrent,
+} from "../base/file/file-change.ts";
+import {
+  blockLines,
+  MANAGED_BLOCK,
+  withBlock,
+  withoutBlock,
+  gitBlockLines,
+  includeConditions,
+  includedFile,
+  needsSshHost,
+  sshBlockLines,
+} from "./switch/managed-blocks.ts";
+import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { gitSettings } from "./git-settings.ts";
+import { sshConfigFile, sshOptions } from "./detect/ssh-options.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
 export interface SettingsEdit {
@@ -121,12 +150,6 @@ export class Identities {
     return await planSwitch(identity, context, { ...request, env, identities: this.list });
   }
 
-  /** Can be undone. */
-  async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
-    this.find(name);
-    return await this.#apply(folder, () => this.planSwitch(name, folder, request));
-  }
-
   /**
    * Undoes the last change in a folder's work tree; without a folder, the last change of the user's
    * own files.
@@ -143,20 +166,16 @@ export class Identities {
     return await planUndo(this.#journal, { ...options, worktree });
   }
 
-  async undo(folder: string | undefined, options: Omit<UndoOptions, "worktree">): Promise<Applied> {
-    return await this.#apply(folder ?? "/", () => this.planUndo(folder, options));
-  }
-
-  /** The changes that `sync` would make. */
+  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
   async planSync(options: { readonly remove?: boolean } = {}): Promise<Plan> {
     const { env } = this.#options;
     const folder = join(dirname(this.file), "identities");
     return await planSync(this.list, this.#git("/"), { ...options, env, folder });
   }
 
-  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
-  async sync(options: { readonly remove?: boolean } = {}): Promise<Applied> {
-    return await this.#apply("/", () => this.planSync(options));
+  /** Makes a plan and carries it out. The plan is made once no other change is running. */
+  async apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
+    return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
   /** The changes in the journal, oldest first. */
@@ -200,10 +219,6 @@ export class Identities {
     return exportJuggler(settings, juggler);
   }
 
-  async #apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
-    return await applyPlan(this.#journal, this.#git(folder), makePlan);
-  }
-
   /** The error is about the given values, not about the file, which does not have them yet. */
   async #check(name: string, settings: IdentitySettings): Promise<void> {
     const problem = await this.#options.file.check(settings);
@@ -224,4 +239,337 @@ function checkName(name: string): void {
   const why =
     "a name begins with a letter or digit and has at most 64 letters, digits, spaces and . _ @ + / -";
   throw new TrunklineError("usage", `Cannot name an identity '${name}': ${why}`);
+}
+
+export interface UndoOptions {
+  /** The work tree whose last change is undone; by default the user's own configuration. */
+  readonly worktree?: string;
+  /** One change, by its id. */
+  readonly id?: string;
+  /** Restores also settings that somebody has changed since; those later changes are lost. */
+  readonly force?: boolean;
+}
+
+/** Plans an undo, which keeps whatever git or a person has written since. Changes nothing. */
+export async function planUndo(journal: Journal, options: UndoOptions = {}): Promise<Plan> {
+  const entries = await journal.entries();
+  const { force = false } = options;
+  const entry = findEntry(entries, options);
+  const later = force ? [] : laterSwitches(entries, entry);
+  const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
+  const undo = (except?: ReadonlySet<string>): Undone[] => {
+    return entry.files.map((change, at) =>
+      undoFile(change, now[at], { force, ...(except && { except }) }),
+    );
+  };
+  const notes: string[] = [];
+  let undone = undo();
+  if (mustStayOn(entry, undone)) {
+    undone = undo(WORKTREE_KEYS);
+    notes.push("extensions.worktreeConfig stays on: other work trees use it.");
+  }
+  const files: FileChange[] = [];
+  for (const [at, change] of entry.files.entries()) {
+    const { path } = change;
+    const { bytes, changedSince = [] } = undone[at] ?? {};
+    const owner = later.find(({ settings }) => settings.some((each) => isOwned(each, path)));
+    if (owner !== undefined) {
+      const to = `'${path}' was switched to '${owner.identity}' later, and stays`;
+      notes.push(`${to}. Undo that first: trunkline identity undo --id ${owner.id}`);
+      continue;
+    }
+    if (!existsSync(dirname(path))) {
+      notes.push(`'${path}' was not restored: its folder does not exist.`);
+      continue;
+    }
+    if (changedSince.length > 0) {
+      const what = `${changedSince.join(", ")} in '${path}'`;
+      notes.push(`Not undone, because it was changed since: ${what}. Use --force to undo it too.`);
+    }
+    if (!isSame(now[at], bytes)) files.push({ ...change, before: now[at], after: bytes });
+  }
+  return {
+    kind: "undo",
+    subject: entry.subject,
+    undoes: entry.id,
+    ...(entry.identity === undefined ? {} : { identity: entry.identity }),
+    settings: entry.settings.flatMap((setting) => undoneSetting(setting, files)),
+    files,
+    notes,
+  };
+}
+
+/** The change of a setting taken back, if the undo does so. */
+function undoneSetting(setting: SettingChange, files: readonly FileChange[]): SettingChange[] {
+  const { file, key, before, after } = setting;
+  const change = files.find(({ path }) => path === file);
+  if (change === undefined) return [];
+  const valuesOf = (bytes: Buffer | undefined): string => {
+    if (key === MANAGED_BLOCK) return String(blockLines(bytes));
+    return JSON.stringify(valuesIn(bytes ?? Buffer.alloc(0), key));
+  };
+  if (valuesOf(change.before) === valuesOf(change.after)) return [];
+  return [{ ...setting, before: after, after: before }];
+}
+
+function findEntry(entries: readonly JournalState[], { worktree, id }: UndoOptions): JournalState {
+  const found = entries.filter(canBeUndone).findLast((entry) => {
+    return id === undefined ? entry.subject.worktree === worktree : entry.id === id;
+  });
+  if (found !== undefined) return found;
+  const what =
+    id !== undefined
+      ? `there is no change '${id}' that can be undone`
+      : worktree === undefined
+        ? "your own configuration has not been changed by Trunkline"
+        : `nothing has been switched in '${worktree}'`;
+  throw new TrunklineError("not-found", `Cannot undo: ${what}`);
+}
+
+function canBeUndone({ kind, outcome, isUndone }: JournalState): boolean {
+  return kind !== "undo" && (outcome === "done" || outcome === "finished") && !isUndone;
+}
+
+/** Switches that were made after this change and are still in force. */
+function laterSwitches(entries: readonly JournalState[], { id }: JournalState): JournalState[] {
+  const at = entries.findIndex((entry) => entry.id === id);
+  return entries.slice(at + 1).filter((entry) => entry.kind === "switch" && canBeUndone(entry));
+}
+
+/**
+ * Whether a setting belongs to the identity of a file. Half of two identities must not be mixed, so
+ * such a file is undone in order. Settings of all work trees and of remotes stand alone.
+ */
+function isOwned({ key, file }: SettingChange, path: string): boolean {
+  return file === path && !WORKTREE_KEYS.has(canonicalKey(key)) && !key.startsWith("remote.");
+}
+
+/** What a switch changes to give each work tree its own configuration. */
+const WORKTREE_KEYS: ReadonlySet<string> = new Set([
+  "extensions.worktreeconfig",
+  "core.bare",
+  "core.worktree",
+]);
+
+/**
+ * A switch may have turned on extensions.worktreeConfig. If a work tree would still use it after the
+ * undo, it stays on: that work tree would lose its identity.
+ */
+function mustStayOn(entry: JournalState, undone: readonly Undone[]): boolean {
+  const { repository } = entry.subject;
+  if (repository === undefined) return false;
+  const isTurnedOn = entry.settings.some(({ key, file }) => {
+    return key === "extensions.worktreeConfig" && file === join(repository, "config");
+  });
+  if (!isTurnedOn) return false;
+  return worktreeConfigs(repository).some((path) => {
+    const at = entry.files.findIndex((change) => change.path === path);
+    if (at < 0) return hasSettings(readFileSync(path));
+    return !isSame(undone[at]?.bytes, entry.files[at]?.before) && hasSettings(undone[at]?.bytes);
+  });
+}
+
+function hasSettings(bytes: Buffer | undefined): boolean {
+  return bytes !== undefined && ConfigText.of(bytes).items.length > 0;
+}
+
+function worktreeConfigs(commonDir: string): string[] {
+  const folder = join(commonDir, "worktrees");
+  const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
+  return [commonDir, ...linked].map((each) => join(each, "config.worktree")).filter(existsSync);
+}
+
+interface Undone {
+  /** The file's content after the undo; undefined if it will not exist. */
+  readonly bytes: Buffer | undefined;
+  /** What was not undone, because it was changed since. */
+  readonly changedSince?: readonly string[];
+}
+
+/**
+ * Takes one change of a file back. A file that nobody has touched since is restored byte for byte.
+ * In any other, only our own settings or our own block are taken back.
+ */
+export function undoFile(
+  change: FileChange,
+  now: Buffer | undefined,
+  options: RestoreOptions = {},
+): Undone {
+  const { before, after, isGitConfig } = change;
+  const { except, force = false } = options;
+  if (isSame(now, after) && except === undefined) return { bytes: before };
+  // Somebody has deleted the file since, or made it again.
+  if (now === undefined || after === undefined) {
+    if (force || now === undefined) return { bytes: force ? before : now };
+    return { bytes: now, changedSince: ["everything"] };
+  }
+  if (!isSameBlock(before, after)) return undoBlock(change, now, force);
+  if (!isGitConfig) return { bytes: now, changedSince: ["everything"] };
+  const empty = Buffer.alloc(0);
+  const { bytes, changedSince } = restoreKeys(now, before ?? empty, after, options);
+  const isGone = before === undefined && bytes.length === 0;
+  return { bytes: isGone ? undefined : bytes, changedSince };
+}
+
+function undoBlock(
+  { before, after, isGitConfig }: FileChange,
+  now: Buffer,
+  force: boolean,
+): Undone {
+  const lines = blockLines(before);
+  if (isSameBlock(now, before)) return { bytes: now };
+  if (!force && !isSameBlock(now, after)) return { bytes: now, changedSince: [MANAGED_BLOCK] };
+  if (lines === undefined) return { bytes: withoutBlock(now) };
+  // Git uses the last value of a setting, ssh the first.
+  return { bytes: withBlock(now, { lines, position: isGitConfig ? "end" : "start" }) };
+}
+
+function isSameBlock(one: Buffer | undefined, other: Buffer | undefined): boolean {
+  return JSON.stringify(blockLines(one)) === JSON.stringify(blockLines(other));
+}
+
+export interface SyncOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The folder for the files that git includes. */
+  readonly folder: string;
+  /** Removes the blocks. */
+  readonly remove?: boolean;
+}
+
+/**
+ * Plans the changes to the user's SSH and git configuration that make the identities' SSH hosts and
+ * folders work without Trunkline. What the user has already configured is left alone.
+ */
+export async function planSync(
+  identities: readonly Identity[],
+  git: Git,
+  options: SyncOptions,
+): Promise<Plan> {
+  const notes: string[] = [];
+  const wanted = options.remove === true ? [] : identities;
+  const ssh = await sshChange(wanted, options, notes);
+  const includes = await includesOf(wanted, git, options, notes);
+  const now = await readCurrent(globalTarget(options.env).path, 0o666);
+  const config = blockChange(now, gitBlockLines(includes), "end", true);
+  const included = await Promise.all(
+    includes.map(async ({ identity, file }) => {
+      const now = await readCurrent(file, 0o600);
+      return changeOf(now, editConfig(Buffer.alloc(0), gitSettings(identity)), true);
+    }),
+  );
+  const left = await leftOver(includes, options.folder);
+  // Several conditions may include the same file; write it once.
+  const files = new Map(
+    [...included, ssh, config, ...left].flatMap((file) =>
+      file === undefined ? [] : [[file.path, file]],
+    ),
+  );
+  const changes = [...files.values()];
+  return { kind: "sync", subject: {}, settings: changes.map(describe), files: changes, notes };
+}
+
+async function sshChange(
+  identities: readonly Identity[],
+  { env }: SyncOptions,
+  notes: string[],
+): Promise<FileChange | undefined> {
+  const now = await readCurrent(sshConfigFile(env), 0o600);
+  const candidates = identities.filter(needsSshHost);
+  const known = await Promise.all(candidates.map((identity) => isKnown(identity, now, env)));
+  const missing = candidates.filter((_, at) => !known[at]);
+  for (const [at, { sshHost = "" }] of candidates.entries()) {
+    if (known[at]) notes.push(`Your SSH configuration already defines '${sshHost}'.`);
+  }
+  return blockChange(now, sshBlockLines(missing), "start", false);
+}
+
+/** Whether ssh already resolves an alias correctly without our block. */
+async function isKnown(
+  { sshHost = "", host = "", sshKey }: Identity,
+  now: CurrentFile,
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-ssh-"));
+  const file = join(folder.path, "config");
+  await writeFile(file, withoutBlock(now.bytes) ?? "", { mode: 0o600 });
+  try {
+    const options = await sshOptions(sshHost, { env, file });
+    return (
+      options.hostname === splitHost(host).name &&
+      options.identitiesOnly &&
+      options.identityFiles[0] === sshKey
+    );
+  } catch {
+    return false;
+  }
+}
+
+interface Include {
+  readonly identity: Identity;
+  readonly condition: string;
+  readonly file: string;
+}
+
+/** Leaves out conditions that the user's own configuration already has. */
+async function includesOf(
+  identities: readonly Identity[],
+  git: Git,
+  { env, folder }: SyncOptions,
+  notes: string[],
+): Promise<Include[]> {
+  const all = identities.flatMap((identity) => {
+    const file = includedFile(folder, identity);
+    if (identity.email === undefined || identity.displayName === undefined) return [];
+    return includeConditions(identity).map((condition) => ({ identity, condition, file }));
+  });
+  if (all.length === 0) return [];
+  const own = await GitConfig.read(git);
+  const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
+  return all.filter(({ condition, file }) => {
+    const entries = own.all(`includeif.${condition}.path`);
+    const isOurs = entries.every(({ value }) => value === file);
+    if (entries.length === 0 || isOurs || block.includes(condition)) return true;
+    notes.push(`Your git configuration already has settings for '${condition}'.`);
+    return false;
+  });
+}
+
+/** Files for identities that are no longer included. */
+async function leftOver(
+  includes: readonly Include[],
+  folder: string,
+): Promise<(FileChange | undefined)[]> {
+  const names = await readdir(folder).catch(() => []);
+  const paths = names
+    .filter((name) => name.endsWith(".gitconfig"))
+    .map((name) => join(folder, name));
+  const unused = paths.filter((path) => !includes.some(({ file }) => file === path));
+  return await Promise.all(
+    unused.map(async (path) => changeOf(await readCurrent(path, 0o600), undefined, true)),
+  );
+}
+
+function blockChange(
+  now: CurrentFile,
+  lines: readonly string[],
+  position: "start" | "end",
+  isGitConfig: boolean,
+): FileChange | undefined {
+  const { bytes } = now;
+  const after = lines.length === 0 ? withoutBlock(bytes) : withBlock(bytes, { lines, position });
+  return changeOf(now, after, isGitConfig);
+}
+
+function changeOf(
+  { path, bytes, mode }: CurrentFile,
+  after: Buffer | undefined,
+  isGitConfig: boolean,
+): FileChange | undefined {
+  if (isSame(bytes, after)) return undefined;
+  return { path, before: bytes, after, mode, isGitConfig };
+}
+
+function describe({ path, before, after }: FileChange): SettingChange {
+  const lines = (bytes: Buffer | undefined): string[] => blockLines(bytes) ?? [];
+  return { file: path, key: MANAGED_BLOCK, before: lines(before), after: lines(after) };
 }

@@ -123,7 +123,7 @@ export class IdentityCommands implements AsyncDisposable {
   /** Switches the identity. If it has a token, git asks us for it. Can be undone. */
   async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
     await this.#writeSigners(name);
-    return await this.identities.switch(name, folder, await this.#complete(name, request));
+    return await this.identities.apply(folder, () => this.planSwitch(name, folder, request));
   }
 
   /** The changes that `switch` would make. */

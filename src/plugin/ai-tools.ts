@@ -19,8 +19,8 @@ export interface AiTool {
 }
 
 /**
- * One tool for those of the same name that several providers of AI offer: the call says whose it
- * wants. `plain` is the tool of that name of a plugin that is no provider.
+ * One tool for all tools of that name of several AI providers: each call names the provider. `plain` is
+ * the tool of that name of a plugin that is no provider.
  */
 export function aiTool(name: string, all: readonly AiTool[], plain: Tool | undefined): Tool {
   const byProvider = new Map<string, Tool>();

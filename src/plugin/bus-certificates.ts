@@ -7,19 +7,19 @@ import {
 } from "../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../wire/quic/connection.ts";
 
-/** Certificates are looked at so often, at least: the clock of a machine that slept is not to be trusted. */
+/** Certificates are checked at least this often: timers are late after a machine has slept. */
 const LONGEST_WAIT = 12 * 60 * 60_000;
 const SHORTEST_WAIT = 60_000;
-/** Milliseconds between two looks because of somebody who was refused: anybody can be. */
+/** Milliseconds between two checks after refused clients: anybody can cause a refusal. */
 const BETWEEN_LOOKS = 1_000;
 
-/** The certificates of a bus, as connections want them. */
+/** The certificates of a bus, in the form that connections use. */
 export class BusCertificates {
   readonly folder: string;
   readonly #certificates: Certificates;
-  /** Looks of those who follow. */
+  /** The checks of all followers. */
   readonly #looks = new Set<() => Promise<void>>();
-  /** What was trusted when it was last looked at. */
+  /** The trusted authorities at the last check. */
   #trusted: string | undefined;
   #lastLook = -BETWEEN_LOOKS;
 
@@ -36,7 +36,7 @@ export class BusCertificates {
     return (await this.#load(name, options)).credentials;
   }
 
-  /** The same, and again whenever they were renewed, until the returned function is called. */
+  /** The same, and calls `renewed` after each renewal until `stop` is called. */
   async follow(
     name: string,
     options: CertificateOptions,
@@ -79,12 +79,12 @@ export class BusCertificates {
     return { credentials: first.credentials, stop };
   }
 
-  /** Looks whether somebody has replaced them: whoever has the new ones is refused until then. */
+  /** Checks whether the files were replaced: clients with the new certificates are refused until then. */
   look(): void {
     const now = performance.now();
     if (now - this.#lastLook < BETWEEN_LOOKS) return;
     this.#lastLook = now;
-    // One tells whether the authority is another, and then all are looked at.
+    // The first check shows whether the authority has changed; if it has, all are checked.
     const [again] = this.#looks;
     background(again?.(), "Looking at a certificate");
   }
@@ -94,7 +94,7 @@ export class BusCertificates {
     const credentials: Credentials = { ca: made.caPem, cert: made.certPem, key: made.keyPem };
     const isReplaced = this.#trusted !== undefined && this.#trusted !== made.caPem;
     this.#trusted = made.caPem;
-    // What is handed out from now on is of use only where the others are of the same authority.
+    // New certificates are valid only beside others of the same authority.
     if (isReplaced)
       for (const again of this.#looks) background(again(), "Looking at a certificate");
     return { credentials, renewAt: made.renewAt };

@@ -13,7 +13,7 @@ import {
   type ToolContext,
 } from "../tool/tool.ts";
 
-/** Where a caller says in the `meta` of its call which provider of AI it means. */
+/** The member of `meta` in which a caller names the AI provider. */
 export const PROVIDER = "trunkline/provider";
 
 /** What a plugin is told about a call. */
@@ -32,12 +32,12 @@ export interface BusContextOptions {
   readonly piece?: ToolContext["piece"];
 }
 
-/** Whoever has dialled the bus under a name. */
+/** The caller that has dialled the bus under a name. */
 export function busCaller(name: string): Caller {
   return { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
 }
 
-/** The context of a tool that is called over the bus. Its caller cannot be asked, nor told of progress. */
+/** The context of a tool call over the bus. Its caller can neither answer questions nor see progress. */
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
@@ -51,7 +51,7 @@ export class BusContext implements ToolContext {
 
   constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
-    // Where a relative path leads depends on who reads it.
+    // A relative path would depend on the reader.
     this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
@@ -87,7 +87,7 @@ export class BusContext implements ToolContext {
 export function toolCallOf(name: string, args: Arguments, context: CallContext): ToolCall {
   const { caller, session, meta, span } = context;
   const provider = meta[PROVIDER];
-  // The bus has no field for the other two.
+  // The bus has no field for the other trace headers.
   const traceParent = carrierOf(span, meta)?.traceparent;
   return {
     name,

@@ -14,8 +14,8 @@ export const MOST_MANIFEST = 1024 * 1024;
 export type DeclaredManifest = Pick<Manifest, "id"> & Partial<Manifest>;
 
 /**
- * Reads the manifest of a plugin as data; undefined where there is none. A stranger may have put
- * anything in its place: a link, a pipe and a long file are refused.
+ * Reads the manifest file of a plugin; undefined if there is none. The plugin is not trusted: links,
+ * pipes and long files are refused.
  */
 export function readManifestFile(folder: string): DeclaredManifest | undefined {
   const path = join(folder, MANIFEST_FILE);
@@ -60,8 +60,8 @@ function isTexts(value: unknown): boolean {
 }
 
 /**
- * All that a plugin asks for. One that says nothing of permissions asks for none of the machine. `used` is
- * the namespace that it has used so far.
+ * The permissions that a plugin asks for. Without `permissions` in its manifest it asks for nothing of the
+ * machine. `used` is the namespace that it has used so far.
  */
 export function wantedPermissions(manifest: DeclaredManifest, used?: string): PluginPermissions {
   const { id, permissions = {} } = manifest;

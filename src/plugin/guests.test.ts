@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
+import { duplexPair } from "node:stream";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
 import { covers } from "../../test/support/requirement.ts";
-import { MemoryConnection } from "./sdk/test/memory-connection.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { PluginManifestSchema } from "../protocol/bus/plugin.gen.ts";
-import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
+import {
+  type Connection,
+  type PeerCertificate,
+  resolveConnectionLimits,
+} from "../wire/quic/connection.ts";
+import { SocketConnection } from "../wire/quic/tls/socket-connection.ts";
 import type { PluginPermissions } from "./plugin/permissions.ts";
 import {
   BRIDGE_NAME,
@@ -22,7 +27,8 @@ import {
 /** A connection of somebody with such a certificate, or none. */
 function by(name?: string, unit?: string): Connection {
   const peer = name === undefined ? undefined : ({ name, unit } as PeerCertificate);
-  return Object.assign(new MemoryConnection(() => {}), { peer });
+  const options = { address: "memory", peer, limits: resolveConnectionLimits() };
+  return new SocketConnection(duplexPair()[0], options);
 }
 
 const manifest = (id: string, needsTools: string[] = []) =>

@@ -18,11 +18,11 @@ export const CONTROL_NAME = "trunkline-control";
 /** The certificate that the bridge shows. */
 export const BRIDGE_NAME = `${STDIO_CALLER}-client`;
 
-/** Certificates that programs dial us with are named so. */
+/** Certificates of clients end like this. */
 const CLIENT = /-client$/;
 /** Programs that bring clients of another protocol to the bus. */
 const TRANSPORT = /^transport\./;
-/** Names of certificates that are ours: a plugin that had one would be taken for us. */
+/** Names of our own certificates: a plugin with one of them would be mistaken for us. */
 const RESERVED = new RegExp(
   `^(?:ca|orchestrator|orchestrator-to-.*|${CONTROL_NAME}|${STDIO_CALLER}|.*-client)$`,
   "i",
@@ -33,14 +33,14 @@ const LONGEST_ENTRY = 1_000;
 
 /** Who is behind a connection. */
 export interface Guest {
-  /** By its certificate; it cannot be made up. */
+  /** The name in its certificate, which cannot be forged. */
   readonly name: string;
   readonly isPlugin: boolean;
-  /** Whether somebody was asked what it may call: its manifest does not count then. */
+  /** Whether a person has approved what it may call: its manifest does not count then. */
   readonly isApproved?: boolean;
   /** Whether it may call a tool; `owner` is the plugin that brings it, if one does. */
   readonly mayCall: (tool: string, owner: string | undefined) => boolean;
-  /** Whose documents it uses; undefined for a plugin about which nobody was asked. */
+  /** Whose documents it uses; undefined for a plugin that nobody has approved. */
   readonly namespace: string | undefined;
   readonly mayPublish: (topic: string) => boolean;
   readonly maySubscribe: (topic: string) => boolean;
@@ -59,7 +59,7 @@ export interface GuestsOptions {
 }
 
 /**
- * Those who have dialled us, and what their certificates make of them.
+ * The programs that have dialled the bus, and what they may do by their certificates.
  *
  * A plugin may call its own tools and those that it said it needs, whether it has registered or not:
  * that it is a plugin shows in its certificate, or in its id being that of one. The bridge and
@@ -70,7 +70,7 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** Plugins redial: what they said counts for each of their connections. */
   readonly #manifests = new Map<string, PluginManifest>();
-  /** What was found out about connections, until something changes that it depends on. */
+  /** The guests of connections, until the manifests or the configuration change. */
   #found = new WeakMap<Connection, Guest>();
 
   constructor(options: GuestsOptions) {
@@ -98,7 +98,7 @@ export class Guests {
     this.#found = new WeakMap();
   }
 
-  /** A plugin has ended: what it said of itself is not said of the next one of that id. */
+  /** A plugin has ended: its manifest does not count for the next one with that id. */
   forget(id: string): void {
     this.#manifests.delete(id);
     this.changed();
@@ -136,7 +136,7 @@ export class Guests {
     const { needsTools = [], approvedTools, permissions } = this.#options.rightsOf(name) ?? {};
     const said = this.#manifests.get(name)?.needsTools ?? [];
     const approved = permissions === undefined ? approvedTools : (permissions.tools ?? []);
-    // What was approved when it was added counts, not what it says of itself since.
+    // What a person has approved counts, not what the manifest says.
     const needed = new Set([...needsTools, ...(approved ?? said)]);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || needed.has(tool) || needed.has("*");
@@ -178,7 +178,7 @@ function entriesOf(manifest: PluginManifest): string[] {
   return [...needs, ...provides, ...providesAi, ...providesTransport];
 }
 
-/** What a plugin would provide that nobody has approved, in words. */
+/** The first thing that a plugin provides without approval, in words. */
 function unapproved(manifest: PluginManifest, rights: PluginRights = {}): string | undefined {
   const { permissions, providesStorage = [], providesAi = [] } = rights;
   if (permissions === undefined) return undefined;
@@ -228,7 +228,7 @@ async function refuse(connection: Connection, why: string): Promise<never> {
   );
 }
 
-/** What one plugin, or one connection of anybody else, may have under way at once. */
+/** The limits of one plugin, or of one connection of any other program. */
 export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 * 1024 };
 
 /**

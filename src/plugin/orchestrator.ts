@@ -50,9 +50,9 @@ export interface OrchestratorOptions {
   readonly certsDir: string;
   /** Whether whoever connects must show a certificate. */
   readonly clientCertificate: "require" | "request";
-  /** What plugins offer goes here, and what is here they may call. */
+  /** Receives what plugins offer, and has what they may call. */
   readonly offer: Offer;
-  /** Answers what is asked of storage that no plugin provides. */
+  /** Answers requests for the storage that no plugin provides. */
   readonly storage: BusHandlers;
   readonly transport: BusTransport;
   /** Keeps plugins to their permissions; without it, those with permissions are not started. */
@@ -68,9 +68,9 @@ export interface OrchestratorOptions {
 const NAME = "orchestrator";
 const FIRST_LIST = 5_000;
 /**
- * Plugins of other makers ask everything on one connection. A call that waits there for the end of
- * another, which waits for a call of its own, would wait for ever: so a connection may carry more
- * than a guest may have under way, and what is too much is refused.
+ * Plugins of other SDKs send all requests on one connection. If a call waited there for a free stream
+ * while the calls before it wait for calls of their own, none would end. So a connection may have more
+ * streams than a guest may have requests, and requests over the limit are refused.
  */
 const MOST_STREAMS = GUEST_LIMITS.exchanges + 64;
 /** Connections of one plugin. Our own programs have one for each 64 exchanges that run. */
@@ -78,7 +78,7 @@ const MOST_CONNECTIONS = 48;
 /** Bytes of unfinished answers of one plugin, on all connections to it. */
 const MOST_HELD = 256 * 1024 * 1024;
 
-/** The plugin bus: plugins, started and looked after; and a listener that passes on between them. */
+/** The plugin bus: starts and supervises plugins, and routes requests between them. */
 export class Orchestrator implements AsyncDisposable {
   readonly #options: OrchestratorOptions;
   readonly #log: Log;
@@ -91,11 +91,11 @@ export class Orchestrator implements AsyncDisposable {
   readonly #firstStarts: FirstStarts;
   readonly #ending = new AsyncDisposableStack();
   #listener: Listener | undefined;
-  /** Where the bus itself listens for nothing but QUIC, or not on this machine. */
+  /** A second listener, if the bus itself listens only over QUIC, or not on this machine. */
   #tlsListener: Promise<Listener> | undefined;
   readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
-  /** Those that are being ended, and when they have. Until then they may call what they might before. */
+  /** Plugins that are being ended. Until then they keep their permissions. */
   readonly #leaving = new Map<Plugin, Promise<void>>();
 
   private constructor(options: OrchestratorOptions) {
@@ -145,9 +145,9 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   /**
-   * Brings the plugins in line with the settings, at once: those that are the same go on as they are,
-   * others are started, ended, or ended and started anew. What runs in one that ends may come to its
-   * end. Resolves when what is gone has ended; throws where the settings cannot be, and changes nothing.
+   * Applies the settings: unchanged plugins go on, others are started, ended or restarted. Calls that run
+   * in a plugin that ends are completed. Resolves when the removed plugins have ended. Throws, and changes
+   * nothing, if the settings are invalid.
    */
   configure(settings: readonly PluginSettings[]): Promise<void> {
     const ordered = startOrder(settings).flat();
@@ -171,7 +171,7 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What others need ends after them. All else ends at once: each may take seconds.
+    // A plugin ends after those that depend on it. All others end together: each may take seconds.
     const ordered = this.#plugins.map((plugin) => ({ ...plugin.settings, plugin }));
     for (const wave of startOrder(ordered).toReversed()) {
       await Promise.all(wave.map(({ plugin }) => this.#end(plugin)));
@@ -214,7 +214,7 @@ export class Orchestrator implements AsyncDisposable {
     return listener;
   }
 
-  /** Where modules dial: over TLS, so that none of them needs an engine. */
+  /** The address that modules dial: over TLS, so that they need no QUIC engine. */
   async #tlsAddress(): Promise<string> {
     const own = localTlsAddress(this.address);
     return own ?? (await this.#ownTlsListener()).address;
@@ -233,17 +233,17 @@ export class Orchestrator implements AsyncDisposable {
   /** Takes a connection of a plugin that has a network of its own. */
   async #take(socket: Socket): Promise<void> {
     try {
-      // Whoever shows no certificate may do more than the plugin.
+      // A listener that lets in clients without a certificate would let the plugin do more than it may.
       const isStrict = this.#options.clientCertificate === "require";
       const listener = isStrict && this.#listener?.take !== undefined ? this.#listener : undefined;
       (listener ?? (await this.#ownTlsListener())).take?.(socket);
     } catch {
-      // It dials again, and whoever listens says why it cannot.
+      // The plugin dials again.
       socket.destroy();
     }
   }
 
-  /** So that `trunkline plugin` finds it. It works without, too. */
+  /** Writes down its address, so that `trunkline plugin` finds it. A failure is only logged. */
   async #note(): Promise<void> {
     const { certsDir } = this.#options;
     const bus = { address: this.address, certsDir, pid: process.pid, since: Date.now() };
@@ -315,7 +315,7 @@ export class Orchestrator implements AsyncDisposable {
     return this.#leaving.keys().find((plugin) => plugin.id === id);
   }
 
-  /** Resolves when all of that id have ended that were to. */
+  /** Resolves when the plugins of that id that are being ended have ended. */
   async #left(id: string): Promise<void> {
     const leaving = [...this.#leaving].filter(([plugin]) => plugin.id === id);
     await Promise.all(leaving.map(([, end]) => end));

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../test/support/requirement.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
-import { memoryConnection } from "../../test/support/linked-plugin.ts";
+import { connectionTo } from "../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../protocol/bus/failure.ts";
 import type { BusHandlers } from "../protocol/bus/serve.ts";
 import type { RpcError } from "../rpc/rpc-error.ts";
@@ -15,7 +15,7 @@ function open(handlers: BusHandlers, patience = { call: 60_000, list: 60_000 }):
   return new RemoteBus({
     patience,
     address: "localhost:50100",
-    dial: async () => memoryConnection(handlers),
+    dial: () => connectionTo(handlers),
     connected: () => {},
     lost: () => {},
   });

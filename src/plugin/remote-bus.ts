@@ -42,7 +42,7 @@ export class RemoteBus implements AsyncDisposable {
   #prompts: Published<Prompt> | undefined;
 
   constructor({ address, patience, ...options }: RemoteBusOptions) {
-    // One that nobody could ever dial is better said now than with every call.
+    // Throws for an invalid address now, instead of with every call.
     parseAddress(address);
     this.#name = `The orchestrator at ${address}`;
     this.#patience = patience;
@@ -55,7 +55,7 @@ export class RemoteBus implements AsyncDisposable {
     return this.#client.connect();
   }
 
-  /** What is called without having been listed is passed on all the same: it may be there by now. */
+  /** A tool that was not listed. The call is passed on all the same: the tool may be new. */
   readonly anyTool = (name: string): Tool => this.#tool({ name, inputSchema: { type: "object" } });
 
   /** Offers what is there, asked for anew with each list. */
@@ -89,7 +89,7 @@ export class RemoteBus implements AsyncDisposable {
         })),
     );
     seen.clear();
-    // Older orchestrators do not know what a prompt is.
+    // Older orchestrators do not know the request.
     const { response } = prompts;
     this.#prompts?.replace(
       (response.case === "listPrompts" ? response.value.prompts : [])
@@ -125,7 +125,7 @@ export class RemoteBus implements AsyncDisposable {
       return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
     } catch (error) {
       if (stop.signal.aborted) throw error;
-      // That there was no answer is the protocol's to say, not the tool's.
+      // A missing answer is an error of the protocol, not a result of the tool.
       throw new ToolFault(STANDARD.internal.code, (error as Error).message);
     }
   }

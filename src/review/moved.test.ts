@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-reviewing.ts";
 import { addCommentIn } from "./add-comment.ts";
-import { threadsText } from "./threads-text.ts";
+import { threadsText } from "./review-tools.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 
 const SECRET = "hunter2";
@@ -126,7 +126,10 @@ describe("a repository that is gone", () => {
     assert.match(threadsText(threads), /Repository: .*\/other \(no longer there\)$/);
     const gone = threads[1]?.id ?? "";
     await assert.rejects(commands.apply(gone, "ada"), /no suggestion/);
-    assert.equal((await commands.resolve(gone, { by: "ada", role: "person" })).state, "resolved");
+    assert.equal(
+      (await commands.say("resolve", gone, { by: "ada", role: "person" })).state,
+      "resolved",
+    );
   });
 
   it("does not keep its messages from a reader of all repositories, nor those of others", async () => {

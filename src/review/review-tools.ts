@@ -7,13 +7,17 @@ import {
   type Project,
 } from "../tool/tool.ts";
 import { commitId } from "./anchor/anchor.ts";
-import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
-import { findRepository } from "./repository.ts";
-import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
+import { findRepository, type FoundRepository } from "./repository.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
-import { repositoryText, threadsText } from "./threads-text.ts";
-import { waitForThreads } from "./wait.ts";
+import { UNRESOLVED, type ReplyView, type ThreadView } from "./thread-view.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { visibleLine } from "../base/text/visible.ts";
+import { onAbort } from "../base/abort.ts";
+import { watchReviews } from "./inbox/watch-reviews.ts";
+import { afterSending, beforeSending } from "../base/event-loop.ts";
+import type { Delivery, DeliveryRequest } from "../store/review/reviews-delivery.ts";
+import { messagesText } from "./message-text.ts";
 
 export interface ReviewSettings {
   readonly batch: number;
@@ -26,8 +30,6 @@ export interface ReviewSettings {
 const DELIVERY_META = "trunkline/delivery";
 /** The threads of the messages in an answer, in their order. */
 const THREADS_META = "trunkline/threads";
-
-const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
 /** The review tools for agents. */
 export class ReviewTools implements AsyncDisposable {
@@ -168,7 +170,7 @@ export class ReviewTools implements AsyncDisposable {
     const { client } = context.caller;
     const by = agentOf(args, context);
     const saying = { by, client, role: "agent", text: String(args.text) } as const;
-    const thread = await this.#commands.reply(String(args.id), saying);
+    const thread = await this.#commands.say("reply", String(args.id), saying);
     const said = `${thread.id} is ${thread.state}. The reviewer will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -183,7 +185,7 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const { client } = context.caller;
-    const thread = await this.#commands.propose(id, { by, client, role: "agent", proposal });
+    const thread = await this.#commands.say("propose", id, { by, client, role: "agent", proposal });
     const said = `${thread.id} is ${thread.state}. The reviewer will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -219,4 +221,239 @@ function resultOf(
   const text = threads.length === 0 ? none : threadsText(threads);
   const more = left > 0 ? `\n\n${left} more: use a larger limit to see them.` : "";
   return { ...textResult(`${text}${more}`), structuredContent: { threads } };
+}
+
+/** Which threads a call is about. */
+export interface Scope {
+  /** Git folders of the repositories, or folders of projects without git; undefined means all. */
+  readonly gitDirs: readonly string[] | undefined;
+  /** The caller's work tree, if it is in one. */
+  readonly here: FoundRepository | undefined;
+}
+
+/**
+ * The scope of a project. A caller that was only started in a folder without a repository means all
+ * projects; one that names such a folder as a root means that folder.
+ */
+export function scopeOf(project: Project | undefined): Scope {
+  const { folders = [], source } = project ?? {};
+  const gitDirs = new Set<string>();
+  const found: FoundRepository[] = [];
+  for (const folder of folders) {
+    const repository = findRepository(folder);
+    if (repository !== undefined) {
+      found.push(repository);
+      gitDirs.add(repository.gitDir);
+    } else if (source === "argument") throw notIn(folder);
+    else if (source === "roots") gitDirs.add(folder);
+  }
+  return {
+    gitDirs: gitDirs.size === 0 ? undefined : [...gitDirs],
+    here: found.length === 1 ? found[0] : undefined,
+  };
+}
+
+/** The same for claiming threads, which never covers all projects. */
+export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
+  const { folder = "" } = project ?? {};
+  const scope = scopeOf(project);
+  const [gitDir] = scope.gitDirs ?? [];
+  if (gitDir === undefined) throw notIn(folder);
+  return { ...scope, gitDir };
+}
+
+function notIn(folder: string): TrunklineError {
+  const why = "it is not in a git repository. Give the folder of one as 'repository'";
+  return new TrunklineError("not-found", `Cannot use reviews in '${folder}': ${why}.`);
+}
+
+/** Threads as text for a model: the comments, their repository and their current lines. */
+export function threadsText(threads: readonly ThreadView[]): string {
+  const byRepository = Map.groupBy(threads, ({ repository }) => repository);
+  return Array.from(byRepository, ([repository, those]) => {
+    const isGone = those.some(({ isRepositoryGone }) => isRepositoryGone === true);
+    const where = `${repositoryText(repository)}${isGone ? " (no longer there)" : ""}`;
+    return [...those.map(threadText), where].join("\n\n");
+  }).join("\n\n");
+}
+
+/** The last line of an answer, which tells an agent where it works. */
+export function repositoryText(repository: string): string {
+  return `Repository: ${visibleLine(repository)}`;
+}
+
+function threadText(thread: ThreadView): string {
+  const { id, severity, state, comment, quote = [], suggestion, replies = [] } = thread;
+  return [
+    `${id} (${severity}, ${state}) ${placeText(thread)}`,
+    ...quote.map((line) => `  | ${line}`),
+    `${visibleLine(thread.by)}: ${comment}`,
+    ...(suggestion === undefined
+      ? []
+      : ["Suggested instead:", ...suggestion.map((line) => `  | ${line}`)]),
+    ...replies.flatMap(replyText),
+  ].join("\n");
+}
+
+function placeText(thread: ThreadView): string {
+  const { line, end, confidence, side, original } = thread;
+  const file = visibleLine(thread.file);
+  if (confidence === "gone") {
+    const was = original?.line === undefined ? "" : ` (it was line ${original.line})`;
+    return `${file}: the commented lines are gone${was}`;
+  }
+  if (line === undefined) return file;
+  const lines = end === line ? `${line}` : `${line}-${end}`;
+  if (side === "old") return `${file}:${lines} (before the change)`;
+  return `${file}:${lines}${confidence === "exact" ? "" : `, ${confidence} confidence`}`;
+}
+
+function replyText({ kind, by, text, commit, diff }: ReplyView): string[] {
+  if (kind === "claimed" || kind === "returned") return [];
+  const what = [text, commit === undefined ? undefined : `commit ${commit}`, diff];
+  return [`${visibleLine(by)} ${kind}: ${what.filter((part) => part !== undefined).join("\n")}`];
+}
+
+/** Milliseconds between progress notifications: clients give up on a silent call. */
+const SIGN_OF_LIFE = 10_000;
+
+export interface WaitOptions {
+  /** Where the store is. */
+  readonly data: string;
+  readonly seconds: number;
+  readonly context: Pick<ToolContext, "progress" | "signal">;
+  /** Claims what is available. */
+  readonly claim: () => Promise<Thread[]>;
+  /** Releases threads if the caller stopped waiting. */
+  readonly giveBack: (threads: readonly Thread[]) => Promise<unknown>;
+  /** Renews existing claims. */
+  readonly keep: () => Promise<void>;
+}
+
+/** Waits for a thread to claim, for a limited time. */
+export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
+  const { data, seconds, context, claim, giveBack, keep } = options;
+  const began = Date.now();
+  const over = Promise.withResolvers<void>();
+  let threads: Thread[] = [];
+  let looking: Promise<void> | undefined;
+  let isStale = false;
+  const look = async (): Promise<void> => {
+    while (isStale && threads.length === 0) {
+      isStale = false;
+      threads = await claim();
+    }
+    looking = undefined;
+    if (threads.length > 0) over.resolve();
+  };
+  const lookAgain = (): void => {
+    isStale = true;
+    looking ??= look().catch(over.reject);
+  };
+  const stopWatching = watchReviews(data, lookAgain);
+  // A claim that expires changes nothing on disk, so look again with each progress notification.
+  const alive = setInterval(() => {
+    const done = Math.round((Date.now() - began) / 1000);
+    context.progress(done, seconds, "Waiting for review comments");
+    keep().then(lookAgain, over.reject);
+  }, SIGN_OF_LIFE);
+  const timer = setTimeout(over.resolve, seconds * 1000);
+  const stopListening = onAbort(context.signal, () => {
+    over.reject(new TrunklineError("cancelled", "The caller stopped waiting."));
+  });
+  try {
+    lookAgain();
+    await over.promise;
+    await looking;
+    return threads;
+  } catch (error) {
+    await looking;
+    await giveBack(threads);
+    throw error;
+  } finally {
+    stopListening();
+    clearInterval(alive);
+    clearTimeout(timer);
+    stopWatching();
+  }
+}
+
+export interface DeliverOptions extends DeliveryRequest {
+  /** The reader's work tree, if known. */
+  readonly here: FoundRepository | undefined;
+}
+
+/** Messages as a reader gets them. */
+export interface Delivered {
+  readonly text: string;
+  /** What the reader acknowledges them with. */
+  readonly id: string;
+  /** Ids of the threads, in the order of the messages. */
+  readonly threads: readonly string[];
+}
+
+/**
+ * Delivers waiting messages to readers. A message is claimed before the answer is sent, and counts as
+ * delivered when the answer has been written. If the process is killed while it writes, nobody can
+ * tell whether the answer arrived: the message is delivered once more, unless the reader acknowledges
+ * it with its next call.
+ */
+export class Deliveries {
+  readonly #commands: ReviewCommands;
+  readonly #report: (error: unknown) => void;
+  readonly #leaving = new Set<Promise<void>>();
+
+  constructor(commands: ReviewCommands, report: (error: unknown) => void) {
+    this.#commands = commands;
+    this.#report = report;
+  }
+
+  /** The next batch; undefined if nothing is waiting. */
+  async next(
+    options: DeliverOptions,
+    context: Pick<ToolContext, "signal">,
+  ): Promise<Delivered | undefined> {
+    const { reviews } = this.#commands;
+    const delivery = await reviews.take(options);
+    const { id, messages } = delivery;
+    if (messages.length === 0) return undefined;
+    let text: string;
+    try {
+      text = messagesText(await this.#commands.locateMessages(messages, options.here));
+    } catch (error) {
+      await reviews.takeBack(options.reader, seqsOf(delivery)).catch(this.#report);
+      throw error;
+    }
+    this.#leave(delivery, context);
+    return { text, id, threads: messages.map(({ thread }) => thread) };
+  }
+
+  /** Resolves when all sent answers are recorded. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#leaving);
+  }
+
+  #leave(delivery: Delivery, { signal }: Pick<ToolContext, "signal">): void {
+    const { reviews } = this.#commands;
+    const { reader } = delivery;
+    const seqs = seqsOf(delivery);
+    beforeSending(() => {
+      try {
+        if (!signal.aborted) reviews.leaving(reader, seqs);
+      } catch (error) {
+        this.#report(error);
+      }
+    });
+    const left = Promise.withResolvers<void>();
+    // What is noted is on its way to the disk when this returns: a promise would wait for its turn.
+    afterSending(() => {
+      left.resolve(signal.aborted ? reviews.takeBack(reader, seqs) : reviews.sent(reader, seqs));
+    });
+    const leaving = left.promise.catch(this.#report).finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+  }
+}
+
+function seqsOf({ messages }: Delivery): number[] {
+  return messages.map(({ seq }) => seq);
 }

@@ -64,7 +64,7 @@ export class ReviewsOffer implements AsyncDisposable {
       });
     }
     offer.resources.add(this.#provider());
-    // Whoever asks for a list, or hears the news, stays for longer.
+    // A client that asks for a list, or subscribes to notices, stays connected: start watching.
     offer.waitFor({
       known: () => {
         this.#beginSoon();

@@ -1,6 +1,11 @@
-import type { Thread, ThreadEvent } from "../store/review/review-thread.ts";
+import type { Thread, ThreadEvent, ThreadState } from "../store/review/review-thread.ts";
 import type { LocatedLines } from "./anchor/locator.ts";
 import { timeText } from "./message-text.ts";
+
+/** The states in which somebody still has to do something. */
+export const UNRESOLVED: readonly ThreadState[] = [
+  ...(["open", "claimed", "answered", "proposed", "reopened"] as const),
+];
 
 /** A thread as it is shown to people and agents. */
 export interface ThreadView {

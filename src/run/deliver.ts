@@ -1,18 +1,13 @@
-import { mkdir, rename, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
+import { type Author, authorVariables } from "../git/git.ts";
 import type { Credentials } from "../git/server/pin-connection.ts";
 import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, scanIndex, type ScanProblem } from "./change/scan.ts";
 import { stageChanges } from "./change/stage.ts";
-
-/** The author of commits. */
-export interface Author {
-  readonly name: string;
-  readonly email: string;
-}
 
 export interface DeliverOptions {
   readonly git: ServerGit;
@@ -98,7 +93,7 @@ export class Deliverer {
   /** Pushes commits that could not be pushed before. */
   async pushKept(): Promise<Delivery> {
     const revision = await this.head();
-    const known = (await this.pushed()) ?? (await this.#base());
+    const known = (await this.pushed()) ?? (await this.#resolve(BASE));
     return revision === known ? { kind: "unchanged" } : await this.#push();
   }
 
@@ -163,22 +158,17 @@ export class Deliverer {
 
   /** Records the commit that work began with. */
   async begin(revision: string): Promise<void> {
-    // Written without git, which saves a process. Nobody else writes this ref.
-    const path = join(this.#options.git.gitDir, BASE);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, `${revision}\n`);
+    await this.#options.git.run(["update-ref", BASE, revision]);
   }
 
   /** The changes of the branch, up to the limit. */
   async #changes(): Promise<FileChange[]> {
     const { git } = this.#options;
-    const listed = await git.text(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
-    const changes = listed.split("\0").flatMap((line) => {
+    const lines = await git.list(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
+    return lines.slice(0, MOST_CHANGES).map((line) => {
       const [added, removed, ...path] = line.split("\t");
-      if (added === undefined || removed === undefined || path.length === 0) return [];
-      return [{ path: path.join("\t"), added: Number(added) || 0, removed: Number(removed) || 0 }];
+      return { path: path.join("\t"), added: Number(added) || 0, removed: Number(removed) || 0 };
     });
-    return changes.slice(0, MOST_CHANGES);
   }
 
   async #commit(index: string, title: string, body: string): Promise<void> {
@@ -196,10 +186,6 @@ export class Deliverer {
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
     const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
     await git.run(["update-ref", this.#ref, commit, parent], { env });
-  }
-
-  async #base(): Promise<string | undefined> {
-    return await this.#resolve(BASE);
   }
 
   async #resolve(ref: string): Promise<string | undefined> {
@@ -220,13 +206,7 @@ export class Deliverer {
   }
 
   #names(): NodeJS.ProcessEnv {
-    const { name, email } = this.#options.author;
-    return {
-      GIT_AUTHOR_NAME: name,
-      GIT_AUTHOR_EMAIL: email,
-      GIT_COMMITTER_NAME: name,
-      GIT_COMMITTER_EMAIL: email,
-    };
+    return authorVariables(this.#options.author);
   }
 }
 

@@ -51,7 +51,7 @@ export interface RunRequestOptions {
 }
 
 /** What is stored about a pull request, in the git folder. */
-interface Kept {
+interface StoredRequest {
   readonly number: number;
   readonly url: string;
   /** The commit that it describes. */
@@ -66,7 +66,7 @@ const MOST_FILES = 100;
 export class RunRequest {
   readonly #options: RunRequestOptions;
   readonly #stopped = new AbortController();
-  #kept: Kept | undefined;
+  #kept: StoredRequest | undefined;
 
   constructor(options: RunRequestOptions) {
     this.#options = options;
@@ -115,7 +115,7 @@ export class RunRequest {
     const { git } = this.#options;
     const range = `${BASE}..${revision}`;
     const log = ["log", "--reverse", "--first-parent", "-z", "--format=%s", range, "--"];
-    const titles = (await git.text(log)).split("\0").filter((title) => title !== "");
+    const titles = await git.list(log);
     const shape = [`--stat=80`, `--stat-count=${MOST_FILES}`, "--no-renames", "--no-ext-diff"];
     return {
       since: await git.text(["rev-parse", BASE]),
@@ -126,11 +126,11 @@ export class RunRequest {
   }
 }
 
-function readKept(path: string): Kept | undefined {
+function readKept(path: string): StoredRequest | undefined {
   const text = readRegularFile(path, { most: 64 * 1024 })?.toString("utf8");
   if (text === undefined) return undefined;
   try {
-    const { number, url, revision } = JSON.parse(text) as Partial<Kept>;
+    const { number, url, revision } = JSON.parse(text) as Partial<StoredRequest>;
     const isWhole = Number.isInteger(number) && typeof url === "string";
     return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
   } catch {

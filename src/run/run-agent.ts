@@ -1,7 +1,10 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import type { Semaphore } from "../base/limit/semaphore.ts";
 import { SignalStop, type Stop } from "../base/stop.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -12,7 +15,6 @@ import type {
   SessionSettings,
   SessionUpdate,
   Turn,
-  TurnClient,
   TurnEnd,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
@@ -33,38 +35,10 @@ export function progressUpdate(message: string): SessionUpdate {
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
-class Attempt {
+interface Attempt {
   readonly run: Run;
   readonly inner: Promise<AgentSession>;
-  readonly #ends: AsyncDisposableStack;
-  readonly #stop: AbortController;
-  #ending: Promise<void> | undefined;
-
-  constructor(
-    run: Run,
-    inner: Promise<AgentSession>,
-    ends: AsyncDisposableStack,
-    stop: AbortController,
-  ) {
-    this.run = run;
-    this.inner = inner;
-    this.#ends = ends;
-    this.#stop = stop;
-  }
-
-  end(): Promise<void> {
-    this.#ending ??= this.#end();
-    return this.#ending;
-  }
-
-  async #end(): Promise<void> {
-    this.#stop.abort(new TrunklineError("unavailable", "The session has ended."));
-    this.run.stop();
-    const inner = await this.inner.catch(() => undefined);
-    await inner?.[Symbol.asyncDispose]();
-    await this.#ends.disposeAsync();
-    await this.run.close();
-  }
+  end(): Promise<void>;
 }
 
 /** What a session says at the end of a turn. */
@@ -113,52 +87,24 @@ function requestOf(proposed: ProposalResult | undefined): object | undefined {
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A turn for the agent in a workspace: its files are those here, not the client's. */
-class WorkspaceTurn implements Turn {
-  readonly id: string;
-  readonly principal: Turn["principal"];
-  readonly prompt: Turn["prompt"];
-  readonly _meta?: NonNullable<Turn["_meta"]>;
-  readonly stop: Turn["stop"];
-  readonly steering?: NonNullable<Turn["steering"]>;
-  readonly #turn: Turn;
-  readonly #files: ClientFiles;
-  readonly #toolEnded: () => void;
-
-  constructor(turn: Turn, files: ClientFiles, toolEnded: () => void) {
-    this.#turn = turn;
-    this.#files = files;
-    this.#toolEnded = toolEnded;
-    this.id = turn.id;
-    this.principal = turn.principal;
-    this.prompt = turn.prompt;
-    this.stop = turn.stop;
-    if (turn._meta !== undefined) this._meta = turn._meta;
-    if (turn.steering !== undefined) this.steering = () => turn.steering?.() ?? [];
-  }
-
-  get client(): TurnClient {
-    const { terminal: _, ...rest } = this.#turn.client;
-    return { ...rest, fs: this.#files };
-  }
-
-  update(update: SessionUpdate): Promise<void> {
-    if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) this.#toolEnded();
-    return this.#turn.update(update);
-  }
-
-  requestPermission: Turn["requestPermission"] = (request) => this.#turn.requestPermission(request);
-
-  progressed(): void {
-    this.#turn.progressed();
-  }
-
-  paused(): Promise<void> | undefined {
-    return this.#turn.paused?.();
-  }
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return waiting(this.#turn, work);
-  }
+function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): Turn {
+  const { id, principal, prompt, stop, _meta } = turn;
+  return {
+    ...{ id, principal, prompt, stop, ...(_meta === undefined ? {} : { _meta }) },
+    get client() {
+      const { terminal: _, ...rest } = turn.client;
+      return { ...rest, fs: files };
+    },
+    update: (update) => {
+      if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) toolEnded();
+      return turn.update(update);
+    },
+    requestPermission: (request) => turn.requestPermission(request),
+    progressed: () => turn.progressed(),
+    paused: () => turn.paused?.(),
+    whileWaiting: (work) => waiting(turn, work),
+    steering: () => turn.steering?.() ?? [],
+  };
 }
 
 /** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
@@ -187,7 +133,7 @@ export interface RunAgentOptions {
   readonly plan: unknown;
   /** Milliseconds that `session/new` waits for the workspace before it answers. */
   readonly answerWithin: number;
-  /** The same for a session that is opened again, whose client may have lost its worker; by default as long. */
+  /** Milliseconds that opening a session again waits; `answerWithin` by default. */
   readonly reopenWithin?: number | undefined;
   /** Lets sessions that are opened again prepare their workspaces a few at a time. */
   readonly pace?: Pace | undefined;
@@ -232,7 +178,15 @@ export class RunAgent implements Agent {
     const inner = isAgain
       ? pace.slots.run(begin, { stop: new SignalStop(stop.signal), longest: pace.longest })
       : begin();
-    return new Attempt(run, inner, ends, stop);
+    const end = async (): Promise<void> => {
+      stop.abort(new TrunklineError("unavailable", "The session has ended."));
+      run.stop();
+      await (await inner.catch(() => undefined))?.[Symbol.asyncDispose]();
+      await ends.disposeAsync();
+      await run.close();
+    };
+    let ending: Promise<void> | undefined;
+    return { run, inner, end: () => (ending ??= end()) };
   }
 
   async #begin(
@@ -330,12 +284,8 @@ class RunSession implements AgentSession {
 
   /** Throws if preparing has failed by then; a workspace that takes longer is announced when it is ready. */
   async readyWithin(milliseconds: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, milliseconds, undefined);
-    });
-    const { inner: ready } = this.#attempt;
-    const inner = await Promise.race([ready, late]).finally(() => clearTimeout(timer));
+    const late = delay(milliseconds, undefined, { ref: false });
+    const inner = await Promise.race([this.#attempt.inner, late]);
     if (inner === undefined) background(this.#tellWhenReady(), "Telling that a run is ready");
   }
 
@@ -356,7 +306,7 @@ class RunSession implements AgentSession {
     let end: TurnEnd;
     try {
       const { files } = this.#run;
-      const work = new WorkspaceTurn(turn, files, () => this.#run.checkpointSoon());
+      const work = workspaceTurn(turn, files, () => this.#run.checkpointSoon());
       const { budgetGrace } = this.#options;
       end = await untilBudgetEnds(turn.stop, inner.prompt(work), budgetGrace);
     } catch (error) {
@@ -414,15 +364,7 @@ class RunSession implements AgentSession {
   }
 
   async #ready(turn: Turn): Promise<AgentSession> {
-    if (this.#inner !== undefined) return this.#inner;
-    const { promise: stopped, reject } = Promise.withResolvers<never>();
-    const listener = { stopped: reject };
-    turn.stop.add(listener);
-    try {
-      return await Promise.race([this.#begun(), stopped]);
-    } finally {
-      turn.stop.remove(listener);
-    }
+    return this.#inner ?? (await untilAborted(this.#begun(), turn.stop.signal));
   }
 
   #use(attempt: Attempt): void {

@@ -1,13 +1,12 @@
 import { Semaphore, type SemaphoreLimits } from "../base/limit/semaphore.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-
 import { TrunklineError } from "../base/errors.ts";
-import { type BackoffLimits } from "../base/limit/backoff.ts";
+import type { BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
+import type { Author } from "../git/git.ts";
 import { type Credentials, type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
-import { type Author } from "./deliver.ts";
 import { Environments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
@@ -20,9 +19,10 @@ import { Bases } from "./workspace/bases.ts";
 import type { CarriedCheckpoints } from "./workspace/carried.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
-import { Tidy } from "./workspace/tidy.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
+import { background } from "../base/background.ts";
+import { Stopper } from "../base/stop.ts";
 
 /** Turns that may run and wait at once; `Each` is for one principal. */
 export type TurnLimits = Required<Omit<SemaphoreLimits, "refusal">>;
@@ -67,7 +67,7 @@ export class Runs implements AsyncDisposable {
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
   readonly #queue: Semaphore;
-  readonly #tidy: Tidy;
+  readonly #tidy: AsyncDisposable;
   readonly #environments: Environments | undefined;
   /** In the order of their last use. */
   readonly #urls = new Set<string>();
@@ -93,7 +93,7 @@ export class Runs implements AsyncDisposable {
     const kept = { folder: work, bases, layers, driver, abandoned };
     const workspaces = new Workspaces({ ...kept, ...common });
     this.#workspaces = workspaces;
-    this.#tidy = new Tidy({ ...options, workspaces, cache: this.#cache });
+    this.#tidy = tidy({ ...options, workspaces, cache: this.#cache });
     if (setup === undefined) return;
     this.#environments = new Environments({ ...setup, layers, workspaces, driver, users, log });
   }
@@ -171,4 +171,47 @@ export class Runs implements AsyncDisposable {
 function tooManyTurns(waiting: number): string {
   const why = `${waiting} of your turns already wait, which is the limit. Wait until one has ended`;
   return `Cannot queue another turn: ${why}.`;
+}
+
+export interface TidyOptions {
+  readonly workspaces: Workspaces;
+  readonly cache: RepositoryCache;
+  /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
+  readonly hibernateAfter: number;
+  readonly log: Log;
+}
+
+/** Milliseconds between two checks for workspaces that can hibernate. */
+const EVERY = 60_000;
+
+/**
+ * Unmounts workspaces that killed processes left open, and hibernates idle ones, until it is disposed of:
+ * then it stops after the current workspace.
+ */
+export function tidy({ workspaces, cache, hibernateAfter, log }: TidyOptions): AsyncDisposable {
+  const closed = new Stopper();
+  const hibernation = {
+    after: hibernateAfter,
+    repositoryOf: (key: string) => cache.byKey(key),
+    stop: closed,
+    // A workspace that cannot hibernate stays as it is.
+    failed: (workspace: string, error: unknown): void => {
+      log.warn("run.not-hibernated", { workspace, error });
+    },
+  };
+  let work = workspaces.sweep();
+  background(work, "Unmounting workspaces of killed processes");
+  const hibernate = (): void => {
+    work = work.catch(() => {}).then(() => workspaces.hibernate(hibernation));
+    background(work, "Hibernating workspaces");
+  };
+  const timer = setInterval(hibernate, EVERY).unref();
+  hibernate();
+  return {
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(timer);
+      closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
+      await work.catch(() => {});
+    },
+  };
 }

@@ -51,7 +51,7 @@ const RESERVED = 60_000;
 const AFTER_ANSWER = 20;
 const MOST_REMEMBERED = 100;
 
-/** One that is kept, or still being prepared. */
+/** A spare that is ready, or being prepared. */
 interface Entry extends SpareRequest {
   readonly plan: RunPlan;
   readonly stopper: Stopper;
@@ -89,7 +89,7 @@ export class Spares implements AsyncDisposable {
   /** Names the workspace of a spare in a plan that fits one. `take` gets it, and has to be called soon. */
   reserve(plan: RunPlan, owner: string): RunPlan {
     this.#withoutAccess.delete(owner);
-    // Who asks for another set-up does not want what the last one has left.
+    // A client that asks for another set-up does not want the result of the last one.
     if (plan.retrySetup === true) return plan;
     for (const [key, entry] of this.#kept) {
       if (entry.owner !== owner || !isSame(entry.ref, plan)) continue;
@@ -198,7 +198,7 @@ export class Spares implements AsyncDisposable {
     stopper.add({ stopped: () => run.stop() });
     await using ends = new AsyncDisposableStack();
     ends.defer(() => run.close());
-    // What a session has to be told, such as that set-up has failed, nobody would hear now.
+    // No session would get the message, such as that set-up has failed, so the spare is given up.
     const tell = (message: string): void => stopper.stop(unheard(message));
     const workspace = await run.prepare(tell, { isSpare: true });
     signal.throwIfAborted();

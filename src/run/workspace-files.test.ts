@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { WorkspaceFiles } from "./workspace-files.ts";
+import { WorkspaceFiles } from "./run.ts";
 
 async function open() {
   const folder = await mkdtemp(join(tmpdir(), "workspace-files-"));

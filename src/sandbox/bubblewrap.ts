@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
+import { EMPTY, FILTER } from "./sandbox-folder.ts";
 import { systemArguments } from "./system-files.ts";
 
 /** A program to start, as requested or as it has to be started. */
@@ -30,10 +32,8 @@ export interface BubblewrapOptions {
   readonly bwrap: readonly string[];
   /** Arguments for users of its own, and the like. */
   readonly more: readonly string[];
-  /** The file of the filter of system calls. */
-  readonly filter: string;
-  /** An empty file. */
-  readonly empty: string;
+  /** The folder that `makeSandboxFolder` has made. */
+  readonly folder: string;
   readonly view: FileView;
   /** The folder to start in, as it is seen inside. */
   readonly cwd?: string;
@@ -46,8 +46,9 @@ export interface BubblewrapOptions {
  * Throws "unavailable" if something of the view cannot be shown.
  */
 export function bubblewrapped(options: BubblewrapOptions): Omit<Program, "env"> {
-  const { bwrap, more, filter, empty, view, cwd, inside } = options;
-  const { args, files } = mountView(view, empty, [openSync(filter, "r")]);
+  const { bwrap, more, folder, view, cwd, inside } = options;
+  const filter = openSync(join(folder, FILTER), "r");
+  const { args, files } = mountView(view, join(folder, EMPTY), [filter]);
   const readAll = view.read.includes("/") ? "--ro-bind" : undefined;
   const all = view.write.includes("/") ? "--bind" : readAll;
   const [command = "", ...rest] = [

@@ -75,13 +75,13 @@ async function killAll(folder: string): Promise<void> {
   }
 }
 
-interface Planned {
+interface PlannedGroup {
   readonly folder: string;
   readonly settings: readonly Setting[];
 }
 
 /** Version 2: one folder beside our own group, if that was delegated to us. */
-async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
+async function unified(name: string, limits: GroupLimits): Promise<PlannedGroup[]> {
   const own = await readFile("/proc/self/cgroup", "utf8");
   const path = /^0::(.*)$/m.exec(own)?.[1] ?? "/";
   const { memory, processes, cpus } = limits;
@@ -101,9 +101,9 @@ async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
 }
 
 /** Version 1: one folder for each controller. */
-function separate(name: string, limits: GroupLimits): Planned[] {
+function separate(name: string, limits: GroupLimits): PlannedGroup[] {
   const { memory, processes, cpus } = limits;
-  const planned: Planned[] = [];
+  const planned: PlannedGroup[] = [];
   const add = (kind: string, ...settings: Setting[]): void => {
     if (!existsSync(join(ROOT, kind))) return;
     planned.push({ folder: join(ROOT, kind, `trunkline-${name}`), settings });

@@ -1,18 +1,14 @@
-import { mkdirSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import { isInside } from "../base/file/path.ts";
 import { bubblewrapped, OWN_USERS, problemWith, type Program } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { ENTER, enterCode } from "./sandbox.ts";
-import { seccompFilter } from "./seccomp.ts";
-import { makeEtc, type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
+import { ENTER, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
+import { type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface CommandSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
@@ -21,7 +17,7 @@ export interface CommandSandboxOptions {
   readonly nsenter: string;
   /** What commands see beside the system's programs. */
   readonly files: Pick<FileView, "read" | "write" | "also" | "hide">;
-  /** Who they run as. */
+  /** The user that they run as. */
   readonly user: SandboxUser;
   /** The folder that stands for the user's home. Commands write to it. */
   readonly home: string;
@@ -30,9 +26,6 @@ export interface CommandSandboxOptions {
   /** The only access to the network. */
   readonly egress: EgressProxy;
 }
-
-export const FILTER = "filter.bpf";
-export const EMPTY = "empty";
 
 /**
  * The sandbox for commands of local sessions. They see the programs of the system and what the view allows,
@@ -52,16 +45,8 @@ export class CommandSandbox implements AsyncDisposable {
     this.#options = options;
     this.#folder = folder;
     this.#network = network;
-    const own = (name: string, at: string, isWritable = true): Mount => {
-      return { at, from: join(folder, name), isWritable };
-    };
     this.#view = {
-      own: [
-        { at: user.home, from: home, isWritable: true },
-        own("tmp", "/tmp"),
-        own("var-tmp", "/var/tmp"),
-        own("etc", "/etc", false),
-      ],
+      own: [{ at: user.home, from: home, isWritable: true }, ...mountsOf(folder)],
       ...files,
       read: [...systemFiles(), ...files.read],
     };
@@ -70,10 +55,8 @@ export class CommandSandbox implements AsyncDisposable {
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
     const { data, bwrap, nsenter, egress, user, etc = {} } = options;
-    const folder = await makeSandboxFolder(data, "commands");
+    const folder = await makeOwnFolder(data, "commands", user);
     try {
-      for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
-      await makeEtc(join(folder, "etc"), user);
       for (const [name, text] of Object.entries(etc)) {
         await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
       }
@@ -97,8 +80,7 @@ export class CommandSandbox implements AsyncDisposable {
     const start = bubblewrapped({
       bwrap: [...this.#network.enter, "--", this.#options.bwrap],
       more: OWN_USERS,
-      filter: join(this.#folder, FILTER),
-      empty: join(this.#folder, EMPTY),
+      folder: this.#folder,
       view: { ...this.#view, mounts },
       cwd,
       inside: [command, ...args],
@@ -132,49 +114,5 @@ export class CommandSandbox implements AsyncDisposable {
       await this.#network[Symbol.asyncDispose]();
       throw error;
     }
-  }
-}
-
-/** A folder for the files that starting a program in a sandbox takes: its first code and its filter. */
-export async function makeSandboxFolder(
-  data: string,
-  kind: "commands" | "plugin",
-): Promise<string> {
-  // At once: whoever removes the folder when the process exits must not have it made again after.
-  mkdirSync(data, { recursive: true, mode: 0o700 });
-  background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
-  const [filter, code] = [seccompFilter(), await enterCode()];
-  const folder = await mkdtemp(join(data, `${kind}-${ownMark()}-`));
-  try {
-    await writeFile(join(folder, FILTER), filter);
-    await writeFile(join(folder, ENTER), code);
-    await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
-    // What is mounted from there is named without links.
-    return await realpath(folder);
-  } catch (error) {
-    await removeSandboxFolder(folder);
-    throw error;
-  }
-}
-
-/** Programs may leave read-only folders in /tmp, such as Go modules. */
-export async function removeSandboxFolder(folder: string): Promise<void> {
-  try {
-    await rm(folder, { recursive: true, force: true });
-  } catch {
-    for (const { parentPath, name } of await readdir(folder, FOLDERS).catch(() => [])) {
-      await chmod(join(parentPath, name), 0o700).catch(() => {});
-    }
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-const FOLDERS = { recursive: true, withFileTypes: true } as const;
-
-/** Removes the folders of processes that have ended. */
-async function removeAbandoned(data: string): Promise<void> {
-  for (const name of await readdir(data)) {
-    const [, mark = ""] = /^(?:commands|plugin)-(\d+-\w+)-/.exec(name) ?? [];
-    if (isMarkOfEnded(mark)) await removeSandboxFolder(join(data, name));
   }
 }

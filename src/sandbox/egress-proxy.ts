@@ -213,7 +213,7 @@ export function joinSockets(one: Socket, other: Socket): void {
     [other, one],
   ] as const) {
     from.on("error", () => to.destroy());
-    // What has come may be unsent, where it is read slowly.
+    // Data for a slow reader may still be buffered.
     from.on("close", () => to.destroySoon());
     from.pipe(to);
   }

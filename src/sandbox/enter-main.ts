@@ -121,7 +121,7 @@ async function handOutListeners(ports: readonly number[], isLast: boolean): Prom
   const addresses = listeners.map((listener) => listener.address() as AddressInfo);
   for (const [index, listener] of listeners.entries()) {
     await handOut({ isLast: isLast && index === ports.length - 1 }, listener);
-    // Of what comes to it, nothing is for this process.
+    // This process accepts no connections of it.
     listener.close();
   }
   return addresses.map(({ port }) => port);

@@ -176,10 +176,10 @@ function sorted(places: Places): Place[] {
   return [...places.values()].toSorted((one, other) => (one.at < other.at ? -1 : 1));
 }
 
-/** What no sandbox has of the machine, not even one that sees all of it. */
+/** Folders of the machine that no sandbox sees, not even one that sees everything else. */
 const MADE = ["/proc", "/dev"];
 
-/** What stands at each path. Of two rules for a path, the stricter one counts. */
+/** The rule for each path. Of two rules for a path, the stricter one counts. */
 function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
   const places: Places = new Map();
   const set = (place: Place): unknown => places.set(place.at, place);
@@ -194,7 +194,7 @@ function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
       return path !== folder && isInside(path, folder) && !covers.some(isCover);
     });
   for (const at of read) {
-    // What can be read in a folder that can be written is not kept from being written.
+    // A path in a writable folder stays writable, even if it is listed as readable.
     if (write.includes(at) || isIn(at, [...read, ...write])) continue;
     set({ at, from: at, isWritable: false, isOurs: false, mayBeMissing: true });
   }

@@ -17,7 +17,7 @@ import { PROXY_VARIABLES } from "./sandbox.ts";
 /** Milliseconds after the last connection, for another one. */
 const LINGERS = 10_000;
 
-interface Wish {
+interface PendingConnection {
   readonly port: number;
   readonly made: PromiseWithResolvers<Socket>;
 }
@@ -31,7 +31,7 @@ class Dialler implements AsyncDisposable {
   /** Resolves when it is over, with its first words on stderr, if it said any. */
   readonly ended: Promise<{ readonly exit: ChildExit; readonly said: string | undefined }>;
   readonly #child: OwnedChild;
-  readonly #wishes: Wish[] = [];
+  readonly #wishes: PendingConnection[] = [];
   #idle: NodeJS.Timeout | undefined;
   #isEnding = false;
 

@@ -1,15 +1,13 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isInside } from "../base/file/path.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
-import { EMPTY, FILTER, makeSandboxFolder, removeSandboxFolder } from "./command-sandbox.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
-import type { FileView, Mount } from "./file-view.ts";
+import type { FileView } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { ENTER } from "./sandbox.ts";
-import { makeEtc, namedFiles, real, systemFiles } from "./system-files.ts";
+import { ENTER, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
+import { namedFiles, real, systemFiles } from "./system-files.ts";
 
 /** Sockets of privileged services that act on requests, and what such services run. */
 const SERVICES = [
@@ -17,7 +15,7 @@ const SERVICES = [
   ...["/var/lib/docker", "/var/lib/libvirt", "/var/spool/cron"],
 ];
 
-/** What leads to services that act on requests, outside of folders that are empty anyway. */
+/** Sockets of services that act on requests, except those in folders that are empty in the sandbox anyway. */
 export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
   return [...SERVICES, ...socketsIn(env)];
 }
@@ -70,11 +68,10 @@ export class PluginSandbox implements AsyncDisposable {
     const { data, bwrap, nsenter, egress, ports, write } = options;
     // Only what is there can be shown to the plugin.
     for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
-    const folder = await makeSandboxFolder(data, "plugin");
+    const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+    const user = { name: "plugin", uid, gid, home: "/tmp" };
+    const folder = await makeOwnFolder(data, "plugin", user);
     try {
-      for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
-      const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-      await makeEtc(join(folder, "etc"), { name: "plugin", uid, gid, home: "/tmp" });
       const enter = join(folder, ENTER);
       const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports });
       return new PluginSandbox(options, folder, network);
@@ -89,8 +86,7 @@ export class PluginSandbox implements AsyncDisposable {
     const start = bubblewrapped({
       bwrap: [...this.network.enter, "--", this.#options.bwrap],
       more: OWN_USERS,
-      filter: join(this.#folder, FILTER),
-      empty: join(this.#folder, EMPTY),
+      folder: this.#folder,
       view: this.#view(env),
       cwd: "/",
       inside: [command, ...args],
@@ -111,15 +107,12 @@ export class PluginSandbox implements AsyncDisposable {
     const seen = [...given.flatMap(existing), ...systemFiles(), ...named.map(({ from }) => from)];
     const written = [...(seesAll ? ["/"] : []), ...write.flatMap(existing)];
     const isAll = [...seen, ...written].includes("/");
-    const own = (name: string, at: string): Mount => {
-      return { at, from: join(this.#folder, name), isWritable: name !== "etc" };
-    };
     // The path as it is written may lead through links that are not there inside.
     const also = given.flatMap((at) =>
       existing(at).map((from) => ({ at, from, isWritable: write.includes(at) })),
     );
     return {
-      own: [own("tmp", "/tmp"), own("var-tmp", "/var/tmp"), ...(isAll ? [] : [own("etc", "/etc")])],
+      own: mountsOf(this.#folder).filter(({ at }) => !isAll || at !== "/etc"),
       read: seen,
       write: written,
       also: isAll ? [] : [...also, ...named].filter(({ at, from }) => at !== from),

@@ -1,9 +1,9 @@
-import { accessSync, constants } from "node:fs";
 import { rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
 import { problemWith } from "./bubblewrap.ts";
 import { ControlGroup } from "./cgroup.ts";
+import { isExecutable } from "./remedy.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** The parts of a sandbox that work on this machine. */
@@ -86,13 +86,4 @@ async function tryOut(
 function findProgram(name: string, env: NodeJS.ProcessEnv): string | undefined {
   const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith("/"));
   return folders.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -9,14 +9,16 @@ const FOLDERS = [
 
 /** The path of a system program; undefined if it is not installed. */
 export function systemProgram(name: string): string | undefined {
-  return FOLDERS.map((folder) => join(folder, name)).find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return FOLDERS.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+export function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The properties of a machine that decide how to get a sandbox on it. */

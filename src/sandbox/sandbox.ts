@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { Lazy } from "../base/lazy.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
@@ -9,8 +8,8 @@ import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
 import type { FileView } from "./file-view.ts";
 import type { SandboxParts } from "./probe.ts";
-import { seccompFilter } from "./seccomp.ts";
-import { makeEtc, namedFiles, real, SYSTEM, systemFiles } from "./system-files.ts";
+import { ENTER, makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
+import { namedFiles, real, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface SandboxOptions {
   /** A unique name; letters, digits and dashes. */
@@ -25,8 +24,8 @@ export interface SandboxOptions {
   readonly also?: readonly { readonly path: string; readonly at: string }[];
   /** Paths that can be read in addition to the system's programs, at the same paths as outside. */
   readonly read: readonly string[];
-  /** The folder for HOME, and its path inside. Without it, HOME is new and is removed with the sandbox. */
-  readonly home?: { readonly path: string; readonly at: string } | undefined;
+  /** The folder for HOME. Without it, HOME is new and is removed with the sandbox. */
+  readonly home?: string | undefined;
   readonly limits?: GroupLimits;
   /** The proxy; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
@@ -42,22 +41,8 @@ export interface WrappedProgram extends Program {
   readonly egress: EgressProxy | undefined;
 }
 
-/** Filled in by the bundler: the code that runs first in a sandbox. */
-declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
-
-const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
-export const ENTER = "enter.mjs";
-
-/** Copied into the sandbox, because the files of our package may be invisible there, or gone. */
-export async function enterCode(): Promise<string> {
-  return isBundled ? __TRUNKLINE_SANDBOX_ENTER__ : await strippedCode.get();
-}
-
-/** In the sources. Types are stripped here, once: loading what strips them takes 100 ms of each start. */
-const strippedCode = new Lazy(async () => {
-  const code = await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
-  return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
-});
+/** The path of HOME in every sandbox, so that paths that set-up wrote into files stay valid for agents. */
+const HOME = "/home/agent";
 
 /** Joins the control groups, and executes the remaining arguments. */
 const SCRIPT =
@@ -68,8 +53,6 @@ const SCRIPT =
  * and no network except through a proxy. All of them end with it.
  */
 export class Sandbox implements AsyncDisposable {
-  /** The only folder beside the workspace that programs may write to: their HOME, as they see it. */
-  readonly home: string;
   readonly #options: SandboxOptions;
   readonly #folder: string;
   readonly #view: FileView;
@@ -79,27 +62,20 @@ export class Sandbox implements AsyncDisposable {
     this.#options = options;
     this.#folder = folder;
     this.#group = group;
-    this.home = options.home?.at ?? join(folder, "home");
-    this.#view = viewOf(options, folder, this.home);
+    this.#view = viewOf(options, folder);
   }
 
   static async open(options: SandboxOptions): Promise<Sandbox> {
     const { data, name, limits = {}, user } = options;
     await mkdir(data, { recursive: true, mode: 0o711 });
-    // What is mounted from there is named without links.
-    const folder = await realpath(await mkdtemp(join(data, `${name}-`)));
-    const { chmod, chown } = process.getBuiltinModule("node:fs/promises");
-    await chmod(folder, 0o711);
     const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    for (const own of ["home", "tmp", "var-tmp"]) {
-      await mkdir(join(folder, own), { mode: 0o700 });
-      if (user !== undefined) await chown(join(folder, own), uid, gid);
+    const agent = { name: "agent", uid, gid, home: HOME };
+    const folder = await makeSandboxFolder(data, `${name}-`, agent);
+    await chmod(folder, 0o711);
+    await mkdir(join(folder, "home"), { mode: 0o700 });
+    if (user !== undefined) {
+      for (const own of ["home", "tmp", "var-tmp"]) await chown(join(folder, own), uid, gid);
     }
-    const home = options.home?.at ?? join(folder, "home");
-    await makeEtc(join(folder, "etc"), { name: "agent", uid, gid, home });
-    await writeFile(join(folder, "filter.bpf"), seccompFilter());
-    await writeFile(join(folder, "empty"), "");
-    await writeFile(join(folder, ENTER), await enterCode());
     return new Sandbox(options, folder, await ControlGroup.create(groupOf(name, user), limits));
   }
 
@@ -135,12 +111,11 @@ export class Sandbox implements AsyncDisposable {
     const start = bubblewrapped({
       bwrap: ["/bin/sh", "-c", SCRIPT, "sh", folders.join(" "), parts.bwrap],
       more: namespaces(user),
-      filter: join(this.#folder, "filter.bpf"),
-      empty: join(this.#folder, "empty"),
+      folder: this.#folder,
       view: this.#view,
       inside,
     });
-    const env = { ...withoutOurFolders(program.env), HOME: this.home, TMPDIR: "/tmp" };
+    const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
     return { ...start, env, egress };
   }
 
@@ -161,16 +136,14 @@ export class Sandbox implements AsyncDisposable {
 }
 
 /** Named once, before anything runs that could make a link of it. */
-function viewOf(options: SandboxOptions, folder: string, home: string): FileView {
+function viewOf(options: SandboxOptions, folder: string): FileView {
   const { write, also = [], read } = options;
   const named = namedFiles(process.env, homeOf(process.env));
   const own = (name: string): string => join(folder, name);
   return {
     own: [
-      { at: home, from: followed(options.home?.path ?? own("home")), isWritable: true },
-      { at: "/tmp", from: own("tmp"), isWritable: true },
-      { at: "/var/tmp", from: own("var-tmp"), isWritable: true },
-      { at: "/etc", from: own("etc"), isWritable: false },
+      { at: HOME, from: followed(options.home ?? own("home")), isWritable: true },
+      ...mountsOf(folder),
     ],
     read: [
       ...[...systemFiles(), ...named.map(({ from }) => from)],

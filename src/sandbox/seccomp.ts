@@ -1,186 +1,82 @@
 import { TrunklineError } from "../base/errors.ts";
 
-/** The numbers of the filter's system calls on one processor architecture. */
+/** The number of a system call on x64, and on arm64. */
+type Numbers = readonly [x64: number, arm64: number];
+
+/** Calls that no program in a sandbox needs, and that were used to escape from one. */
+const DENIED: Readonly<Record<string, Numbers>> = {
+  acct: [163, 89],
+  add_key: [248, 217],
+  adjtimex: [159, 171],
+  bpf: [321, 280],
+  chroot: [161, 51],
+  clock_adjtime: [305, 266],
+  clock_settime: [227, 112],
+  delete_module: [176, 106],
+  fanotify_init: [300, 262],
+  finit_module: [313, 273],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  fsopen: [430, 430],
+  fspick: [433, 433],
+  init_module: [175, 105],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  io_uring_setup: [425, 425],
+  kexec_file_load: [320, 294],
+  kexec_load: [246, 104],
+  keyctl: [250, 219],
+  lookup_dcookie: [212, 18],
+  mbind: [237, 235],
+  migrate_pages: [256, 238],
+  mount: [165, 40],
+  mount_setattr: [442, 442],
+  move_mount: [429, 429],
+  move_pages: [279, 239],
+  name_to_handle_at: [303, 264],
+  nfsservctl: [180, 42],
+  open_by_handle_at: [304, 265],
+  open_tree: [428, 428],
+  perf_event_open: [298, 241],
+  pidfd_getfd: [438, 438],
+  pivot_root: [155, 41],
+  quotactl: [179, 60],
+  quotactl_fd: [443, 443],
+  reboot: [169, 142],
+  request_key: [249, 218],
+  set_mempolicy: [238, 237],
+  setdomainname: [171, 162],
+  sethostname: [170, 161],
+  setns: [308, 268],
+  settimeofday: [164, 170],
+  swapoff: [168, 225],
+  swapon: [167, 224],
+  syslog: [103, 116],
+  umount2: [166, 39],
+  unshare: [272, 97],
+  userfaultfd: [323, 282],
+  vhangup: [153, 58],
+};
+
+/** Calls that are refused with certain arguments only. */
+const CLONE: Numbers = [56, 220];
+const CLONE3: Numbers = [435, 435];
+const IOCTL: Numbers = [16, 29];
+const SOCKET: Numbers = [41, 198];
+
+/** A processor architecture. */
 interface Architecture {
+  /** Which of the numbers of a call is its own. */
+  readonly column: 0 | 1;
   /** The value in `seccomp_data.arch`. */
   readonly audit: number;
-  readonly numbers: Readonly<Record<SystemCall, number>>;
   /** Numbers from here on belong to a second calling convention, which the filter refuses. */
   readonly foreign?: number;
 }
 
-/** Calls that no program in a sandbox needs, and that were used to escape from one. */
-const DENIED = [
-  "acct",
-  "add_key",
-  "adjtimex",
-  "bpf",
-  "chroot",
-  "clock_adjtime",
-  "clock_settime",
-  "delete_module",
-  "fanotify_init",
-  "finit_module",
-  "fsconfig",
-  "fsmount",
-  "fsopen",
-  "fspick",
-  "init_module",
-  "io_uring_enter",
-  "io_uring_register",
-  "io_uring_setup",
-  "kexec_file_load",
-  "kexec_load",
-  "keyctl",
-  "lookup_dcookie",
-  "mbind",
-  "migrate_pages",
-  "mount",
-  "mount_setattr",
-  "move_mount",
-  "move_pages",
-  "name_to_handle_at",
-  "nfsservctl",
-  "open_by_handle_at",
-  "open_tree",
-  "perf_event_open",
-  "pidfd_getfd",
-  "pivot_root",
-  "quotactl",
-  "quotactl_fd",
-  "reboot",
-  "request_key",
-  "set_mempolicy",
-  "setdomainname",
-  "sethostname",
-  "setns",
-  "settimeofday",
-  "swapoff",
-  "swapon",
-  "syslog",
-  "umount2",
-  "unshare",
-  "userfaultfd",
-  "vhangup",
-] as const;
-
-type SystemCall = (typeof DENIED)[number] | "clone" | "clone3" | "ioctl" | "socket";
-
-/** Those that have the same number on every processor. */
-const COMMON = {
-  io_uring_setup: 425,
-  io_uring_enter: 426,
-  io_uring_register: 427,
-  open_tree: 428,
-  move_mount: 429,
-  fsopen: 430,
-  fsconfig: 431,
-  fsmount: 432,
-  fspick: 433,
-  clone3: 435,
-  pidfd_getfd: 438,
-  mount_setattr: 442,
-  quotactl_fd: 443,
-};
-
 const ARCHITECTURES: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>> = {
-  x64: {
-    audit: 0xc000003e,
-    foreign: 0x40000000,
-    numbers: {
-      ...COMMON,
-      acct: 163,
-      add_key: 248,
-      adjtimex: 159,
-      bpf: 321,
-      chroot: 161,
-      clock_adjtime: 305,
-      clock_settime: 227,
-      clone: 56,
-      delete_module: 176,
-      fanotify_init: 300,
-      finit_module: 313,
-      init_module: 175,
-      ioctl: 16,
-      kexec_file_load: 320,
-      kexec_load: 246,
-      keyctl: 250,
-      lookup_dcookie: 212,
-      mbind: 237,
-      migrate_pages: 256,
-      mount: 165,
-      move_pages: 279,
-      name_to_handle_at: 303,
-      nfsservctl: 180,
-      open_by_handle_at: 304,
-      perf_event_open: 298,
-      pivot_root: 155,
-      quotactl: 179,
-      reboot: 169,
-      request_key: 249,
-      set_mempolicy: 238,
-      setdomainname: 171,
-      sethostname: 170,
-      setns: 308,
-      settimeofday: 164,
-      socket: 41,
-      swapoff: 168,
-      swapon: 167,
-      syslog: 103,
-      umount2: 166,
-      unshare: 272,
-      userfaultfd: 323,
-      vhangup: 153,
-    },
-  },
-  arm64: {
-    audit: 0xc00000b7,
-    numbers: {
-      ...COMMON,
-      acct: 89,
-      add_key: 217,
-      adjtimex: 171,
-      bpf: 280,
-      chroot: 51,
-      clock_adjtime: 266,
-      clock_settime: 112,
-      clone: 220,
-      delete_module: 106,
-      fanotify_init: 262,
-      finit_module: 273,
-      init_module: 105,
-      ioctl: 29,
-      kexec_file_load: 294,
-      kexec_load: 104,
-      keyctl: 219,
-      lookup_dcookie: 18,
-      mbind: 235,
-      migrate_pages: 238,
-      mount: 40,
-      move_pages: 239,
-      name_to_handle_at: 264,
-      nfsservctl: 42,
-      open_by_handle_at: 265,
-      perf_event_open: 241,
-      pivot_root: 41,
-      quotactl: 60,
-      reboot: 142,
-      request_key: 218,
-      set_mempolicy: 237,
-      setdomainname: 162,
-      sethostname: 161,
-      setns: 268,
-      settimeofday: 170,
-      socket: 198,
-      swapoff: 225,
-      swapon: 224,
-      syslog: 116,
-      umount2: 39,
-      unshare: 97,
-      userfaultfd: 282,
-      vhangup: 58,
-    },
-  },
+  x64: { column: 0, audit: 0xc000003e, foreign: 0x40000000 },
+  arm64: { column: 1, audit: 0xc00000b7 },
 };
 
 // linux/bpf_common.h and linux/seccomp.h
@@ -226,28 +122,29 @@ export function seccompFilter(arch: NodeJS.Architecture = process.arch): Buffer 
   return assemble(programFor(known));
 }
 
-function programFor({ audit, numbers, foreign }: Architecture): Instruction[] {
-  const { clone, clone3, ioctl, socket } = numbers;
+function programFor({ column, audit, foreign }: Architecture): Instruction[] {
   return [
     load(ARCH),
     ...unless(JUMP_IF_EQUAL, audit, [answer(KILL_PROCESS)]),
     load(NUMBER),
     ...(foreign === undefined ? [] : when(JUMP_IF_AT_LEAST, foreign, [refuse(ENOSYS)])),
-    ...DENIED.flatMap((name) => when(JUMP_IF_EQUAL, numbers[name], [refuse(EPERM)])),
+    ...Object.values(DENIED).flatMap((call) => {
+      return when(JUMP_IF_EQUAL, call[column], [refuse(EPERM)]);
+    }),
     // Its flags are behind a pointer, which a filter cannot read. Programs fall back to clone.
-    ...when(JUMP_IF_EQUAL, clone3, [refuse(ENOSYS)]),
-    ...when(JUMP_IF_EQUAL, clone, [
+    ...when(JUMP_IF_EQUAL, CLONE3[column], [refuse(ENOSYS)]),
+    ...when(JUMP_IF_EQUAL, CLONE[column], [
       load(argument(0)),
       ...when(JUMP_IF_ANY_BIT, NEW_NAMESPACES, [refuse(EPERM)]),
       answer(ALLOW),
     ]),
-    ...when(JUMP_IF_EQUAL, ioctl, [
+    ...when(JUMP_IF_EQUAL, IOCTL[column], [
       load(argument(1)),
       ...when(JUMP_IF_EQUAL, TIOCSTI, [refuse(EPERM)]),
       ...when(JUMP_IF_EQUAL, TIOCLINUX, [refuse(EPERM)]),
       answer(ALLOW),
     ]),
-    ...when(JUMP_IF_EQUAL, socket, [
+    ...when(JUMP_IF_EQUAL, SOCKET[column], [
       load(argument(0)),
       ...FAMILIES.flatMap((family) => when(JUMP_IF_EQUAL, family, [answer(ALLOW)])),
       refuse(EAFNOSUPPORT),

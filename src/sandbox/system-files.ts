@@ -22,7 +22,7 @@ const SETTINGS = [
   ...["fonts", "perl", "php", "magic", "xml", "sgml", "texmf", "R", "maven"],
   ...["ssl/openssl.cnf", "ssl/cert.pem", "pki/tls/openssl.cnf", "pki/tls/cert.pem"],
 ];
-/** The same, with versions in their names. */
+/** Such settings with versions in their names. */
 const VERSIONED = /^(?:java-[\w-]+|python\d[\d.]*|ImageMagick-\d+|java)$/;
 
 /** Certificates of authorities, with private keys beside them, and links to programs: too many to copy. */
@@ -31,7 +31,7 @@ const SHOWN = [
   "/etc/alternatives",
 ];
 
-/** Who programs in a sandbox run as. */
+/** The user that programs in a sandbox run as. */
 export interface SandboxUser {
   readonly name: string;
   readonly uid: number;

@@ -8,7 +8,8 @@ import type { SessionStore } from "./store.ts";
 import { movedAway } from "./session-error.ts";
 import { historyOf } from "./turn/replay.ts";
 
-interface Starting {
+/** What the agent of a session is started from. */
+interface AgentStart {
   readonly store: SessionStore;
   readonly notes: Notes;
   /** The session has a history. */
@@ -20,7 +21,7 @@ interface Starting {
 export function agentOptions(
   session: Session,
   setup: SessionSetup,
-  { store, notes, isOld, log }: Starting,
+  { store, notes, isOld, log }: AgentStart,
 ): AgentOpenOptions {
   const { cwd, additionalDirectories, mcpServers, meta } = setup;
   return {

@@ -73,7 +73,7 @@ export class SessionNotes {
   #notes: Notes;
   #isOver = false;
   /** What the store refused, beside the notes themselves. */
-  #unwritten: Described = {};
+  #unwritten: SessionDescription = {};
   readonly #again = new WriteAgain(() => this.#write());
 
   constructor(store: SessionStore, { key, record }: HeldSession) {
@@ -101,13 +101,13 @@ export class SessionNotes {
    * Changes the given notes and keeps the others. The store applies changes in order. Throws if the store
    * fails, and writes them later.
    */
-  async keep(notes: Notes, more: Described = {}): Promise<void> {
+  async keep(notes: Notes, more: SessionDescription = {}): Promise<void> {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
     if (!this.#isOver) await this.#write(more);
   }
 
-  async #write(more: Described = {}): Promise<void> {
+  async #write(more: SessionDescription = {}): Promise<void> {
     const all = { ...this.#unwritten, ...more };
     try {
       await this.#store.describe(this.#key, { notes: this.#notes, ...all });
@@ -121,7 +121,7 @@ export class SessionNotes {
   }
 }
 
-interface Described {
+interface SessionDescription {
   readonly title?: string;
   readonly updated?: number;
 }

@@ -183,7 +183,7 @@ export class Session implements TurnHost {
 
   /** Milliseconds without an attached client or a running turn. */
   get idleFor(): number {
-    return this.isRunning ? 0 : this.#audience.attachments.emptyFor;
+    return this.isRunning ? 0 : this.#audience.emptyFor;
   }
 
   /** Records and sends an update of the agent that belongs to no turn. */
@@ -210,11 +210,11 @@ export class Session implements TurnHost {
   }
 
   isAttached(client: SessionClient): boolean {
-    return this.#audience.attachments.has(client);
+    return this.#audience.has(client);
   }
 
   detach(client: SessionClient): void {
-    this.#audience.attachments.detach(client);
+    this.#audience.detach(client);
   }
 
   /** ACP prompt-turn: has the agent work on a prompt. Resolves when the turn has ended. */
@@ -225,7 +225,7 @@ export class Session implements TurnHost {
     } finally {
       // ACP message specification § Streaming Message Ordering: the answer comes after all updates of the
       // turn, even for a client that reads slowly.
-      if (options.client !== undefined) await this.#audience.attachments.caughtUp(options.client);
+      if (options.client !== undefined) await this.#audience.caughtUp(options.client);
     }
   }
 
@@ -244,7 +244,7 @@ export class Session implements TurnHost {
       running === undefined
         ? await endOfPrompt(this.#options.store, this.id, { prompt, origin }, after)
         : await running;
-    await this.#audience.attachments.caughtUp(client);
+    await this.#audience.caughtUp(client);
     return end;
   }
 
@@ -331,9 +331,7 @@ export class Session implements TurnHost {
       // An editor has the files of its own folder open, not those of the work tree.
       hasFiles: this.workplace === undefined,
       clients: () =>
-        this.#audience.attachments
-          .clients(turn.prompter)
-          .filter((client) => isController(client, this.id)),
+        this.#audience.clients(turn.prompter).filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
       askAll: (pending, message) => this.#questions.ask(turn, message, pending),
       waiting: (words) => turn.tellWaiting(words),

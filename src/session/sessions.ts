@@ -246,7 +246,7 @@ export class Sessions implements AsyncDisposable {
     return this.#open.get(id);
   }
 
-  /** The same, unless another process has taken it meanwhile; for a client that was shown `seen` events. */
+  /** The open session, unless another process has taken it; for a client that was shown `seen` events. */
   async current(id: string, seen: number): Promise<Session | undefined> {
     const open = this.#open.get(id);
     if (open !== undefined) await this.#options.store.confirm?.(id, seen > open.last);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { AcpApp } from "../../test/support/acp-app.ts";
 import { ScriptedAgent, ScriptedSession } from "../../test/support/scripted-agent.ts";
 import type { AgentOpenOptions, SessionSettings } from "./agent.ts";
-import { chooseMode, chooseModel, chooseOption, chosenAfter } from "./settings.ts";
+import { choose, chooseOption, chosenAfter } from "./settings.ts";
 import type { Session } from "./session.ts";
 
 describe("chosenAfter()", () => {
@@ -54,8 +54,8 @@ describe("choosing a setting", () => {
   it("passes a mode or model on as the option for it, if the agent has no other way", async () => {
     await using app = await AcpApp.open({ agent: new OptionAgent() });
     const session = await open(app);
-    await chooseMode(session, "ask");
-    await chooseModel(session, "m1");
+    await choose(session, "mode", "ask");
+    await choose(session, "model", "m1");
     await chooseOption(session, "fast", true);
     const { chosen } = session.agent as OptionSession;
     assert.deepEqual(chosen, [
@@ -84,14 +84,14 @@ describe("choosing a setting", () => {
     const session = await open(app);
     const refused = (choice: Promise<void>, words: RegExp) =>
       assert.rejects(choice, { code: "usage", message: words });
-    await refused(chooseMode(session, "plan"), /mode to 'plan'.*Available: build, ask\./);
+    await refused(choose(session, "mode", "plan"), /mode to 'plan'.*Available: build, ask\./);
     await refused(chooseOption(session, "how", 7), /'how' to number/);
     await refused(
       chooseOption(session, "fast", "yes"),
       /'fast' to 'yes': it must be true or false/,
     );
     await refused(chooseOption(session, "slow", 1), /no such option\. Available: how, llm, fast\./);
-    await refused(chooseModel(session, "x".repeat(1_000)), /to 'x{64}'/);
+    await refused(choose(session, "model", "x".repeat(1_000)), /to 'x{64}'/);
     assert.deepEqual((session.agent as OptionSession).chosen, []);
     assert.equal(session.notes.chosen, undefined);
   });

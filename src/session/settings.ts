@@ -25,8 +25,7 @@ interface Choice {
  * § session/set_model), and as config options (ACP session-config-options), which newer clients use.
  */
 export function inBothForms(settings: SessionSettings): SessionSettings {
-  const { modes, models, configOptions } = settings;
-  const given = configOptions ?? [];
+  const { modes, models, configOptions: given = [] } = settings;
   const allModes = modes ?? modesOf(given);
   const allModels = models ?? modelsOf(given);
   const options = [
@@ -135,32 +134,17 @@ function choicesOf(option: ConfigOption): Choice[] {
   );
 }
 
-function modeOption({ currentModeId, availableModes }: SessionModes): ConfigOption {
-  return {
-    id: "mode",
-    name: "Mode",
-    category: "mode",
-    type: "select",
-    currentValue: currentModeId,
-    options: availableModes.map(({ id, name, description }) => choice(id, name, description)),
-  };
+function modeOption({ currentModeId: currentValue, availableModes }: SessionModes): ConfigOption {
+  const options = availableModes.map(({ id, ...named }) => ({ value: id, ...named }));
+  return { type: "select", id: "mode", name: "Mode", category: "mode", currentValue, options };
 }
 
-function modelOption({ currentModelId, availableModels }: SessionModels): ConfigOption {
-  return {
-    id: "model",
-    name: "Model",
-    category: "model",
-    type: "select",
-    currentValue: currentModelId,
-    options: availableModels.map(({ modelId, name, description }) =>
-      choice(modelId, name, description),
-    ),
-  };
-}
-
-function choice(value: string, name: string, description: string | undefined): Choice {
-  return { value, name, ...(description === undefined ? {} : { description }) };
+function modelOption({
+  currentModelId: currentValue,
+  availableModels,
+}: SessionModels): ConfigOption {
+  const options = availableModels.map(({ modelId, ...named }) => ({ value: modelId, ...named }));
+  return { type: "select", id: "model", name: "Model", category: "model", currentValue, options };
 }
 
 function modesOf(options: readonly ConfigOption[]): SessionModes | undefined {
@@ -181,37 +165,24 @@ function modelsOf(options: readonly ConfigOption[]): SessionModels | undefined {
   };
 }
 
-/** Changes the mode of a session. */
-export async function chooseMode(
+/** Changes the mode or the model of a session. */
+export async function choose(
   session: Session,
-  modeId: string,
+  kind: Kind,
+  id: string,
   by?: SessionClient,
 ): Promise<void> {
   await session.inOrder(async () => {
     const { agent, settings } = session;
-    const ids = settings.modes?.availableModes.map(({ id }) => id) ?? [];
-    mustBeOne("the mode", modeId, ids);
-    const option = optionOf(agent.settings.configOptions ?? [], "mode");
-    if (agent.setMode !== undefined) await agent.setMode(modeId);
-    else if (option !== undefined) await agent.setConfigOption?.(option.id, modeId);
-    await session.chose({ setting: "mode", id: modeId }, by);
-  });
-}
-
-/** Changes the model of a session. */
-export async function chooseModel(
-  session: Session,
-  modelId: string,
-  by?: SessionClient,
-): Promise<void> {
-  await session.inOrder(async () => {
-    const { agent, settings } = session;
-    const ids = settings.models?.availableModels.map((model) => model.modelId) ?? [];
-    mustBeOne("the model", modelId, ids);
-    const option = optionOf(agent.settings.configOptions ?? [], "model");
-    if (agent.setModel !== undefined) await agent.setModel(modelId);
-    else if (option !== undefined) await agent.setConfigOption?.(option.id, modelId);
-    await session.chose({ setting: "model", id: modelId }, by);
+    const { availableModes: modes = [] } = settings.modes ?? {};
+    const { availableModels: models = [] } = settings.models ?? {};
+    const ids = kind === "mode" ? modes.map((one) => one.id) : models.map((one) => one.modelId);
+    mustBeOne(`the ${kind}`, id, ids);
+    const option = optionOf(agent.settings.configOptions ?? [], kind);
+    const set = kind === "mode" ? "setMode" : "setModel";
+    if (agent[set] !== undefined) await agent[set](id);
+    else if (option !== undefined) await agent.setConfigOption?.(option.id, id);
+    await session.chose({ setting: kind, id }, by);
   });
 }
 
@@ -235,15 +206,12 @@ export async function chooseOption(
     );
   }
   if (option.type === "select") {
-    mustBeOne(
-      `'${id}'`,
-      value,
-      choicesOf(option).map((choice) => choice.value),
-    );
+    const values = choicesOf(option).map((one) => one.value);
+    mustBeOne(`'${id}'`, value, values);
   }
   const isOwn = session.agent.settings.configOptions?.some((one) => one.id === id) ?? false;
-  if (!isOwn && id === "mode") return chooseMode(session, String(value), by);
-  if (!isOwn && id === "model") return chooseModel(session, String(value), by);
+  const kind = KINDS.find((one) => one === id);
+  if (!isOwn && kind !== undefined) return choose(session, kind, String(value), by);
   return session.inOrder(async () => {
     await session.agent.setConfigOption?.(id, value);
     await session.chose({ setting: "option", id, value }, by);

@@ -123,12 +123,12 @@ function withoutEmpty(format: Format, text: string, { edits, file }: Change): st
     const isEmpty = typeof present === "object" && Object.keys(present ?? {}).length === 0;
     if (!isEmpty || valueAt(before, at) !== undefined) return body;
     const rest = format.set(body, at, undefined);
-    // A comment of a person is worth more than a tidy file.
+    // Keep the empty map if a person's comment would go with it.
     return commentsIn(rest) === commentsIn(body) ? rest : body;
   }, text);
 }
 
-/** How many comments a text has; more, if there are like marks in its values. */
+/** The number of comment marks in a text, including those inside values. */
 function commentsIn(text: string): number {
   return text.match(/#|\/\/|\/\*/g)?.length ?? 0;
 }
@@ -286,7 +286,7 @@ export async function takeBackup({ real, text, mark }: ProgramFile): Promise<voi
   for (const old of all.slice(1, Math.max(1, all.length - MOST_BACKUPS + 2))) rmSync(old);
 }
 
-/** Refuses a file that somebody else manages, although its folder would let us replace it. */
+/** Throws if somebody else manages the file, even if its folder allows us to replace it. */
 export function checkOurs({ path, real, text, mode }: ProgramFile): void {
   if (text === undefined) return;
   const at = real === path ? "it" : `it is a link to '${real}', which`;

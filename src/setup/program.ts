@@ -194,7 +194,7 @@ interface GatewayAccess {
   readonly note?: string;
 }
 
-/** The gateway that runs, or the one that would. */
+/** The address of the running gateway, or of the one that the configuration describes. */
 async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
@@ -240,7 +240,7 @@ async function accessFor(
   return { url, authorization: { Authorization: `Bearer ${token}` }, isNew, ...(note && { note }) };
 }
 
-/** Revokes the token of a program whose entry has one no more. */
+/** Revokes the token of a program whose entry was removed. */
 async function endAccess(invocation: Invocation, target: string, present: unknown): Promise<void> {
   if (tokenIn(present) === undefined) return;
   const { config } = await openQuietApp(invocation);

@@ -176,7 +176,7 @@ describe("trunkline setup", () => {
     };
     const found = programs.find(({ name }) => name === "codex");
     assert.equal(found?.state, "unknown");
-    assert.match(found?.problem ?? "", /it is not TOML \(line 1: expected '\]'\)/);
+    assert.match(found?.problem ?? "", /it is not TOML \(line 1: illegal character in key\)/);
   });
 
   it("writes the configuration and data folder that it was given", async () => {

@@ -9,7 +9,7 @@ import { lazygitChange, lazygitText } from "../review/transfer/lazygit-setup.ts"
 import { askLine, readSecret } from "../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
-import { print, table } from "../cli/shell/layout.ts";
+import { linesText, print, table } from "../cli/shell/layout.ts";
 import {
   carryOut,
   type Change,
@@ -111,7 +111,7 @@ async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> 
   return setUpAll(invocation, chosen);
 }
 
-/** One that fails does not keep the others from being set up. */
+/** If one fails, the others are still set up. */
 async function setUpAll(
   invocation: Invocation<SetupValues>,
   names: readonly string[],
@@ -315,12 +315,10 @@ async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<numb
     await writeProgramFile(present, { after: text, isSecret: false, backup });
   }
   const change = isChanged ? (remove ? "removed" : "written") : "unchanged";
-  if (values.json === true) out(`${JSON.stringify({ file, change }, null, 2)}\n`);
-  else {
-    out(`${DONE[change]} ${visibleLine(file)}.\n`);
-    if (change === "written") out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
-  }
-  return 0;
+  const lines = [`${DONE[change]} ${visibleLine(file)}.`];
+  if (isChanged && !remove)
+    lines.push("In lazygit: Y comments on a line, Ctrl-Y shows the threads.");
+  return print(invocation, { file, change }, linesText(lines));
 }
 
 /** `trunkline setup neovim`: its plugins are set up in the user's own Lua, which is not ours to edit. */

@@ -99,7 +99,7 @@ interface Headers {
   readonly Authorization: string;
 }
 
-/** Codex gives a server hardly any of its environment; these are what Trunkline goes by. */
+/** Codex passes hardly any variables on to a server; Trunkline uses these. */
 const CODEX_VARIABLES = [
   ...["TRUNKLINE_DATA", "TRUNKLINE_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME"],
   ...["XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"],

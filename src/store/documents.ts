@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { Database } from "./database.ts";
+import { sql } from "./sql.ts";
 
 /** One change of a document: it was stored or deleted. */
 export interface DocumentChange {
@@ -74,14 +75,11 @@ export class Documents implements Disposable {
   }
 
   async read(path: string): Promise<DocumentRow | undefined> {
-    const row = await this.#database.read((database) =>
-      database
-        .prepare(
-          `SELECT content, metadata, document.version AS version
-           FROM document JOIN document_change ON document_change.id = change
-           WHERE document.path = ? AND size IS NOT NULL`,
-        )
-        .get(path),
+    const row = await this.#database.read(
+      (database) =>
+        sql(database).get`SELECT content, metadata, document.version AS version
+          FROM document JOIN document_change ON document_change.id = change
+          WHERE document.path = ${path} AND size IS NOT NULL`,
     );
     if (row === undefined) return undefined;
     return {
@@ -135,13 +133,8 @@ export class Documents implements Disposable {
   /** All changes of a document, oldest first. */
   history(path: string): Promise<DocumentChange[]> {
     return this.#database.read((database) =>
-      database
-        .prepare(
-          `SELECT version, at, length(content) AS size FROM document_change
-           WHERE path = ? ORDER BY version`,
-        )
-        .all(path)
-        .map(changeOf),
+      sql(database).all`SELECT version, at, length(content) AS size FROM document_change
+        WHERE path = ${path} ORDER BY version`.map(changeOf),
     );
   }
 
@@ -151,7 +144,7 @@ export class Documents implements Disposable {
 }
 
 function lastOf(database: DatabaseSync, path: string): { last: number; isThere: boolean } {
-  const row = database.prepare("SELECT version, size FROM document WHERE path = ?").get(path);
+  const row = sql(database).get`SELECT version, size FROM document WHERE path = ${path}`;
   if (row === undefined) return { last: 0, isThere: false };
   return { last: Number(row.version), isThere: row.size !== null };
 }
@@ -162,11 +155,9 @@ function append(
   version: number,
   document: PutDocument | undefined,
 ): number {
-  database
-    .prepare(
-      `INSERT INTO document_change (path, version, at, content, metadata) VALUES (?, ?, ?, ?, ?)`,
-    )
-    .run(path, version, Date.now(), document?.content ?? null, document?.metadata ?? null);
+  sql(database).run`INSERT INTO document_change (path, version, at, content, metadata)
+    VALUES (${path}, ${version}, ${Date.now()}, ${document?.content ?? null},
+    ${document?.metadata ?? null})`;
   return version;
 }
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
 import { Database } from "./database.ts";
+import { sql } from "./sql.ts";
 import { Holder, HOLDERS } from "./holder.ts";
 
 /** The stored record of a task (MCP 2025-11-25, basic/utilities/tasks). */
@@ -76,9 +77,8 @@ export class TaskRecords implements Disposable {
   async begin(task: StoredTaskRecord): Promise<void> {
     await this.#database.change((database) => {
       this.#tidy(database);
-      database
-        .prepare("INSERT INTO task (id, holder, record) VALUES (?, ?, ?)")
-        .run(task.id, this.#holder.id, JSON.stringify(task));
+      sql(database).run`INSERT INTO task (id, holder, record)
+        VALUES (${task.id}, ${this.#holder.id}, ${JSON.stringify(task)})`;
     });
   }
 
@@ -90,30 +90,29 @@ export class TaskRecords implements Disposable {
   /** Stores at which server a task goes on. */
   async goesOn(id: string, remote: RemoteTaskRecord): Promise<void> {
     await this.#database.change((database) => {
-      const row = database.prepare("SELECT record FROM task WHERE id = ? AND holder = ?");
-      const found = row.get(id, this.#holder.id);
+      const found = sql(database).get`SELECT record FROM task
+        WHERE id = ${id} AND holder = ${this.#holder.id}`;
       if (found === undefined) return;
       const task = { ...(JSON.parse(String(found.record)) as StoredTaskRecord), remote };
-      const update = database.prepare("UPDATE task SET record = ? WHERE id = ?");
-      update.run(JSON.stringify(task), id);
+      sql(database).run`UPDATE task SET record = ${JSON.stringify(task)} WHERE id = ${id}`;
     });
   }
 
   /** Makes a lost task one that this process works on. False where another process was faster. */
   async adopt(id: string): Promise<boolean> {
     return await this.#database.change((database) => {
-      const row = database.prepare("SELECT holder FROM task WHERE id = ?").get(id);
+      const row = sql(database).get`SELECT holder FROM task WHERE id = ${id}`;
       if (typeof row?.holder !== "string" || this.#holder.isAlive(row.holder)) return false;
-      database.prepare("UPDATE task SET holder = ? WHERE id = ?").run(this.#holder.id, id);
+      sql(database).run`UPDATE task SET holder = ${this.#holder.id} WHERE id = ${id}`;
       return true;
     });
   }
 
   async find(id: string): Promise<StoredTaskRecord | undefined> {
-    const row = await this.#database.read((database) =>
-      database
-        .prepare("SELECT * FROM task WHERE id = ? AND (expires IS NULL OR expires > ?)")
-        .get(id, this.#now()),
+    const row = await this.#database.read(
+      (database) =>
+        sql(database).get`SELECT * FROM task WHERE id = ${id}
+          AND (expires IS NULL OR expires > ${this.#now()})`,
     );
     if (row === undefined) return undefined;
     const task = JSON.parse(String(row.record)) as StoredTaskRecord;
@@ -128,15 +127,14 @@ export class TaskRecords implements Disposable {
 
   #end(database: DatabaseSync, task: StoredTaskRecord): void {
     const expires = task.ttl === null ? this.#now() + KEPT : Date.parse(task.createdAt) + task.ttl;
-    database
-      .prepare("UPDATE task SET holder = NULL, record = ?, expires = ? WHERE id = ?")
-      .run(JSON.stringify(task), expires, task.id);
+    sql(database).run`UPDATE task SET holder = NULL, record = ${JSON.stringify(task)}, expires =
+      ${expires} WHERE id = ${task.id}`;
   }
 
   /** Deletes expired tasks, and marks tasks of dead processes as failed. */
   #tidy(database: DatabaseSync): void {
-    database.prepare("DELETE FROM task WHERE expires <= ?").run(this.#now());
-    const rows = database.prepare("SELECT holder, record FROM task WHERE holder IS NOT NULL").all();
+    sql(database).run`DELETE FROM task WHERE expires <= ${this.#now()}`;
+    const rows = sql(database).all`SELECT holder, record FROM task WHERE holder IS NOT NULL`;
     for (const { holder, record } of rows) {
       if (this.#holder.isAlive(String(holder))) continue;
       const task = JSON.parse(String(record)) as StoredTaskRecord;

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
 import type { UpstreamSettings } from "./settings.ts";
@@ -46,7 +47,7 @@ interface Saved extends Remembered {
 export class CatalogueFile {
   readonly #path: string;
   readonly #source: string;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writes = new TaskQueue();
 
   constructor(folder: string, name: string, settings: UpstreamSettings) {
     this.#path = cataloguePath(folder, name);
@@ -71,13 +72,12 @@ export class CatalogueFile {
   /** One write after the other. Rejects when it cannot be kept. */
   write(remembered: Remembered): Promise<void> {
     const saved: Saved = { version: VERSION, source: this.#source, ...remembered };
-    this.#writing = this.#writing.catch(() => {}).then(() => this.#replace(JSON.stringify(saved)));
-    return this.#writing;
+    return this.#writes.run(() => this.#replace(JSON.stringify(saved)));
   }
 
   /** Resolves when what was to be kept is. */
   written(): Promise<void> {
-    return this.#writing.catch(() => {});
+    return this.#writes.idle();
   }
 
   async #replace(text: string): Promise<void> {

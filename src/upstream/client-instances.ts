@@ -45,7 +45,7 @@ export class ClientInstances {
   /** Whose the main instance is, when each client has its own. */
   #owner: { readonly client: string; context: ToolContext } | undefined;
   #hasAsked = false;
-  /** How many questions of the main instance were refused, because nobody could tell whom they were for. */
+  /** How many questions of the main instance were refused because they could be for several clients. */
   refusals = 0;
 
   constructor(options: ClientInstancesOptions) {

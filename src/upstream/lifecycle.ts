@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { atMost } from "../base/at-most.ts";
 import { background } from "../base/background.ts";
 import { Backoff } from "../base/limit/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -114,20 +115,15 @@ export class Lifecycle {
     if (this.client?.hasEnded === false) return Promise.resolve(this.client);
     // It was ended on purpose: nothing else would start it.
     if (this.#state === "idle") return this.#start();
-    const late = sleep(this.#options.limits.start, undefined, { ref: false }).then(() => {
-      throw this.down("did not come back in time");
-    });
-    return Promise.race([this.#again.promise, late]);
+    const late = (): Error => this.down("did not come back in time");
+    return atMost(this.#options.limits.start, this.#again.promise, late);
   }
 
   /** After it has ended: waits a moment for the reason, such as its exit code. */
   async explained(): Promise<void> {
     // The caller's request may have failed before we have noticed the end.
     await nextTurn();
-    const patience = new AbortController();
-    const late = sleep(EXPLAINING, undefined, { signal: patience.signal }).catch(() => {});
-    await Promise.race([this.#ending, late]);
-    patience.abort();
+    await atMost(EXPLAINING, this.#ending ?? Promise.resolve());
   }
 
   /** Ends it. It is not started again. */

@@ -3,7 +3,7 @@ import { usualVariables } from "../base/process/environment.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { HttpAuthorization } from "./http/http-exchange.ts";
-import type { HttpChannelOptions } from "./http/http-channel.ts";
+import type { HttpChannelOptions } from "./http/posting-channel.ts";
 import type {
   AddressSettings,
   CommandSettings,

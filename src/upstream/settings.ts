@@ -5,7 +5,7 @@ import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 interface ServerSettings {
   /** Whether all clients share it, or each has an instance of its own; "shared" when left out. */
   readonly instance?: "shared" | "client";
-  /** It is not used. */
+  /** Whether it is left out. */
   readonly disabled?: boolean;
   /** How long a call may take without progress (`timeoutOf`). */
   readonly timeout?: number;
@@ -110,7 +110,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   instanceIdle: 30 * 60_000,
 };
 
-/** Programs disagree about the unit: nobody means so many seconds. */
+/** Programs disagree about the unit. From this number on it must be milliseconds. */
 const LEAST_MILLISECONDS = 1_000;
 
 /** Milliseconds that a call may take without progress. */

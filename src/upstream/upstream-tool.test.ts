@@ -6,7 +6,7 @@ import { ToolFault, type ToolResult } from "../tool/tool.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { UpstreamSettings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
-import { upstreamTool } from "./upstream-tool.ts";
+import { upstreamTool } from "./upstreams.ts";
 
 /** An upstream as far as a tool of it needs one: its server answers what it is told to. */
 function toolOf(settings: UpstreamSettings, answer: () => Promise<ToolResult>) {

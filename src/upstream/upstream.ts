@@ -3,8 +3,7 @@ import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import { isLost } from "./connect-upstream.ts";
-import { setTimeout as sleep } from "node:timers/promises";
-
+import { atMost } from "../base/at-most.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
@@ -174,14 +173,14 @@ export class Upstream {
   async known(): Promise<void> {
     const { state, since } = this.#life;
     if (this.catalogue !== undefined || state === "stopped") return;
-    const patience = new AbortController();
     // Counted from its start: one that takes long does not delay each list anew.
     const spent = state === "starting" ? Date.now() - since.getTime() : 0;
     const wait = Math.max(0, this.#limits.firstList - spent);
-    const late = sleep(wait, undefined, { signal: patience.signal });
     const listed = this.#life.ready().then(() => this.#refresh.settled());
-    await Promise.race([listed.catch(() => {}), late.catch(() => {})]);
-    patience.abort();
+    await atMost(
+      wait,
+      listed.catch(() => {}),
+    );
   }
 
   /** Whether its first list of tools is still to come: it has not failed either. */

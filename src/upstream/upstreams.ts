@@ -1,8 +1,15 @@
 import { TrunklineError } from "../base/errors.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Notices } from "../tool/notices.ts";
 import type { Clients } from "../tool/offer/clients.ts";
-import type { Prompt, Tool } from "../tool/tool.ts";
+import {
+  type Prompt,
+  type Tool,
+  type ToolDefinition,
+  ToolFault,
+  type ToolResult,
+} from "../tool/tool.ts";
 import type { Registry } from "../tool/offer/registry.ts";
 import type { Resources } from "../tool/offer/resources.ts";
 import type { ServerInstructions } from "../tool/offer/server-instructions.ts";
@@ -13,11 +20,14 @@ import type { CatalogueKind } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
 import { Names } from "../tool/offer/names.ts";
 import { type Publication, Published } from "../tool/offer/published.ts";
-import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
+import { type UpstreamLimits, type UpstreamSettings, timeoutOf } from "./settings.ts";
 import { Upstream, type UpstreamStatus } from "./upstream.ts";
 import { upstreamPrompt } from "./upstream-prompt.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
-import { upstreamTool } from "./upstream-tool.ts";
+import { isObject } from "../base/check.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import { STANDARD, TRUNKLINE } from "../rpc/codes.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 
 /** The part of an offer that upstreams publish to. */
 export interface UpstreamOffer {
@@ -52,7 +62,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   /** The state in which people were last told that an upstream is missing from lists. */
   readonly #told = new WeakMap<Upstream, string>();
   #all: readonly Upstream[] = [];
-  #configuring: Promise<void> = Promise.resolve();
+  readonly #changes = new TaskQueue();
   #isOver = false;
 
   constructor(options: UpstreamsOptions) {
@@ -75,10 +85,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
    * others are stopped. None is started before it is needed.
    */
   configure(table: UpstreamTable): Promise<void> {
-    const configured = this.#configuring.then(() => this.#configure(table));
-    // A failure is that of this table: later ones, and the end, do not fail for it.
-    this.#configuring = configured.catch(() => {});
-    return configured;
+    return this.#changes.run(() => this.#configure(table));
   }
 
   /**
@@ -109,7 +116,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
 
   /** Ends an upstream and starts it anew. Throws "not-found" where there is none of that name. */
   restart(name: string): Promise<void> {
-    const restarted = this.#configuring.then(async () => {
+    return this.#changes.run(async () => {
       const known = this.#all.find((each) => each.name === name);
       if (known === undefined) {
         throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
@@ -122,8 +129,6 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       await known.stop();
       await fresh.arrival();
     });
-    this.#configuring = restarted.catch(() => {});
-    return restarted;
   }
 
   status(): UpstreamStatus[] {
@@ -133,7 +138,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#unlisten();
-    await this.#configuring;
+    await this.#changes.idle();
     await Promise.all(this.#all.map((each) => each.stop()));
     this.#all = [];
     this.#publish();
@@ -241,4 +246,74 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     }
     return publications;
   }
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** A tool of an upstream, under the name that it has here. */
+export function upstreamTool(upstream: Upstream, entry: Entry, name: string): Tool {
+  const original = String(entry.name);
+  const definition = { ...entry, name, inputSchema: schemaOf(entry) } as ToolDefinition;
+  const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
+  const harmless = isHarmless(entry);
+  const timeout = timeoutOf(upstream.settings);
+  const attributes = {
+    "gen_ai.tool.name": original,
+    "trunkline.server": upstream.name,
+    "network.transport": "url" in upstream.settings ? "tcp" : "pipe",
+  };
+  return {
+    definition,
+    source: { server: upstream.name, name: original },
+    ...(task === undefined ? {} : { task }),
+    ...(timeout === undefined ? {} : { limits: { timeout } }),
+    // A server that we start ends with us.
+    ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
+    call: (args, context) => {
+      const { span } = context;
+      const work = (client: McpClient): Promise<ToolResult> =>
+        task === "required"
+          ? client.callToolAsTask(original, args, context)
+          : client.callTool(original, args, context);
+      if (span === undefined) return upstream.callToolFor(context, name, work, harmless);
+      return tracedHop(context, span, attributes, () =>
+        upstream.callToolFor(context, name, work, harmless),
+      );
+    },
+  };
+}
+
+function resuming(upstream: Upstream): NonNullable<Tool["resume"]> {
+  return async (taskId, context) => {
+    try {
+      const work = (client: McpClient) => client.resumeTask(taskId, context);
+      return await upstream.for(context).use(work, true);
+    } catch (error) {
+      if (!(error instanceof ToolFault) || error.code !== STANDARD.invalidParams.code) throw error;
+      const what = `MCP server '${upstream.name}' does not know its task any more`;
+      const since = "which was begun before Trunkline was restarted";
+      throw new ToolFault(TRUNKLINE.interrupted.code, `${what}, ${since}. Call the tool again.`);
+    }
+  };
+}
+
+/** MCP, server/tools § Tool (annotations): whether a repeated call has no further effect. */
+function isHarmless({ annotations }: Entry): boolean {
+  const { readOnlyHint, idempotentHint } = isObject(annotations) ? annotations : {};
+  return readOnlyHint === true || idempotentHint === true;
+}
+
+function taskSupportOf({ execution }: Entry, hasTasks: boolean): Tool["task"] {
+  if (hasTasks) return "if-asked";
+  const support = isObject(execution) ? execution.taskSupport : undefined;
+  return support === "required" || support === "optional" ? support : undefined;
+}
+
+/**
+ * Some clients reject a whole list for one tool without a schema, so it gets an empty one, or for one whose
+ * arguments are not an object, which they always are.
+ */
+function schemaOf({ inputSchema }: Entry): Entry {
+  if (!isObject(inputSchema)) return { type: "object" };
+  return inputSchema.type === "object" ? inputSchema : { ...inputSchema, type: "object" };
 }

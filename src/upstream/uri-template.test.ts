@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { UriTemplate } from "./uri-template.ts";
+import { UriTemplate } from "./upstream-resources.ts";
 
 const CASES: [template: string, uri: string, fits: boolean][] = [
   ["demo://text/{id}", "demo://text/1", true],

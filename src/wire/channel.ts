@@ -51,7 +51,7 @@ export interface Topic {
  * One ordered conversation of whole messages.
  *
  * Delivery is by callback, not by async iteration: a promise per message costs more than the
- * framing does (docs/PERFORMANCE.md). Disposing flushes what was sent, within a bounded time, and
+ * framing does. Disposing flushes what was sent, within a bounded time, and
  * closes.
  */
 export interface Channel<M> extends AsyncDisposable {

@@ -105,12 +105,12 @@ export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise
   const missing = { branch, commits: 0, uncommitted: 0, isMissing: true };
   if (!existsSync(tree)) return missing;
   const git = new Git(tree, { env });
-  const changed = await git.text(["status", "--porcelain", "-z", "--no-renames"]);
+  const changed = await git.list(["status", "--porcelain", "-z", "--no-renames"]);
   const count = await git.text(["rev-list", "--count", `${base.revision}..HEAD`]);
   return {
     branch: (await currentBranch(git)) ?? "(no branch)",
     commits: Number(count),
-    uncommitted: changed.split("\0").filter(Boolean).length,
+    uncommitted: changed.length,
     isMissing: false,
   };
 }

@@ -106,10 +106,10 @@ async function allowPrograms(git: Git, { programs = [], allow }: LandOptions): P
 
 /** Commits what the agent has left uncommitted, as a person would, with hooks. */
 async function commitRest(git: Git, place: Workplace, options: LandOptions): Promise<boolean> {
-  const conflicts = await git.text(["ls-files", "--unmerged", "-z"]);
-  if (conflicts !== "") {
-    const files = conflicts.split("\0").map((entry) => entry.slice(entry.indexOf("\t") + 1));
-    const names = [...new Set(files.filter(Boolean))].join(", ");
+  const conflicts = await git.list(["ls-files", "--unmerged", "-z"]);
+  if (conflicts.length > 0) {
+    const files = conflicts.map((entry) => entry.slice(entry.indexOf("\t") + 1));
+    const names = [...new Set(files)].join(", ");
     const says = `files in '${git.folder}' have conflicts: ${names}. Resolve and commit them first`;
     throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
   }

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { copyIndex } from "../git/copy-index.ts";
-import { Git } from "../git/git.ts";
+import { authorVariables, Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
 import {
   currentBranch,
@@ -15,27 +15,19 @@ import {
   worktreesOf,
 } from "./branches.ts";
 
-/** The state of a work tree. */
-interface Work {
+/** The files of a work tree, as a commit. */
+interface SavedFiles {
   /** The commit that is checked out; empty before the first commit of a branch. */
   readonly head: string;
   /** A commit with all files as they are now; equal to `head` where nothing is uncommitted. */
   readonly commit: string;
 }
 
-/** Used where git knows no name of the user. */
-const NOBODY = {
-  GIT_AUTHOR_NAME: "Trunkline",
-  GIT_AUTHOR_EMAIL: "trunkline@localhost",
-  GIT_COMMITTER_NAME: "Trunkline",
-  GIT_COMMITTER_EMAIL: "trunkline@localhost",
-};
-
 /**
  * Stores the files of a work tree as a commit, beside its own index, without a hook. No ref names the
  * commit yet. Files that git ignores are not in it.
  */
-export async function commitFiles(git: Git, message: string): Promise<Work> {
+export async function commitFiles(git: Git, message: string): Promise<SavedFiles> {
   const ask = async (what: string): Promise<string> =>
     await git.text(["rev-parse", "--verify", "--quiet", what], { accepts: [0, 1, 128] });
   const head = await ask("HEAD^{commit}");
@@ -64,15 +56,13 @@ async function commitTree(
 ): Promise<string> {
   const args = ["commit-tree", tree, ...parents.flatMap((each) => ["-p", each]), "-m", message];
   const { code } = await git.run(["var", "GIT_COMMITTER_IDENT"], { accepts: [0, 128] });
-  return await git.text(args, { mode: "files", env: code === 0 ? {} : NOBODY });
+  return await git.text(args, { mode: "files", env: code === 0 ? {} : authorVariables() });
 }
 
 /** Repositories inside a work tree whose commits would be lost with it: submodules, and clones. */
 export async function nestedRepositories(git: Git, commit: string): Promise<string[]> {
-  const { stdout } = await git.run(["ls-tree", "-r", "-z", "--full-tree", commit]);
-  return stdout
-    .toString("utf8")
-    .split("\0")
+  const entries = await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]);
+  return entries
     .filter((entry) => entry.startsWith("160000 "))
     .map((entry) => entry.slice(entry.indexOf("\t") + 1))
     .filter((path) => existsSync(join(git.folder, path, ".git")));

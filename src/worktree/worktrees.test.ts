@@ -36,7 +36,6 @@ describe("Worktrees", () => {
     assert.equal(readFileSync(join(place.folder, "a.txt"), "utf8"), "one\n");
     assert.match(repository.run("branch"), /trunkline\/11111111/);
     assert.deepEqual(place.warnings, []);
-    assert.equal(await worktrees.isReady(ONE), true);
   });
 
   it("carries chosen ignored files, and those of .worktreeinclude, but no others", async () => {

@@ -15,8 +15,6 @@ import { type Removed, removeWorktree } from "./remove.ts";
 
 /** What is stored beside a work tree, so that it can be put away when its session is gone. */
 interface WorktreeRecord extends Workplace {
-  /** False while it is being created. */
-  readonly isReady: boolean;
   /** What git would run in it at a commit or a merge, as it was when the session began. */
   readonly programs?: readonly CommitProgram[];
 }
@@ -25,7 +23,7 @@ const RECORD = "worktree.json";
 /** Held while a work tree is created, landed or removed. */
 export const LOCK = "lock";
 
-/** Whether a file beside a work tree may have this name: SQLite adds endings to that of the lock. */
+/** Whether a file of ours beside a work tree may have this name: SQLite appends to that of the lock. */
 function isOwnFile(name: string): boolean {
   return name.startsWith(LOCK) || name.startsWith(RECORD);
 }
@@ -98,8 +96,7 @@ async function ignoredFiles(
   await writeFile(file, `${patterns.join("\n")}\n`, { mode: 0o600 });
   try {
     const list = ["ls-files", "-z", "--others", "--ignored", "--directory"];
-    const { stdout } = await git.run([...list, `--exclude-from=${file}`]);
-    return await onlyIgnored(git, stdout.toString("utf8").split("\0").filter(Boolean));
+    return await onlyIgnored(git, await git.list([...list, `--exclude-from=${file}`]));
   } finally {
     await rm(file, { force: true });
   }
@@ -108,8 +105,7 @@ async function ignoredFiles(
 async function onlyIgnored(git: Git, paths: readonly string[]): Promise<string[]> {
   if (paths.length === 0) return [];
   const check = { input: `${paths.join("\0")}\0`, accepts: [0, 1] };
-  const { stdout } = await git.run(["check-ignore", "-z", "--stdin"], check);
-  return stdout.toString("utf8").split("\0").filter(Boolean);
+  return await git.list(["check-ignore", "-z", "--stdin"], check);
 }
 
 interface WorktreesOptions {
@@ -156,7 +152,7 @@ export class Worktrees implements Workplaces {
     };
     await mkdir(folder, { recursive: true, mode: 0o700 });
     using _ = await FileLock.take(join(folder, LOCK), WAIT);
-    await writeRecord(folder, { ...place, isReady: false });
+    await writeRecord(folder, place);
     await this.#checkOut(git, place);
     // The folder may not exist in the commit that the session begins with.
     await mkdir(place.folder, { recursive: true });
@@ -164,7 +160,7 @@ export class Worktrees implements Workplaces {
       await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
     }
     const programs = await landPrograms(git.in(tree));
-    await writeRecord(folder, { ...place, isReady: true, programs });
+    await writeRecord(folder, { ...place, programs });
     return place;
   }
 
@@ -183,7 +179,7 @@ export class Worktrees implements Workplaces {
     await rm(place.tree, { recursive: true, force: true });
     await this.#checkOut(git, { ...place, isOwnBranch: !isThere });
     await mkdir(place.folder, { recursive: true });
-    await writeRecord(folder, { ...place, isReady: true, ...(programs ? { programs } : {}) });
+    await writeRecord(folder, { ...place, ...(programs ? { programs } : {}) });
   }
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
@@ -202,11 +198,6 @@ export class Worktrees implements Workplaces {
     const { data } = this.#options;
     const sessions = await sessionsIn(data);
     return sessions.filter((session) => !FileLock.isTaken(join(folderOf(data, session), LOCK)));
-  }
-
-  /** Whether the work tree of a session was created completely. */
-  async isReady(session: string): Promise<boolean> {
-    return (await readRecord(folderOf(this.#options.data, session)))?.isReady === true;
   }
 
   #git(folder: string): Git {
@@ -266,8 +257,7 @@ export class Worktrees implements Workplaces {
     if (worktree === undefined) return [];
     const warnings: string[] = [];
     if (base === undefined) {
-      const changed = await git.text(["status", "--porcelain", "-z", "--no-renames"]);
-      const count = changed.split("\0").filter(Boolean).length;
+      const count = (await git.list(["status", "--porcelain", "-z", "--no-renames"])).length;
       if (count > 0) {
         const files = count === 1 ? "One uncommitted file" : `${count} uncommitted files`;
         const verb = count === 1 ? "is" : "are";

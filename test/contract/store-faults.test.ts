@@ -8,11 +8,11 @@ import { COLD_CALLS, coldFaultContract, storeFaultContract } from "./store-fault
 /** Of the calls to the disk, how many fail in each way. Each of them in turn takes many minutes. */
 const MOST = rounds({ few: 1, all: Infinity });
 /** Of the ways to fail one in so many, in `npm test`: others for each door, and each day. */
-const PART = 4;
+const PART = 8;
 /** How many of the calls while stores are opened: in `npm test` each door has another one. */
 const COLD = rounds({ few: 1, all: COLD_CALLS.length });
 /** Of the doors while their stores are opened one in so many, in `npm test`: others each day. */
-const COLD_PART = 3;
+const COLD_PART = 6;
 
 describe("every door, if any operation of its stores fails", { timeout: 3_600_000 }, () => {
   const all = Object.entries({ ...FAULT_RIGS, ...GATEWAY_FAULT_RIGS });

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { killAgainAndAgain } from "../support/acp-killing.ts";
 import { rounds } from "../support/full-run.ts";
 
-const KILLS = rounds({ few: 4, all: 200 });
+const KILLS = rounds({ few: 2, all: 200 });
 
 it(
   "everything that clients have seen is stored after SIGKILL at any moment",

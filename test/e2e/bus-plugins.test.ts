@@ -83,7 +83,7 @@ describe("a bus", { timeout: 600_000 }, () => {
       "boot-error": [{}, /^It could not boot: it is Sunday$/],
       "hang-boot": [
         { handshake: 5_000 },
-        /^No answer from Plugin 'hang-boot' to 'boot' within 5000 ms$/,
+        /^No answer from plugin 'hang-boot' to 'boot' within 5000 ms$/,
       ],
     };
     for (const [trouble, [limits, expected]] of Object.entries(causes)) {
@@ -217,7 +217,7 @@ describe("a bus", { timeout: 600_000 }, () => {
 
     for (const [trouble, health, expected] of [
       ["hang-health", 300, /It does not answer: No answer from .* within 300 ms/],
-      ["unhealthy", 60_000, /It says that it is not well: a fever/],
+      ["unhealthy", 60_000, /It says that it is unhealthy: a fever/],
     ] as const) {
       it(`is restarted (${trouble})`, async () => {
         covers("bus.health");
@@ -251,7 +251,7 @@ describe("a bus", { timeout: 600_000 }, () => {
       assert.equal(wordsOf(await call("echo", { text: "others" })), "others");
       for (const result of await Promise.all(hanging)) {
         assert.equal(result.isError, true);
-        assert.match(wordsOf(result), /No answer from Plugin 'hanging' to .* within 3000 ms/);
+        assert.match(wordsOf(result), /No answer from plugin 'hanging' to .* within 3000 ms/);
       }
       assert.equal(bus.status("hanging").restarts, 0);
       assert.equal(wordsOf(await call("echo", { text: "again" })), "again");

@@ -164,7 +164,7 @@ const NEEDS_PROCESS =
   /[|<>&]|^[A-Z]|^trunkline (?:--mode|mcp|acp|serve|orchestrator|chat|doctor|plugin mcp|service install|setup jetbrains --remote)\b/;
 
 /** Of the commands that need a process one in so many, in `npm test`: others each day. */
-const PART = 3;
+const PART = 6;
 
 describe("every command in the documents", { timeout: 600_000 }, () => {
   let orchestrator: ChildProcess | undefined;

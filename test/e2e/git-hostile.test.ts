@@ -14,7 +14,7 @@ import { type Ran, runInProcess } from "../support/run-in-process.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 /** Of the commands one in so many is started as a program in `npm test`: others each day. */
-const PART = 4;
+const PART = 8;
 const DONE: Scripted = { content: "Done." };
 
 const call = (name: string, args: object = {}): Scripted => ({

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
@@ -132,6 +134,16 @@ describe("trunkline serve", { timeout: 600_000 }, () => {
     const foreign = new WebSocket(acp, { origin: "https://evil.example" });
     const [error] = (await once(foreign, "error")) as [Error];
     assert.match(error.message, /403/);
+  });
+
+  it("loads no HTTP client with its server: importing node:http would, and takes 16 MB", () => {
+    const dist = join(import.meta.dirname, "../../dist");
+    // Packs of earlier builds stay for a while.
+    const launcher = readFileSync(join(dist, "trunkline.js"), "utf8");
+    const [pack = ""] = /code-\w+\.pack/.exec(launcher) ?? [];
+    const code = readFileSync(join(dist, pack), "latin1");
+    assert.match(code, /from "node:https"/);
+    assert.doesNotMatch(code, /(?:from |import\()"node:http"/);
   });
 
   it("says what to do if its port is taken, or the address is not this machine's", async () => {

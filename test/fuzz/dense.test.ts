@@ -17,7 +17,7 @@ const MiB = 1024 * 1024;
 /** What is measured is the code as it runs after a while. */
 const WARM_UP = 20;
 /** Of so many messages one is tried in `npm test`, another one each day. */
-const PART = 16;
+const PART = 32;
 
 describe("the most expensive messages within the limits", { timeout: 600_000 }, () => {
   it("block the thread of MCP on stdio for at most 50 ms each", async (t) => {

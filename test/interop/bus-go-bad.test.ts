@@ -125,8 +125,8 @@ describe("plugins in Go with problems", { timeout: 180_000 }, () => {
     exit: /^It ended \(1\) before it was READY, after saying: .*as told to$/,
     "reject-register": /^It refused to be registered: not in the mood$/,
     "boot-error": /^It could not boot: cannot boot, as told to$/,
-    "hang-boot": /^No answer from Plugin 'ill' to 'boot' within 1000 ms$/,
-    "hang-list": /^No answer from Plugin 'ill' to 'listTools' within 1000 ms$/,
+    "hang-boot": /^No answer from plugin 'ill' to 'boot' within 1000 ms$/,
+    "hang-list": /^No answer from plugin 'ill' to 'listTools' within 1000 ms$/,
   };
   for (const [trouble, expected] of Object.entries(causes)) {
     it(`are retried, and say why (${trouble}); the other one serves`, async () => {

@@ -15,7 +15,7 @@ import {
 } from "../../src/identity/identity.ts";
 import { Journal } from "../../src/identity/switch/journal.ts";
 import { planSwitch, type SwitchOptions } from "../../src/identity/switch/switch-plan.ts";
-import { planUndo, type UndoOptions } from "../../src/identity/switch/undo.ts";
+import { planUndo, type UndoOptions } from "../../src/identity/identities.ts";
 
 export const WORK: IdentitySettings = {
   provider: "github",

@@ -90,7 +90,7 @@ export const remoteRun: OpenInside = async () => {
   const sandbox = await Sandbox.open({
     ...{ name: "attacks", data: join(data, "runs/one/sandbox"), parts, egress, user },
     ...{ write: [tree], read: [], also: [{ path: tree, at: "/workspaces/one" }] },
-    home: { path: agentHome, at: "/home/agent" },
+    home: agentHome,
   });
   return {
     ...{ work: tree, home, data },

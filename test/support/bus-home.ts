@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { Program, type ProgramOptions } from "./program.ts";
 import { runInProcess } from "./run-in-process.ts";
@@ -122,9 +121,6 @@ export class BusHome implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#open.disposeAsync();
     rmSync(this.path, { recursive: true });
-    // A plugin that is being ended may still have made a folder for itself.
-    await delay(50);
-    rmSync(this.path, { recursive: true, force: true });
   }
 }
 

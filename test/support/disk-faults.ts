@@ -193,6 +193,21 @@ export class DiskFaults implements Disposable {
       }
       return statement;
     });
+    // oxlint-disable-next-line typescript/unbound-method
+    const { createTagStore } = DatabaseSync.prototype;
+    this.#replace(target, "createTagStore", function (this: DatabaseSync) {
+      const store = createTagStore.call(this);
+      for (const name of ["run", "get", "all", "iterate"] as const) {
+        const real = (store[name] as (...args: unknown[]) => unknown).bind(store);
+        Object.defineProperty(store, name, {
+          value: (text: TemplateStringsArray, ...args: unknown[]) => {
+            check(this, `${name} ${text.join("?").slice(0, 30)}`);
+            return real(text, ...args);
+          },
+        });
+      }
+      return store;
+    });
   }
 
   #sqlite(operation: string, database: DatabaseSync): void {

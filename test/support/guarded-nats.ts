@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { errors, nkeys } from "@nats-io/transport-node";
 
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
-import { type FleetUser, natsSettings } from "../../src/fleet/connection/permissions.ts";
+import { type FleetUser, userSettings } from "../../src/fleet/connection/credentials.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { NatsServer } from "./nats-server.ts";
 
@@ -82,4 +82,19 @@ export class GuardedNats implements AsyncDisposable {
       }
     }
   }
+}
+
+/**
+ * The settings of nats-server that let these users do what they need in their pools, and nothing else.
+ * Each pool is an account, which has subjects and streams of its own: whoever may create or change a
+ * stream could otherwise have it copy any other stream of the server.
+ */
+export function natsSettings(users: readonly FleetUser[]): string {
+  const pools = Map.groupBy(users, ({ pool }) => pool);
+  const accounts = [...pools].map(
+    ([pool, theirs]) =>
+      `  TL_${pool} {\n    jetstream: enabled\n    users: [\n` +
+      `${theirs.map((user) => userSettings(user)).join("")}    ]\n  }\n`,
+  );
+  return `accounts {\n${accounts.join("")}}\n`;
 }

@@ -2,24 +2,22 @@ import { background } from "../../src/base/background.ts";
 import type { AskedPlugin } from "../../src/plugin/plugin/plugin.ts";
 import { PluginLink } from "../../src/plugin/plugin/plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS } from "../../src/plugin/plugin/settings.ts";
-import { MemoryConnection } from "../../src/plugin/sdk/test/memory-connection.ts";
+import { memoryConnection } from "../../src/plugin/sdk/test/test-plugin.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
-import { type BusHandlers, type BusService, serveExchange } from "../../src/protocol/bus/serve.ts";
+import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
+import type { Connection, PeerCertificate } from "../../src/wire/quic/connection.ts";
 
 /** A connection to handlers in this process. */
-export function memoryConnection(
-  handlers: BusHandlers,
-  more: Partial<BusService> = {},
-): MemoryConnection {
-  const service = { handlers, report: () => {}, ...more };
-  return new MemoryConnection((stream, connection) => {
+export function connectionTo(handlers: BusHandlers, peer?: PeerCertificate): Promise<Connection> {
+  const service = { handlers, report: () => {} };
+  return memoryConnection((stream, connection) => {
     background(serveExchange(stream, connection, service), "Answering in a test");
-  });
+  }, peer);
 }
 
 /** Whoever asks those handlers. */
 export function memoryClient(handlers: BusHandlers): BusClient {
-  return new BusClient({ name: "It", dial: async () => memoryConnection(handlers) });
+  return new BusClient({ name: "It", dial: () => connectionTo(handlers) });
 }
 
 /** A plugin that handlers in this process answer for. */
@@ -32,7 +30,7 @@ export class LinkedPlugin implements AskedPlugin, AsyncDisposable {
     this.#link = new PluginLink({
       id,
       limits: DEFAULT_PLUGIN_LIMITS,
-      dial: async () => memoryConnection(handlers),
+      dial: () => connectionTo(handlers),
     });
   }
 

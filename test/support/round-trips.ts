@@ -6,7 +6,7 @@ import { sampleConfig } from "../samples/sample-config.ts";
 import { applyPlan } from "../../src/identity/switch/apply.ts";
 import { HOME, SampleIdentities, WORK } from "../samples/sample-identities.ts";
 import { sampleSshConfig } from "../samples/sample-ssh-config.ts";
-import { planSync } from "../../src/identity/switch/sync-plan.ts";
+import { planSync } from "../../src/identity/identities.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 const SOME = ["work", "home"] as const;

@@ -1,11 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { AgentIdentity } from "../command-environment.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { readBounded } from "../files/read-bounded.ts";
 import { endText, startLine } from "../files/run-line.ts";
 import type { Consent, ToolWork } from "../tools/agent-tool.ts";
-import { untilStopped } from "../tools/countdown.ts";
 
 /** Characters of output that are kept for whoever reads it later. */
 const MOST_OUTPUT = 64_000;
@@ -63,13 +65,8 @@ export class BackgroundCommand {
   /** Waits until it writes something or ends, at most that many milliseconds. */
   async news(milliseconds: number, stop: Stop): Promise<void> {
     if (this.#output.hasNews || this.#end !== undefined || milliseconds <= 0) return;
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, milliseconds);
-    try {
-      await untilStopped(stop, Promise.race([this.#heard.promise, this.over, late.promise]));
-    } finally {
-      clearTimeout(timer);
-    }
+    const late = delay(milliseconds, undefined, { ref: false });
+    await untilAborted(Promise.race([this.#heard.promise, this.over, late]), stop.signal);
   }
 
   /** Ends it, with all that it started. */
@@ -124,7 +121,7 @@ export class BackgroundCommands implements AsyncDisposable {
     return `\n\nCommands that run in the background: ${list}.`;
   }
 
-  /** Has questions about what commands connect to asked by this call, until the turn ends. */
+  /** Questions about the hosts that commands connect to are asked in this call, until the turn ends. */
   asksBy(allow: ToolWork["allow"]): void {
     this.#ask = allow;
   }

@@ -19,7 +19,7 @@ function commandList(commands: readonly DescribedCommand[]): string {
 type ModelFacts = Pick<CommandContext, "failures" | "found">;
 
 function modelText(context: CommandContext): string {
-  const { model } = context;
+  const { model } = context.choices;
   if (model.id !== OFFLINE.id) return `Everything else goes to the model ${model.id}.`;
   return `No language model is in use. ${wayOn(context)}`;
 }

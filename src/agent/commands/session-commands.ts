@@ -3,23 +3,10 @@ import type { Turn } from "../../session/agent.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
-import type { ModelEntry } from "../models/models.ts";
+import { MODES } from "../modes.ts";
+import type { SessionChoices } from "../session-choices.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { Speaker } from "../turn/speaker.ts";
-
-/** What a command may change of the session that it is typed in. */
-export interface SessionControls {
-  readonly mode: () => string;
-  readonly modes: readonly Choice[];
-  readonly model: () => string;
-  readonly models: readonly Choice[];
-  /** Throws with the choices if there is no such mode. */
-  setMode(id: string): Promise<void>;
-  /** Throws with similar names if there is no such model. */
-  setModel(id: string): Promise<void>;
-  /** Replaces the beginning of the conversation by a summary. Returns why it did not. */
-  compact(): Promise<string | undefined>;
-}
 
 interface Choice {
   readonly id: string;
@@ -32,10 +19,10 @@ export const mode: SlashCommand = {
   name: "mode",
   description: "Say which mode is in use, or use another",
   hint: "[MODE]",
-  run: async (input, { session, speaker }) => {
-    if (input === "") return speaker.text(list(session.modes, session.mode()));
-    const problem = await problemOf(session.setMode(input.toLowerCase()));
-    await speaker.text(problem ?? `The mode is now \`${session.mode()}\`.\n`);
+  run: async (input, { choices, speaker }) => {
+    if (input === "") return speaker.text(list(MODES, choices.mode.id));
+    const problem = await problemOf(choices.setMode(input.toLowerCase(), true));
+    await speaker.text(problem ?? `The mode is now \`${choices.mode.id}\`.\n`);
   },
 };
 
@@ -43,19 +30,19 @@ export const model: SlashCommand = {
   name: "model",
   description: "Say which model is in use, or use another",
   hint: "[PROVIDER/MODEL]",
-  run: async (input, { session, speaker }) => {
-    if (input === "") return speaker.text(list(session.models, session.model()));
-    const problem = await problemOf(session.setModel(input));
-    await speaker.text(problem ?? `The model is now \`${session.model()}\`.\n`);
+  run: async (input, { choices, speaker }) => {
+    if (input === "") return speaker.text(list(choices.models, choices.model.id));
+    const problem = await problemOf(choices.setModel(input, true));
+    await speaker.text(problem ?? `The model is now \`${choices.model.id}\`.\n`);
   },
 };
 
 export const compact: SlashCommand = {
   name: "compact",
   description: "Replace the beginning of the conversation by a summary",
-  run: async (_, { session, speaker }) => {
-    const why = await session.compact();
-    if (why !== undefined) await speaker.text(`${why}\n`);
+  run: async (_, context) => {
+    const why = await context.compact();
+    if (why !== undefined) await context.speaker.text(`${why}\n`);
   },
 };
 
@@ -95,14 +82,15 @@ export interface CommandContext {
   readonly speaker: Speaker;
   readonly files: TurnFiles;
   readonly journal: Journal;
-  readonly model: ModelEntry;
   /** Providers that did not list their models, and why. */
   readonly failures: ReadonlyMap<string, string>;
   /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
   readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
-  readonly session: SessionControls;
+  readonly choices: SessionChoices;
+  /** Replaces the beginning of the conversation by a summary. Returns why it did not. */
+  readonly compact: () => Promise<string | undefined>;
   readonly background: BackgroundCommands;
   /** The data folder. */
   readonly data: string;

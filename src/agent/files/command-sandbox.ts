@@ -25,7 +25,7 @@ export interface Confinement extends AsyncDisposable {
   isShown(path: string): boolean;
   /** What was not taken over when it had ended, in words. */
   readonly notes: readonly string[];
-  /** What may be why it failed, in words. */
+  /** Possible reasons for a failure of the command, in words. */
   readonly limits: readonly string[];
 }
 

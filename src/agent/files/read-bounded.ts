@@ -11,7 +11,7 @@ export interface ReadBoundedOptions {
   readonly timeout?: number;
   /** Called with the output so far, and with what was added. */
   readonly heard?: ((output: BoundedText, added: string) => void) | undefined;
-  /** Called with how to have the timeout stand still. */
+  /** Called with a function that pauses the timeout while some work runs. */
   readonly pauses?: ((pausedWhile: Countdown["pausedWhile"]) => void) | undefined;
 }
 

@@ -1,6 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { currentSession } from "../../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
   type AgentIdentity,
@@ -8,7 +11,7 @@ import {
   identityVariables,
   loginPath,
 } from "../command-environment.ts";
-import { type Countdown, untilStopped } from "../tools/countdown.ts";
+import type { Countdown } from "../tools/countdown.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
@@ -21,7 +24,7 @@ export interface CommandLine {
   /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
   readonly confine?: Confine | undefined;
-  /** Has the time of the command stand still while somebody is asked. */
+  /** Called with a function that pauses the timeout while a person is asked. */
   readonly pauses?: (pausedWhile: Countdown["pausedWhile"]) => void;
 }
 
@@ -46,7 +49,7 @@ const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_ED
 /** A command line that was started. */
 export interface StartedLine {
   readonly child: OwnedChild;
-  /** What went wrong with what starts it: the line's own errors are in its output. */
+  /** Errors of the program that starts the line. The line's own errors are in its output. */
   readonly problems: readonly string[];
 }
 
@@ -104,23 +107,20 @@ export async function runInTerminal(
   const quiet = Object.entries(QUIET).map(([name, value]) => ({ name, value }));
   const env = [...quiet, ...identityVariables(identity)];
   const options = { command: "sh", args: ["-c", line], cwd, env, outputByteLimit: MOST_OUTPUT };
-  const terminal = await untilStopped(stop, host.create(options));
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, timeout, "late");
-  });
+  const { signal: stopped } = stop;
+  const terminal = await untilAborted(host.create(options), stopped);
+  const late = delay(timeout, "late" as const, { ref: false });
   try {
     await opened(terminal.terminalId);
-    const end = await untilStopped(stop, Promise.race([terminal.waitForExit(), late]));
+    const end = await untilAborted(Promise.race([terminal.waitForExit(), late]), stopped);
     if (end === "late") await terminal.kill();
-    const { output } = await untilStopped(stop, terminal.output());
+    const { output } = await untilAborted(terminal.output(), stopped);
     if (end === "late") return { output, end: lateText(timeout), isOk: false };
     const { exitCode, signal } = end;
     const how =
       typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${signal ?? "?"}`;
     return { output, end: how, isOk: exitCode === 0 };
   } finally {
-    clearTimeout(timer);
     // ACP terminal/release also kills the command when the turn was cancelled.
     await terminal.release().catch(() => {});
   }

@@ -142,14 +142,14 @@ export interface WalkOptions {
   readonly stop: Stop;
 }
 
-interface Walked {
+interface FolderListing {
   /** Relative to the folder, sorted; folders end with a slash. */
   readonly names: readonly string[];
   readonly isCut: boolean;
 }
 
 /** Lists a folder. Links are listed, but not followed. */
-export async function walk(folder: string, options: WalkOptions): Promise<Walked> {
+export async function walk(folder: string, options: WalkOptions): Promise<FolderListing> {
   const { depth, most, stop } = options;
   const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
   const names: string[] = [];

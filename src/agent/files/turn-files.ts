@@ -285,12 +285,7 @@ async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
   const [root, head] = (await git.text(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");
   if (root === undefined || head === undefined) return undefined;
   const args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
-  const { stdout } = await git.run(args);
-  const names = stdout
-    .toString("utf8")
-    .split("\0")
-    .filter((record) => record !== "")
-    .map((record) => record.slice(3));
+  const names = (await git.list(args)).map((record) => record.slice(3));
   if (names.length > MOST_FILES) return undefined;
   const dirty = new Map<string, RegularFile | undefined>();
   let size = 0;

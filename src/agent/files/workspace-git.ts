@@ -45,10 +45,7 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
     workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { stop }),
   ]);
   const root = top.stdout.toString("utf8").replace(/\n$/, "");
-  const records = stdout
-    .toString("utf8")
-    .split("\0")
-    .filter((record) => record !== "");
+  const records = stdout.toString("utf8").split("\0").filter(Boolean);
   return records.map((record) => {
     const path = `${root}/${record.slice(3)}`;
     const status = record.slice(0, 2);

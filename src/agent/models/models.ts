@@ -288,7 +288,7 @@ export async function storedKeys(
       if (key !== undefined) found.set(variable, key);
     }
   } catch (error) {
-    // Whoever keeps keys in the environment needs none.
+    // Keys in the environment work without the store.
     log.warn("agent.keys-not-read", { error: (error as Error).message });
   }
   return found;

@@ -110,36 +110,25 @@ export function providersOf(
 }
 
 function byKeys(find: FindKey): Provider[] {
-  const found: Provider[] = [];
-  const anthropic = find("ANTHROPIC_API_KEY");
-  if (anthropic !== undefined) {
-    const baseUrl = find("ANTHROPIC_BASE_URL") ?? ADDRESS.anthropic;
-    found.push({ id: "anthropic", name: "Anthropic", type: "anthropic", baseUrl, key: anthropic });
-  }
-  const openai = find("OPENAI_API_KEY");
   const address = find("OPENAI_BASE_URL");
   // At another address there is usually a server that is only compatible.
   const isOther = address !== undefined && !address.startsWith("https://api.openai.com/");
-  if (openai !== undefined || isOther) {
-    found.push({
-      id: "openai",
-      name: isOther ? `OpenAI-compatible (${hostOf(address)})` : "OpenAI",
-      type: isOther ? "openai-compatible" : "openai",
-      baseUrl: address ?? ADDRESS.openai,
-      ...(openai === undefined ? {} : { key: openai }),
-    });
-  }
-  const google = find("GOOGLE_GENERATIVE_AI_API_KEY");
-  if (google !== undefined) {
-    found.push({
-      id: "google",
-      name: "Google",
-      type: "google",
-      baseUrl: ADDRESS.google,
-      key: google,
-    });
-  }
-  return found;
+  const openai = provider("openai", "OpenAI", address);
+  const name = `OpenAI-compatible (${hostOf(address ?? "")})`;
+  const known: readonly Provider[] = [
+    provider("anthropic", "Anthropic", find("ANTHROPIC_BASE_URL")),
+    isOther ? { ...openai, name, type: "openai-compatible" } : openai,
+    provider("google", "Google"),
+  ];
+  return known.flatMap((each) => {
+    const key = find(VARIABLE[each.id as ProviderType] ?? "");
+    if (key === undefined) return each.id === "openai" && isOther ? [each] : [];
+    return [{ ...each, key }];
+  });
+}
+
+function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Provider {
+  return { id: type, name, type, baseUrl };
 }
 
 function configuredOne(id: string, settings: ProviderSettings, find: FindKey): Provider {

@@ -100,7 +100,7 @@ export function reviewComments(data: string): ReviewComments {
     },
     async done(folder, id, text) {
       using commands = await ReviewCommands.open(data, folder);
-      await commands.propose(id, { by: BY, role: "agent", text, proposal: { text } });
+      await commands.say("propose", id, { by: BY, role: "agent", text, proposal: { text } });
     },
   };
 }

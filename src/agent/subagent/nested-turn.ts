@@ -1,6 +1,5 @@
 import type { Stop } from "../../base/stop.ts";
-import type { SessionUpdate, Turn, TurnClient } from "../../session/agent.ts";
-import type { PermissionOutcome, PermissionRequest } from "../../session/permission/permission.ts";
+import type { SessionUpdate, Turn } from "../../session/agent.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 import { ASIDE } from "../turn/speaker.ts";
 
@@ -25,64 +24,35 @@ export function isNested(meta: Meta): boolean {
  * The turn of a subagent, in the turn that it works for. Its tool calls are shown as nested ones, its
  * questions are asked, and its notices are sent; what it says is for the agent that started it.
  */
-export class NestedTurn implements Turn {
-  readonly id: string;
-  readonly prompt = [];
-  readonly principal: Turn["principal"];
-  readonly stop: Stop;
-  readonly span: Turn["span"];
-  readonly _meta?: NonNullable<Turn["_meta"]>;
-  readonly #options: NestedTurnOptions;
-
-  constructor(options: NestedTurnOptions) {
-    this.#options = options;
-    this.id = options.turn.id;
-    this.principal = options.turn.principal;
-    this.stop = options.stop;
-    this.span = options.turn.span;
-    if (options.turn._meta !== undefined) this._meta = options.turn._meta;
-  }
-
-  get client(): TurnClient {
-    return this.#options.turn.client;
-  }
-
-  async update(update: SessionUpdate): Promise<void> {
-    const { turn, called } = this.#options;
-    const { sessionUpdate, title } = update;
-    if (sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update") {
-      await turn.update({ ...update, _meta: this.#nestedMeta(update._meta) });
-      if (sessionUpdate === "tool_call") called(String(title));
-    } else if (sessionUpdate === "notice" || isAside(update)) await turn.update(update);
-  }
-
-  requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
-    const { toolCall } = request;
-    const nested = { ...toolCall, _meta: this.#nestedMeta(toolCall._meta) };
-    return this.#options.turn.requestPermission({ ...request, toolCall: nested });
-  }
-
-  progressed(): void {
-    this.#options.turn.progressed();
-  }
-
-  paused(): Promise<void> | undefined {
-    return this.#options.turn.paused?.();
-  }
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return this.#options.turn.whileWaiting?.(work) ?? work();
-  }
-
+export function nestedTurn({ turn, toolCallId, stop, called }: NestedTurnOptions): Turn {
   /** ACP has no member for it. Clients that nest calls know it from claude-agent-acp. */
-  #nestedMeta(meta: unknown): Meta {
-    const { toolCallId } = this.#options;
-    return {
-      ...(meta as Meta | undefined),
-      trunkline: { parentToolCallId: toolCallId },
-      claudeCode: { parentToolUseId: toolCallId },
-    };
-  }
+  const nested = (meta: unknown): Meta => ({
+    ...(meta as Meta | undefined),
+    trunkline: { parentToolCallId: toolCallId },
+    claudeCode: { parentToolUseId: toolCallId },
+  });
+  const { id, principal, span, _meta } = turn;
+  return {
+    ...{ id, principal, span, stop, prompt: [], ...(_meta === undefined ? {} : { _meta }) },
+    get client() {
+      return turn.client;
+    },
+    update: async (update) => {
+      const { sessionUpdate, title } = update;
+      if (sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update") {
+        await turn.update({ ...update, _meta: nested(update._meta) });
+        if (sessionUpdate === "tool_call") called(String(title));
+      } else if (sessionUpdate === "notice" || isAside(update)) await turn.update(update);
+    },
+    requestPermission: (request) => {
+      const { toolCall } = request;
+      const shown = { ...toolCall, _meta: nested(toolCall._meta) };
+      return turn.requestPermission({ ...request, toolCall: shown });
+    },
+    progressed: () => turn.progressed(),
+    paused: () => turn.paused?.(),
+    whileWaiting: (work) => turn.whileWaiting?.(work) ?? work(),
+  };
 }
 
 /** Text for people. A summary is for the subagent's own conversation. */

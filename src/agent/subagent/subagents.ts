@@ -11,7 +11,7 @@ import type { ToolRunner } from "../tools/tool-runner.ts";
 import { Conversation } from "../turn/compact.ts";
 import { type TurnOptions, type TurnRun, TurnRun as Run } from "../turn/run-turn.ts";
 import { Speaker } from "../turn/speaker.ts";
-import { NestedTurn } from "./nested-turn.ts";
+import { nestedTurn } from "./nested-turn.ts";
 
 const TASK = "task";
 /** The tools of a subagent that explores. */
@@ -92,7 +92,7 @@ export class Subagents {
   async #start({ prompt, kind = "explore" }: Task, work: ToolWork): Promise<ToolAnswer> {
     const { run, options, tools, runner } = this.#parent as ParentTurn;
     const titles: string[] = [];
-    const turn = new NestedTurn({
+    const turn = nestedTurn({
       turn: options.turn,
       toolCallId: work.toolCallId,
       stop: work.stop,

@@ -116,3 +116,9 @@ export function inputOf(
 ): JsonSchema {
   return { type: "object", properties, required, additionalProperties: false };
 }
+
+/** The beginning of a text for the model, with a note of how much follows. */
+export function bounded(text: string, most: number): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most)}\n(${text.length - most} characters more.)`;
+}

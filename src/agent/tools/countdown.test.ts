@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { Stopper } from "../../base/stop.ts";
-import { Countdown, untilStopped } from "./countdown.ts";
+import { Countdown } from "./countdown.ts";
 
 /** A clock that only the test moves. */
 function clock() {
@@ -66,22 +65,5 @@ describe("Countdown", () => {
     await paused;
     time.pass(1_000);
     assert.equal(isOver, false);
-  });
-});
-
-describe("untilStopped()", () => {
-  it("returns the result of the work, and leaves no listener behind", async () => {
-    const stop = new Stopper();
-    assert.equal(await untilStopped(stop, Promise.resolve(7)), 7);
-    stop.stop(new Error("later"));
-  });
-
-  it("rejects with the reason if the work is stopped, before or while it runs", async () => {
-    const reason = new Error("cancelled");
-    const stop = new Stopper();
-    const waiting = untilStopped(stop, new Promise(() => {}));
-    stop.stop(reason);
-    await assert.rejects(waiting, reason);
-    await assert.rejects(untilStopped(stop, new Promise(() => {})), reason);
   });
 });

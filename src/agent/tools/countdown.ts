@@ -1,5 +1,3 @@
-import type { Stop } from "../../base/stop.ts";
-
 /** A timeout that can be paused. */
 export class Countdown implements Disposable {
   readonly #expire: () => void;
@@ -38,12 +36,4 @@ export class Countdown implements Disposable {
     clearTimeout(this.#timer);
     this.#left -= performance.now() - this.#startedAt;
   }
-}
-
-/** Waits for work, or rejects with the reason when it is stopped. */
-export function untilStopped<T>(stop: Stop, work: Promise<T>): Promise<T> {
-  const over = Promise.withResolvers<never>();
-  const listener = { stopped: (reason: Error) => over.reject(reason) };
-  stop.add(listener);
-  return Promise.race([work, over.promise]).finally(() => stop.remove(listener));
 }

@@ -145,8 +145,6 @@ function unfit(says: string): TrunklineError {
   return new TrunklineError("conflict", says);
 }
 
-/** Subject of an "always" answer for changes of files. */
-
 /**
  * Whether a file is only worked on. Editors and tools run what files such as `.vscode/tasks.json` or
  * `.envrc` say, and a link may lead to one.

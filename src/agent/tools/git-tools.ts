@@ -3,7 +3,7 @@ import { commitPrograms, type CommitPrograms } from "../../git/commit-programs.t
 import type { GitMode } from "../../git/git-commands.ts";
 import { Git } from "../../git/git.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
-import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { type AgentTool, bounded, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 import { fenced } from "./tool-runner.ts";
 
 const MOST_CHARACTERS = 40_000;
@@ -159,9 +159,7 @@ export async function git(
 ): Promise<string> {
   const call = { mode, stop: work.stop };
   const { stdout } = await workspaceGit(work.files.workspace, args, call);
-  const text = stdout.toString("utf8").replace(/\r?\n$/, "");
-  if (text.length <= MOST_CHARACTERS) return text;
-  return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
+  return bounded(stdout.toString("utf8").replace(/\r?\n$/, ""), MOST_CHARACTERS);
 }
 
 /** Checked absolute paths, which git cannot take for options. */
@@ -170,7 +168,7 @@ async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string
   return workspace.map(({ path }) => path);
 }
 
-/** The same; without any, the workspace where it is only a part of the repository. */
+/** Checked paths to show. Without any: the workspace, if it is only a part of the repository, else all. */
 async function shownIn(work: ToolWork, paths: readonly string[] = []): Promise<string[]> {
   if (paths.length > 0) return namesOf(work, paths);
   const isPart = (await git(work, ["rev-parse", "--show-prefix"])) !== "";

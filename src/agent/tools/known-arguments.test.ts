@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { call, read } from "../../../test/agent/call-tools.ts";
 import { inputOf } from "./agent-tool.ts";
-import { ignoredText, knownArguments } from "./known-arguments.ts";
+import { ignoredText, knownArguments } from "./tool-runner.ts";
 
 const SCHEMA = inputOf(
   {

@@ -97,7 +97,7 @@ function consentToRun(subject: PermissionSubject & { readonly action: "run" }): 
   };
 }
 
-/** The same for one that is to run without a sandbox, which nobody has allowed with that. */
+/** The request for a command line without a sandbox. Consent to the same line in a sandbox does not cover it. */
 function withoutSandbox(consent: Consent, line: string, isWished: boolean): Consent {
   const { covers, content = [] } = consent;
   const where = isWished ? "Outside of the sandbox" : "Without a sandbox";

@@ -10,7 +10,7 @@ describe("shownInput()", () => {
     const shown = shownInput({ token: TOKEN, list: [{ text: "x".repeat(3_000) }], count: 3 });
     assert.doesNotMatch(JSON.stringify(shown), /ghp_/);
     const { list, count } = shown as { list: { text: string }[]; count: number };
-    assert.equal(list[0]?.text, `${"x".repeat(2_000)}… (3000 characters)`);
+    assert.equal(list[0]?.text, `${"x".repeat(2_000)}… (1000 characters more)`);
     assert.equal(count, 3);
   });
 

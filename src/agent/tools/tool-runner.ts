@@ -1,26 +1,27 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
+import { SignalStop, type Stop } from "../../base/stop.ts";
 import { fenceFor } from "../../base/text/fence.ts";
 import { mask, maskWhole, maskWords } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { carrierOf } from "../../base/trace.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
+import { cut } from "../../session/client/fit-update.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
 import { argumentProblem } from "../../tool/schema/plain-schema.ts";
-import type { Arguments, Tool } from "../../tool/tool.ts";
+import type { Arguments, Tool, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
-import { Countdown, untilStopped } from "./countdown.ts";
-import { ignoredText, knownArguments } from "./known-arguments.ts";
+import { Countdown } from "./countdown.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
@@ -170,24 +171,19 @@ export class ToolRunner {
       throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
     }
     await this.#update(call, { status: "in_progress" });
-    const stopper = new Stopper();
-    const relay = { stopped: (reason: Error) => stopper.stop(reason) };
-    turn.stop.add(relay);
+    const late = new AbortController();
+    const stop = new SignalStop(AbortSignal.any([turn.stop.signal, late.signal]));
     const limit = tool.timeout ?? timeout;
     using countdown = new Countdown(limit, () => {
       const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
-      stopper.stop(RpcError.of(ACP.toolTimeout, says));
+      late.abort(RpcError.of(ACP.toolTimeout, says));
     });
-    try {
-      const work = this.#work(tool, call, stopper, countdown);
-      const answer = await untilStopped(stopper, tool.call(args, work));
-      return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
-    } finally {
-      turn.stop.remove(relay);
-    }
+    const work = this.#work(tool, call, stop, countdown);
+    const answer = await untilAborted(tool.call(args, work), stop.signal);
+    return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
   }
 
-  #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
+  #work(tool: AgentTool, call: ToolCall, stop: Stop, countdown: Countdown): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
     return {
       files,
@@ -211,7 +207,7 @@ export class ToolRunner {
     };
   }
 
-  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
+  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stop): Promise<void> {
     const { turn, files, mode } = this.#options;
     const { subject, title, content = [wholeInput(call.args)], locations } = consent;
     const isDiff = content.some(({ type }) => type === "diff");
@@ -232,7 +228,7 @@ export class ToolRunner {
     const _meta = { trunkline: { needsPerson: true } };
     const marked = consent.needsPerson === true ? { _meta } : {};
     const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted, ...marked });
-    const outcome = await untilStopped(stop, asked);
+    const outcome = await untilAborted(asked, stop.signal);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",
@@ -394,7 +390,7 @@ const MOST = 16_000;
 
 /** Arguments to show and store: without secrets, and shortened. */
 export function shownInput(args: unknown): unknown {
-  const shown = mask(cut(args));
+  const shown = mask(cut(args, LONGEST));
   const size = JSON.stringify(shown)?.length ?? 0;
   return size <= MOST ? shown : { cut: `${size} characters` };
 }
@@ -402,17 +398,6 @@ export function shownInput(args: unknown): unknown {
 /** All arguments, for a request for consent. */
 export function wholeInput(args: unknown): ShownContent {
   return textContent(fenced(JSON.stringify(maskWords(args), null, 2)));
-}
-
-function cut(value: unknown): unknown {
-  if (typeof value === "string") {
-    return value.length <= LONGEST
-      ? value
-      : `${value.slice(0, LONGEST)}… (${value.length} characters)`;
-  }
-  if (Array.isArray(value)) return value.map(cut);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item)]));
 }
 
 const MOST_CONTENT = 8_000;
@@ -435,7 +420,7 @@ export function fencedBlock(text: string): string {
 
 /** Asks the person about the hosts that a command connects to, one after the other. */
 export class HostQuestions {
-  /** Has the time of the command stand still meanwhile. */
+  /** Pauses the timeout of the command while a person is asked. */
   pausedWhile: Countdown["pausedWhile"] = (work) => work();
   readonly #allow: ToolWork["allow"];
   readonly #queue = new TaskQueue();
@@ -462,4 +447,55 @@ export class HostQuestions {
       throw error;
     }
   }
+}
+
+export interface KnownArguments {
+  readonly args: Arguments;
+  /** The paths of properties that the tool does not have, such as `edits.0.reason`. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Removes properties that a tool's schema rules out. Models invent some (`explanation`), and a call
+ * that is complete without them need not be made again.
+ */
+export function knownArguments(args: Arguments, schema: JsonSchema): KnownArguments {
+  const unknown: string[] = [];
+  const known = strip(args, schema, "", unknown) as Arguments;
+  return unknown.length === 0 ? { args, unknown } : { args: known, unknown };
+}
+
+/** Says which properties were ignored; empty if none were. */
+export function ignoredText(unknown: readonly string[]): string {
+  if (unknown.length === 0) return "";
+  const names = unknown.slice(0, MOST_NAMES).map((name) => `'${name.slice(0, LONGEST_NAME)}'`);
+  const rest = unknown.length > MOST_NAMES ? ` and ${unknown.length - MOST_NAMES} more` : "";
+  return `(Ignored, since the tool has no such arguments: ${names.join(", ")}${rest}.)`;
+}
+
+const MOST_NAMES = 10;
+const LONGEST_NAME = 100;
+
+function strip(value: unknown, schema: unknown, path: string, unknown: string[]): unknown {
+  if (!isRecord(schema)) return value;
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return value.map((each, index) => strip(each, items, `${path}${index}.`, unknown));
+  }
+  const { properties, additionalProperties } = schema;
+  if (!isRecord(value) || !isRecord(properties)) return value;
+  // With pattern properties and the like, only the validator can say what is ruled out.
+  const isClosed = additionalProperties === false && schema.patternProperties === undefined;
+  const kept: [string, unknown][] = [];
+  for (const [name, each] of Object.entries(value)) {
+    if (Object.hasOwn(properties, name)) {
+      kept.push([name, strip(each, properties[name], `${path}${name}.`, unknown)]);
+    } else if (isClosed) unknown.push(`${path}${name}`);
+    else kept.push([name, each]);
+  }
+  return Object.fromEntries(kept);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

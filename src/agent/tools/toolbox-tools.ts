@@ -12,6 +12,7 @@ import {
 import type { Toolbox } from "../../tool/toolbox.ts";
 import {
   type AgentTool,
+  bounded,
   Refused,
   textContent,
   type ToolAnswer,
@@ -167,7 +168,7 @@ function answerOf(result: ToolResult): ToolAnswer {
   if (texts.length === 0 && result.structuredContent !== undefined) {
     texts.push(JSON.stringify(result.structuredContent));
   }
-  const text = bounded(texts.join("\n"));
+  const text = bounded(texts.join("\n"), MOST_CHARACTERS);
   return { text, isError: result.isError === true, ...(images.length === 0 ? {} : { images }) };
 }
 
@@ -177,8 +178,3 @@ function resourceText(resource: unknown): string {
 }
 
 const MOST_CHARACTERS = 60_000;
-
-function bounded(text: string): string {
-  if (text.length <= MOST_CHARACTERS) return text;
-  return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
-}

@@ -51,10 +51,9 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   const ai = await import("ai");
   // The library would print warnings to stdout, which belongs to the protocol.
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
-  const abort = new AbortController();
-  const relay = { stopped: (reason: Error) => abort.abort(reason) };
-  stop.add(relay);
-  const silence = setTimeout(() => abort.abort(silent(question.silence)), question.silence);
+  const giveUp = new AbortController();
+  const signal = AbortSignal.any([stop.signal, giveUp.signal]);
+  const silence = setTimeout(() => giveUp.abort(silent(question.silence)), question.silence);
   const calls: ToolCall[] = [];
   let finish: string | undefined;
   let usage: TokenUsage | undefined;
@@ -66,7 +65,7 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       tools: toolSet(question.tools, ai),
       ...(question.thinking === "default" ? {} : { reasoning: question.thinking }),
       maxRetries: 0,
-      abortSignal: abort.signal,
+      abortSignal: signal,
       onError: () => {},
     });
     for await (const part of result.stream) {
@@ -82,18 +81,17 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       } else if (part.type === "error") throw part.error;
     }
     await speaker.settled();
-    abort.signal.throwIfAborted();
+    signal.throwIfAborted();
     if (finish === undefined || finish === "error") throw new Error("the answer broke off");
     const said = await result.responseMessages;
     return { messages: said.filter(({ role }) => role === "assistant"), calls, finish, usage };
   } catch (error) {
     // The library's own error does not contain the reason of the abort.
-    throw abort.signal.aborted ? abort.signal.reason : error;
+    throw signal.aborted ? signal.reason : error;
   } finally {
     clearTimeout(silence);
-    stop.remove(relay);
     // Ends the request if the stream was not read to its end.
-    abort.abort();
+    giveUp.abort();
   }
 }
 

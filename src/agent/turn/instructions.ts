@@ -36,17 +36,26 @@ export function instructionsFor(workspace: Workspace, mode: Mode): string {
 
 /** The project's own instructions; empty where it has none. */
 export async function projectInstructions(files: TurnFiles): Promise<string> {
-  for (const name of PROJECT_FILES) {
+  const { name, text } = (await firstOf(PROJECT_FILES, files)) ?? {};
+  if (text === undefined) return "";
+  return `\n\nThe project's ${name}:\n\n${text.slice(0, MOST_CHARACTERS)}`;
+}
+
+/** The first of some files that can be read, without secrets. */
+async function firstOf(
+  paths: readonly string[],
+  files: TurnFiles,
+): Promise<{ name: string; text: string } | undefined> {
+  for (const path of paths) {
     try {
-      const target = await files.workspace.find(name);
+      const target = await files.workspace.find(path);
       const text = await files.readFromDisk(target);
-      if (text === undefined) continue;
-      return `\n\nThe project's ${name}:\n\n${maskWhole(text).slice(0, MOST_CHARACTERS)}`;
+      if (text !== undefined) return { name: target.name, text: maskWhole(text) };
     } catch {
       // Not readable, or a link out of the workspace.
     }
   }
-  return "";
+  return undefined;
 }
 
 /** Files with instructions for agents. The first that exists is used. */
@@ -92,17 +101,9 @@ export class FolderInstructions {
 }
 
 async function instructionsIn(folder: string, files: TurnFiles): Promise<string> {
-  for (const name of NAMES) {
-    try {
-      const target = await files.workspace.find(join(folder, name));
-      const text = await files.readFromDisk(target);
-      if (text !== undefined)
-        return `\n\nThe ${target.name}, for files below:\n\n${maskWhole(text)}`;
-    } catch {
-      // Not readable, or a link out of the workspace.
-    }
-  }
-  return "";
+  const paths = NAMES.map((name) => join(folder, name));
+  const { name, text } = (await firstOf(paths, files)) ?? {};
+  return text === undefined ? "" : `\n\nThe ${name}, for files below:\n\n${text}`;
 }
 
 type Part = Exclude<UserContent, string>[number];

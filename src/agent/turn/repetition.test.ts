@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Repetition } from "./repetition.ts";
+import { Repetition } from "./run-turn.ts";
 
 const call = (args: unknown = {}) => ({ id: crypto.randomUUID(), name: "read_file", args });
 

@@ -1,11 +1,10 @@
 import type { ModelMessage } from "ai";
-
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import type { ModelEntry, ThinkingLevel } from "../models/models.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
-import type { ToolRunner } from "../tools/tool-runner.ts";
+import type { ToolRunner, ToolCall } from "../tools/tool-runner.ts";
 import {
   askWithRetry,
   type ModelAnswer,
@@ -17,7 +16,6 @@ import {
 } from "./ask-model.ts";
 import { compactConversation, type Conversation, withoutImages } from "./compact.ts";
 import { promptMessage } from "./instructions.ts";
-import { Repetition } from "./repetition.ts";
 import type { Speaker } from "./speaker.ts";
 import { untilContinued } from "./until-continued.ts";
 
@@ -272,4 +270,28 @@ function tooLong(model: string, { message }: Overflow): Refusal {
 function stopReasonOf(finish: string): StopReason {
   if (finish === "length") return "max_tokens";
   return finish === "content-filter" ? "refusal" : "end_turn";
+}
+
+/** Number of equal calls with equal answers in a row. */
+const WARNED = 3;
+const MOST = 6;
+
+/** Detects a model that repeats the same call. */
+export class Repetition {
+  #last = "";
+  #count = 0;
+
+  /** Counts an answer, and adds a warning for the model if it repeats. */
+  note(call: ToolCall, answer: ToolAnswer): ToolAnswer {
+    const sign = JSON.stringify([call.name, call.args, answer.text]);
+    this.#count = sign === this.#last ? this.#count + 1 : 1;
+    this.#last = sign;
+    if (this.#count < WARNED) return answer;
+    const says = `(This is the same answer to the same call for the ${this.#count}th time. Do something else.)`;
+    return { ...answer, text: `${answer.text}\n${says}` };
+  }
+
+  get isEndless(): boolean {
+    return this.#count >= MOST;
+  }
 }

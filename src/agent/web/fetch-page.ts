@@ -15,7 +15,7 @@ export interface FetchOptions extends Partial<Pick<PublicLookupOptions, "forbids
   readonly most?: number;
 }
 
-export interface Fetched {
+export interface FetchedPage {
   readonly url: URL;
   readonly status: number;
   /** The type of the body in lower case, without parameters. */
@@ -30,7 +30,7 @@ const MOST_REDIRECTS = 5;
 const LONGEST_URL = 4_000;
 
 /** Gets a page, and follows redirects. Throws "usage" or "unavailable" with words for the model. */
-export async function fetchPage(address: string, options: FetchOptions): Promise<Fetched> {
+export async function fetchPage(address: string, options: FetchOptions): Promise<FetchedPage> {
   let url = readUrl(address);
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
     refusePrivate(url, refusal(url, options));
@@ -109,7 +109,7 @@ async function bodyOf(
   url: URL,
   { message, limit }: Answer,
   { signal, most = MOST_BYTES }: FetchOptions,
-): Promise<Fetched> {
+): Promise<FetchedPage> {
   const { statusCode: status = 0, headers } = message;
   const [type = "", ...parameters] = (headers["content-type"] ?? "text/plain").split(";");
   const charset = parameters.map((each) => /charset="?([\w-]+)/i.exec(each)?.[1]).find(Boolean);

@@ -2,7 +2,7 @@ import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
-import { type FetchOptions, type Fetched, fetchPage } from "./fetch-page.ts";
+import { type FetchOptions, type FetchedPage, fetchPage } from "./fetch-page.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 
 /** From where pages may be fetched. */
@@ -57,7 +57,7 @@ export function webFetch(rules: WebRules): AgentTool {
   };
 }
 
-async function answerOf(page: Fetched, from: number): Promise<ToolAnswer> {
+async function answerOf(page: FetchedPage, from: number): Promise<ToolAnswer> {
   const { url, status, type, isCut } = page;
   const isOk = status >= 200 && status < 300;
   if (!TEXT.test(type)) {
@@ -76,7 +76,11 @@ async function answerOf(page: Fetched, from: number): Promise<ToolAnswer> {
   return { text: parts.join("\n"), isError: !isOk };
 }
 
-async function readable({ url, type, text }: Fetched): Promise<{ title: string; text: string }> {
+async function readable({
+  url,
+  type,
+  text,
+}: FetchedPage): Promise<{ title: string; text: string }> {
   const isHtml = type === "text/html" || type === "application/xhtml+xml";
   if (!isHtml) return { title: "", text };
   const { title, markdown } = htmlToMarkdown(text, url);

@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
-import { answerNodes } from "../../fleet/connection/node-server.ts";
+import { answerNodes, NodeServer } from "../../fleet/connection/node-server.ts";
 import { JobServer } from "../../fleet/members/job-server.ts";
 import { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
@@ -10,7 +10,18 @@ import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import { Fleet } from "../../fleet/open/fleet.ts";
 import { shareNode } from "./share-node.ts";
-import { WorkerSharing } from "./worker-sharing.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { deletedElsewhere } from "../../fleet/store/deleted-elsewhere.ts";
+import { WorkerStore } from "../../fleet/store/worker-store.ts";
+import type { HeldSession, SessionStore } from "../../session/store.ts";
+import { SessionReader } from "../../store/session/session-reader.ts";
+import type {
+  DeletedSession,
+  SessionSharing,
+  SharedSessions,
+  SharingOptions,
+} from "../../session/open/session-sharing.ts";
+import { TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
 
 export interface WorkerOptions {
   readonly offer: Offer;
@@ -101,4 +112,109 @@ export class Worker implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#ends.disposeAsync();
   }
+}
+
+export interface WorkerSharingOptions {
+  readonly slots: WorkerSlots;
+  /** Why no gateway may connect, in words; undefined if it may. */
+  readonly refuse: () => string | undefined;
+}
+
+/** A worker of a fleet has sessions open, and serves them to the gateways of its pool. */
+export class WorkerSharing implements SessionSharing {
+  readonly #app: AppContext;
+  readonly #fleet: Fleet;
+  readonly #options: WorkerSharingOptions;
+  #store: WorkerStore | undefined;
+
+  constructor(app: AppContext, fleet: Fleet, options: WorkerSharingOptions) {
+    this.#app = app;
+    this.#fleet = fleet;
+    this.#options = options;
+  }
+
+  get holders(): SessionSharing["holders"] {
+    return { reach: this.#fleet.reach, takeOverWithin: TAKE_OVER_WITHIN };
+  }
+
+  /** Throws if this worker does not hold the session any more. */
+  readonly confirm = async (sessionId: string): Promise<void> => {
+    await this.#store?.confirm(sessionId);
+  };
+
+  async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
+    const { connection, isAlive, self } = this.#fleet;
+    const { data } = this.#app.config;
+    const { nats, subjects } = connection;
+    const store = await WorkerStore.open({ connection: nats, subjects, data, isAlive, lost, log });
+    this.#store = store;
+    return {
+      store: counted(store, this.#options.slots),
+      database: store.log.database,
+      holder: store.holder,
+      holderOf: (id) => store.holderOf(id),
+      deletedElsewhere: () => deletedFrom(store),
+      openReader: () => SessionReader.open(data),
+      letIn: async (serve) => {
+        const { refuse } = this.#options;
+        const server = new NodeServer({ connection, node: self, limits, log, serve, refuse });
+        return { [Symbol.asyncDispose]: async () => server[Symbol.dispose]() };
+      },
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
+  }
+}
+
+async function* deletedFrom(store: WorkerStore): AsyncGenerator<DeletedSession> {
+  for await (const { id, notes } of deletedElsewhere(store.log, store)) {
+    yield { id, run: notes.run, drop: () => store.log.delete(id) };
+  }
+}
+
+/** The store, where each session that is open takes a slot. */
+function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
+  const open = new Map<number, string>();
+  const begun = async (holding: Promise<HeldSession>): Promise<HeldSession> => {
+    const held = await holding;
+    const { id } = held.record;
+    if (!open.has(held.key)) slots.opened(id);
+    open.set(held.key, id);
+    return held;
+  };
+  return {
+    create: (session) => begun(store.create(session)),
+    fork: (from, session, upTo) => begun(store.fork(from, session, upTo)),
+    hold: async (id) => {
+      try {
+        return await begun(store.hold(id));
+      } catch (error) {
+        slots.failed(id);
+        throw error;
+      }
+    },
+    release: async (key) => {
+      const id = open.get(key);
+      if (open.delete(key)) slots.closed(id);
+      await store.release(key);
+    },
+    async confirm(id, isBehind) {
+      try {
+        await store.confirm(id);
+      } catch (error) {
+        // Who has it open was told.
+        if (error instanceof TrunklineError && error.code === "closed") return;
+        // While NATS is away nobody can know, and this worker counts as the holder.
+        if (!isBehind) return;
+        const why = `Cannot find out whether session '${id}' is still open here.`;
+        throw new TrunklineError("unavailable", `${why} Resume it again.`, { cause: error });
+      }
+    },
+    append: (key, direction, text) => store.append(key, direction, text),
+    describe: (key, change) => store.describe(key, change),
+    find: (id) => store.find(id),
+    list: (options) => store.list(options),
+    openOf: (owner) => store.openOf(owner),
+    read: (id, after) => store.read(id, after),
+    delete: (id) => store.delete(id),
+  };
 }

@@ -118,10 +118,7 @@ export class HttpServer {
       withLimits: (door) => app.withLimits(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
-      onSession: (change) => {
-        if (change === "opened") this.#metrics.connectionOpened("mcp");
-        else this.#metrics.connectionClosed("mcp");
-      },
+      onSession: (change) => this.#metrics.connection("mcp", change),
     });
     this.#runs = new LazyRuns(app, app.config.remote.spares);
     this.#sessions = new LazySessions(app, {
@@ -150,10 +147,7 @@ export class HttpServer {
       door: this.#acp,
       peerOptions: this.#acpOptions,
       channelLimits: limits,
-      onChange: (change) => {
-        if (change === "opened") this.#metrics.connectionOpened("acp");
-        else this.#metrics.connectionClosed("acp");
-      },
+      onChange: (change) => this.#metrics.connection("acp", change),
     });
     this.#dashboard = new LazyDashboard({
       app,
@@ -269,6 +263,7 @@ export class HttpServer {
     const path = pathOf(request);
     const isMcp = this.#mcp.has(path);
     response.on("finish", () => {
+      // Unknown paths share one label, so that strangers cannot create series.
       this.#metrics.httpRequest(PATHS.has(path) ? path : "other", response.statusCode);
     });
     const refusal = refuseForeign(request, this.#serving, this.#own);
@@ -376,11 +371,11 @@ export class HttpServer {
     const tap = this.#traffic.connection("client", "client");
     const client = new AcpConversation(this.#acp, tapped(channel, tap), options);
     this.#clients.add(client);
-    this.#metrics.connectionOpened("acp");
+    this.#metrics.connection("acp", "opened");
     await client.ended;
     // The turn continues in its session; only the connection has ended.
     await client.close(0);
-    this.#metrics.connectionClosed("acp");
+    this.#metrics.connection("acp", "closed");
     this.#clients.delete(client);
   }
 
@@ -411,11 +406,6 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
 };
 export const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
-
-/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
-export function knownPath(path: string): string {
-  return PATHS.has(path) ? path : "other";
-}
 
 /** Paths that need no token: health, and RFC 9728 metadata. */
 export function isForAll(path: string): boolean {

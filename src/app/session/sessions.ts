@@ -14,11 +14,11 @@ import type { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { drainSessions, type ServedClient } from "../../session/open/drain-sessions.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "../../agent/open/built-in-agent.ts";
-import { ForgetDeleted } from "../../session/open/forget-deleted.ts";
+import { forgetDeleted } from "../../session/open/forget-deleted.ts";
 import type { SessionSharing, SharedSessions } from "../../session/open/session-sharing.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
-import { openNotices } from "../../server/notify/open-notifier.ts";
+import { openNotifier } from "../../server/notify/open-notifier.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
@@ -84,7 +84,7 @@ export async function openSessions(
   const tools = opening.use(new LazyTools(app));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(app, { offer, audit }, holder, options.traffic));
-  const notices = await openNotices(app);
+  const notices = await openNotifier(app, process.env);
   if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(app.config);
   const forget = async (id: string, run: unknown): Promise<string | undefined> => {
@@ -118,7 +118,7 @@ export async function openSessions(
     }),
   );
   const { deletedElsewhere: deleted } = shared;
-  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: app.log }));
+  if (deleted !== undefined) opening.use(forgetDeleted({ deleted, forget, log: app.log }));
   const served = new Set<ServedClient>();
   opening.use(await letOthersIn(app, shared, { sessions, served }, options));
   const sweeping = worktrees.sweep(store, app.log);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { Approvals } from "../../store/approval/approvals.ts";
-import { LazyApprover } from "./lazy-approver.ts";
+import { LazyApprover } from "./open-tools.ts";
 
 const TOOL = { name: "t", inputSchema: { type: "object" } } as const;
 

@@ -3,7 +3,6 @@ import type { Capability } from "../../base/capability/capability.ts";
 import { CAPABILITIES } from "../../config/capabilities.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { LazyApprover } from "./lazy-approver.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit, repositoryOf } from "./toolbox-parts.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
@@ -11,6 +10,8 @@ import { type OpenedOffer, openOffer } from "../../upstream/open/upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
+import type { Approver } from "../../tool/tool-registry.ts";
+import type { ToolDefinition } from "../../tool/tool.ts";
 
 export interface OpenToolsOptions {
   /** Follows changes of the configuration for as long as it is open. */
@@ -91,4 +92,54 @@ export async function openTools(
     restart: (name) => opened.restart(name),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+/**
+ * Approvals of other servers' tools, loaded by `open` before the first such server is configured.
+ */
+export class LazyApprover implements Approver, AsyncDisposable {
+  readonly #load: () => Promise<Approvals>;
+  readonly #listeners = new Set<() => void>();
+  #approvals: Approvals | undefined;
+
+  constructor(load: () => Promise<Approvals>) {
+    this.#load = load;
+  }
+
+  get approvals(): Approvals | undefined {
+    return this.#approvals;
+  }
+
+  async open(): Promise<void> {
+    if (this.#approvals !== undefined) return;
+    this.#approvals = await this.#load();
+    this.#approvals.onChange(() => {
+      for (const listener of this.#listeners) listener();
+    });
+  }
+
+  judge(server: string, definition: ToolDefinition): "approved" | "held" {
+    return this.#approvals?.judge(server, definition) ?? "held";
+  }
+
+  why(server: string, name: string): "new" | "changed" {
+    return this.#approvals?.why(server, name) ?? "new";
+  }
+
+  vouches(server: string, definition: ToolDefinition): boolean {
+    return this.#approvals?.vouches(server, definition) ?? false;
+  }
+
+  ready(): Promise<void> {
+    return this.open();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#approvals?.[Symbol.asyncDispose]();
+  }
 }

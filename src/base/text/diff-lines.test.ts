@@ -22,8 +22,10 @@ describe("diffLines()", () => {
 
   it("shows everything of texts that are too long to compare", () => {
     const before = Array.from({ length: 3000 }, () => "a");
-    const lines = diffLines(before, before);
+    const after = Array.from({ length: 3000 }, () => "b");
+    const lines = diffLines(before, after);
     assert.equal(lines.filter((line) => line === "- a").length, 3000);
-    assert.equal(lines.filter((line) => line === "+ a").length, 3000);
+    assert.equal(lines.filter((line) => line === "+ b").length, 3000);
+    assert.equal(diffLines(before, [...before, "b"]).filter((line) => line !== "  a").length, 1);
   });
 });

@@ -3,6 +3,22 @@ const MOST_CELLS = 4_000_000;
 
 /** A line diff: `- ` marks removed lines, `+ ` added ones and two spaces those that stayed. */
 export function diffLines(before: readonly string[], after: readonly string[]): string[] {
+  const shorter = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < shorter && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  return [
+    ...before.slice(0, head).map((line) => `  ${line}`),
+    ...changesBetween(
+      before.slice(head, before.length - tail),
+      after.slice(head, after.length - tail),
+    ),
+    ...before.slice(before.length - tail).map((line) => `  ${line}`),
+  ];
+}
+
+function changesBetween(before: readonly string[], after: readonly string[]): string[] {
   if (before.length * after.length > MOST_CELLS) {
     return [...before.map((line) => `- ${line}`), ...after.map((line) => `+ ${line}`)];
   }

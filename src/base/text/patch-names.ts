@@ -28,7 +28,7 @@ export function unquotedName(written: string): string {
   return text.slice(1, -1).replaceAll(/(?:\\[0-7]{3})+|\\([^])/g, (bytes, letter?: string) => {
     if (letter !== undefined) return ESCAPES[letter] ?? letter;
     const octals = bytes.slice(1).split("\\");
-    return Buffer.from(octals.map((octal) => Number.parseInt(octal, 8))).toString("utf8");
+    return new TextDecoder().decode(Uint8Array.from(octals, (octal) => Number.parseInt(octal, 8)));
   });
 }
 

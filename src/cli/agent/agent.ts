@@ -20,12 +20,12 @@ import {
   removeEntry,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { printJson, table } from "../shell/layout.ts";
+import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline agent list` */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
+  const { err } = invocation;
   const loaded = await loadConfig(inputOf(invocation));
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
   const { agent, agents } = loaded.config;
@@ -37,20 +37,15 @@ export async function list(invocation: Invocation): Promise<number> {
   const listed = [{ name: BUILT_IN, runs: "", from: "built in" }, ...others].map((each) => {
     return { ...each, isDefault: each.name === agent.name };
   });
-  if (values.json === true) out(`${JSON.stringify({ agents: listed }, null, 2)}\n`);
-  else {
-    const rows = listed.map(({ name, runs, from, isDefault }) => {
-      return [isDefault ? "*" : " ", name, from, runs];
-    });
-    out(table([[" ", "NAME", "FROM", "COMMAND"], ...rows]));
-  }
-  return 0;
+  const rows = listed.map(({ name, runs, from, isDefault }) => {
+    return [isDefault ? "*" : " ", name, from, runs];
+  });
+  return print(invocation, { agents: listed }, table([[" ", "NAME", "FROM", "COMMAND"], ...rows]));
 }
 
 /** `trunkline agent test NAME` */
 export async function test(invocation: Invocation): Promise<number> {
-  const { values, positionals, out } = invocation;
-  const [name = ""] = positionals;
+  const [name = ""] = invocation.positionals;
   const { config, log } = await openQuietApp(invocation);
   const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
   if (settings === undefined) throw unknownAgent(name, Object.keys(config.agents));
@@ -62,16 +57,17 @@ export async function test(invocation: Invocation): Promise<number> {
   const milliseconds = Math.round(performance.now() - started);
   const { authMethods, ...said } = connection.agent;
   const { agentInfo } = said as { readonly agentInfo?: { name?: string; version?: string } };
-  const canLoad = capabilities.canLoad || capabilities.canResume;
+  const canLoad = capabilities.can("load") || capabilities.can("resume");
   const needsLogin = (authMethods ?? []).length > 0;
-  if (values.json === true)
-    return printJson(invocation, { name, milliseconds, agentInfo, canLoad, needsLogin });
   const { name: program, version } = agentInfo ?? {};
   const is = program === undefined ? "" : ` (${[program, version].filter(Boolean).join(" ")})`;
-  out(`'${visibleLine(name)}' works: it answered after ${milliseconds} ms${visibleLine(is)}.\n`);
-  out(`  ${canLoad ? "Continues" : "Does not continue"} earlier sessions.\n`);
-  if (needsLogin) out("  It may ask you to log in when a session starts.\n");
-  return 0;
+  const lines = [
+    `'${visibleLine(name)}' works: it answered after ${milliseconds} ms${visibleLine(is)}.`,
+    `  ${canLoad ? "Continues" : "Does not continue"} earlier sessions.`,
+    ...(needsLogin ? ["  It may ask you to log in when a session starts."] : []),
+  ];
+  const facts = { name, milliseconds, agentInfo, canLoad, needsLogin };
+  return print(invocation, facts, linesText(lines));
 }
 
 function unknownAgent(name: string, names: readonly string[]): TrunklineError {

@@ -5,7 +5,7 @@ export const audit: Command = {
   summary: "Search the record of tool calls and permissions, and check that nobody changed it",
   description:
     "Every call is a line of `audit/audit.ndjson` in the data folder. Each process that writes there seals its " +
-    "lines within a second, by a hash of all that it has written so far.",
+    "lines as it writes them, by a hash of all that it has written so far.",
   examples: {
     "trunkline audit search git push": "Show calls that contain these words.",
     "trunkline audit verify": "Compare all entries with their seals.",
@@ -29,8 +29,8 @@ export const audit: Command = {
       name: "verify",
       summary: "Check that no entry was changed, removed or added",
       description:
-        "Entries that a killed process had not sealed yet are counted, and so are those of a process that " +
-        "runs. Whoever can write to the file can also remove a writer's entries together with its seals; " +
+        "Entries that no seal confirms are counted: older versions left the first ones of a process without. " +
+        "Whoever can write to the file can also remove a writer's entries together with its seals; " +
         "`audit.anchor` in the configuration keeps the seals elsewhere, and finds that.",
       options: {
         anchor: text("FILE", "File with seals; default: `audit.anchor` of the configuration"),

@@ -6,7 +6,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
-import { counted, table } from "../shell/layout.ts";
+import { counted, linesText, print, printList } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ type Entry = Readonly<Record<string, unknown>>;
 export async function search(
   invocation: Invocation<Values & { readonly limit: string }>,
 ): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { values, positionals } = invocation;
   if (!/^[1-9]\d{0,6}$/.test(values.limit)) {
     throw new TrunklineError("usage", `--limit takes a number from 1 on, not '${values.limit}'.`);
   }
@@ -28,10 +28,8 @@ export async function search(
     if (words.every((word) => text.includes(word))) found.push(mask(entry) as Entry);
     if (found.length === most) break;
   }
-  if (values.json === true) out(`${JSON.stringify({ entries: found }, null, 2)}\n`);
-  else if (found.length === 0) err("The audit has no such entry.\n");
-  else out(table([HEADINGS, ...found.map(rowOf)]));
-  return 0;
+  const rows = [HEADINGS, ...found.map(rowOf)];
+  return printList(invocation, { entries: found }, rows, "The audit has no such entry.");
 }
 
 const HEADINGS = ["TIME", "CALLER", "WHAT", "OUTCOME", "DETAILS"];
@@ -51,7 +49,7 @@ function rowOf(entry: Entry): string[] {
   ];
 }
 
-/** A permission has what was chosen, such as `allow_once`, or that nobody chose. */
+/** The outcome of a permission request: the chosen option, such as `allow_once`, or that nobody chose. */
 function chosen(outcome: unknown): unknown {
   if (typeof outcome !== "object" || outcome === null) return outcome;
   const { kind, outcome: what } = outcome as {
@@ -68,31 +66,27 @@ function textOf(value: unknown): string {
 
 /** `trunkline audit verify` */
 export async function verify(invocation: Invocation<OptionValues<"anchor">>): Promise<number> {
-  const { values, cwd, out, err } = invocation;
+  const { values, cwd } = invocation;
   const { config } = await openQuietApp(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
   const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;
-  if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
-  else {
-    const by = counted(writers, "process", "processes");
-    out(`${counted(sealed, "entry", "entries")} of ${by} match their seals.\n`);
-    if (unsealed > 0) {
-      out(`${unsealed} have no seal: their process was killed just after them.\n`);
-    }
-    if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
-    if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
-    for (const { time, lines, file, moved } of repairs) {
-      const what = `${lines === 1 ? "1 damaged line was" : `${lines} damaged lines were`} moved`;
-      out(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`) + "\n");
-    }
-    if (cut > 0) {
-      out(`${cut} of other machines cannot be checked: earlier ones are not here.\n`);
-    }
-    for (const { where, says } of problems) err(`${where}: ${says}.\n`);
-    if (anchor === undefined) {
-      err("Entries that were removed with their seals are found only with `audit.anchor`.\n");
-    }
+  const by = counted(writers, "process", "processes");
+  const lines = [`${counted(sealed, "entry", "entries")} of ${by} match their seals.`];
+  if (unsealed > 0) {
+    lines.push(`${unsealed} have no seal: their process was killed just after them.`);
   }
-  return problems.length === 0 ? 0 : 1;
+  if (older > 0) lines.push(`${older} were written by a version that did not seal them.`);
+  if (damaged > 0) lines.push(`${damaged} lines are damaged, as after a full disk.`);
+  for (const { time, lines: count, file, moved } of repairs) {
+    const what = `${count === 1 ? "1 damaged line was" : `${count} damaged lines were`} moved`;
+    lines.push(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`));
+  }
+  if (cut > 0) lines.push(`${cut} of other machines cannot be checked: earlier ones are not here.`);
+  const notes = problems.map(({ where, says }) => `${where}: ${says}.`);
+  if (anchor === undefined) {
+    notes.push("Entries that were removed with their seals are found only with `audit.anchor`.");
+  }
+  const code = problems.length === 0 ? 0 : 1;
+  return print(invocation, verdict, linesText(lines), { notes, code });
 }

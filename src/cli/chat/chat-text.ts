@@ -176,7 +176,7 @@ export class MarkdownText {
   readonly #color: boolean;
   /** The beginning of the line, until it is known what the line is. */
   #head: string | undefined = "";
-  /** Marks at the end of what arrived, of which the next character decides. */
+  /** Stars at the end of what arrived; the next character decides what they mean. */
   #held = "";
   #line: "text" | "heading" | "fence" = "text";
   #isBold = false;
@@ -265,7 +265,7 @@ export class MarkdownText {
     return shown + this.#paint(run);
   }
 
-  /** Two stars that end bold text need no look at what follows. */
+  /** Whether these are two stars that end bold text: they do not depend on the next character. */
   #closes(all: string, at: number): boolean {
     return this.#isBold && all[at + 1] === "*";
   }

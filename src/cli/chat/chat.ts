@@ -43,7 +43,7 @@ export async function chat(invocation: Invocation<ChatValues>): Promise<number> 
   return await once(invocation, prompt, opened);
 }
 
-/** One turn: the answer goes to standard output, and the rest too where a person reads it. */
+/** One turn: the answer goes to standard output; on a terminal, everything else does too. */
 async function once(
   invocation: Invocation<ChatValues>,
   prompt: string,
@@ -152,7 +152,7 @@ function screenOf({ out, color, isTerminal, width }: Invocation<ChatValues>) {
   return { out, color, isTerminal, width: () => process.stdout.columns ?? width };
 }
 
-/** How a turn ends, or that nobody is there any more who would say it. */
+/** Resolves when the turn ends; rejects if the connection is lost. */
 async function withLoss(session: Pick<Attached, "ended">, turn: Promise<Ended>): Promise<Ended> {
   const lost = session.ended.then((): never => {
     throw new TrunklineError("closed", "The connection was closed. The session is stored.");
@@ -343,7 +343,7 @@ interface ScreenOptions {
   readonly width: () => number;
 }
 
-/** What is printed, with a status line below it that is never left behind. */
+/** Prints text with a status line below it. The status line is erased before the next text. */
 export class Screen {
   readonly #options: ScreenOptions;
   #isAtStart = true;
@@ -381,7 +381,7 @@ export class Screen {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the status line tells: the agent, its model, the context that is used, and the time. */
+/** The content of the status line: the agent, its model, the used context, and the time. */
 export class Status {
   readonly #agent: string;
   #model: string | undefined;
@@ -458,7 +458,7 @@ interface KeyboardOptions {
 export class Keyboard implements Disposable {
   readonly #lines: Interface;
   readonly #output: EchoOutput;
-  /** Nothing on it can be erased, so readline writes only what is typed, and knows no keys of editing. */
+  /** A dumb terminal cannot erase: readline echoes what is typed, and has no editing keys. */
   readonly #isDumb = process.env.TERM === "dumb";
 
   constructor({ input, output, line, digit, interrupt, end }: KeyboardOptions) {
@@ -515,7 +515,7 @@ export class Keyboard implements Disposable {
   }
 }
 
-/** The terminal, as long as what is typed is shown. */
+/** Passes readline's output on to the terminal while typed text is shown. */
 class EchoOutput extends Writable {
   isShown = false;
   readonly #output: KeyboardOptions["output"];

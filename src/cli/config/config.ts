@@ -122,7 +122,7 @@ interface Located {
   readonly problems?: readonly string[];
 }
 
-/** Also works for an invalid configuration: whoever wants to fix it has to find it. */
+/** Also works for an invalid configuration, so that the person can find and fix it. */
 async function locate(input: ConfigInput): Promise<Located> {
   try {
     const { files, config } = await loadConfig(input);
@@ -135,7 +135,7 @@ async function locate(input: ConfigInput): Promise<Located> {
   }
 }
 
-/** In a folder that may not be entered, nobody knows what is missing. */
+/** If the folder may not be entered, it is not known whether the file exists. */
 function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;

@@ -12,6 +12,7 @@ import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
+import { linesText, print } from "../shell/layout.ts";
 import { configFlags } from "../shell/open-app.ts";
 
 /** Options of commands that change the configuration. */
@@ -25,23 +26,18 @@ export function kindOf({ values }: Invocation<Editing>): EditedKind {
   return values.project === true ? "project" : "user";
 }
 
-/** Says which file was changed, and what stands in the way. `did` ends before the file's name. */
+/** Prints which file was changed, with notes. `did` is the beginning of the sentence, up to the file's name. */
 export function tellEdited(
-  { values, out, err }: Invocation<Editing>,
+  invocation: Invocation<Editing>,
   edited: EditedConfig,
   did: string,
   next?: string,
 ): number {
-  if (values.json === true) {
-    out(`${JSON.stringify(edited, null, 2)}\n`);
-    return 0;
-  }
   const { file, isChanged, isCreated, notes } = edited;
   const says = isChanged ? did : "Nothing had to be changed in";
-  out(`${visibleLine(says)} ${visibleLine(file)}${isCreated ? " (new file)" : ""}.\n`);
-  if (next !== undefined) out(`${next}\n`);
-  for (const note of notes) err(`note: ${note}\n`);
-  return 0;
+  const line = `${visibleLine(says)} ${visibleLine(file)}${isCreated ? " (new file)" : ""}.`;
+  const text = linesText([line, ...(next === undefined ? [] : [next])]);
+  return print(invocation, edited, text, { notes: notes.map((note) => `note: ${note}`) });
 }
 
 /** A part of the configuration that has entries by name, such as `mcpServers`. */
@@ -128,7 +124,7 @@ export function programOf(
   return { command: written, ...(args.length === 0 ? {} : { args }) };
 }
 
-/** Tells of a program that is not here, once its entry is written: it may be installed later. */
+/** Notes that a program is not installed. Its entry is written all the same: it may be installed later. */
 export function noteMissingProgram({ cwd, env, err }: Invocation, command: string): void {
   const path = isRelative(command) ? resolve(cwd, command) : command;
   if (findProgram(path, env.PATH ?? "") !== undefined) return;
@@ -139,7 +135,7 @@ function isRelative(command: string): boolean {
   return /^\.\.?\//.test(command);
 }
 
-/** A path as the changed file has it: absolute in the user's, relative in one that others have too. */
+/** A path as it is written to the changed file: absolute in the user's file, relative in a project's. */
 export function pathFor(invocation: Invocation<Editing>, path: string): string {
   const absolute = resolve(invocation.cwd, path);
   if (kindOf(invocation) === "user") return absolute;
@@ -153,7 +149,7 @@ export function fileOf(invocation: Invocation<Editing>, where: string): string {
   return file === userFile(inputOf(invocation)).path ? "your file" : file;
 }
 
-/** How the values are read that are not on the command line. */
+/** How values are read that are not on the command line. */
 type ReadSecrets = (names: readonly string[]) => Promise<readonly string[]>;
 
 /**

@@ -1,15 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { paint } from "../shell/layout.ts";
-import { type Script, ScriptedModel } from "./scripted-model.ts";
 import { Stage, Transcript } from "./stage.ts";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 
 type DemoValues = OptionValues<never, "keep">;
 
@@ -123,7 +124,7 @@ function idIn(claimed: string): string {
   return id ?? "none";
 }
 
-/** Makes what the acts find: a repository, a forge, a plugin, and a configuration for all of it. */
+/** Prepares what the acts need: a repository, a forge, a plugin, and a configuration for them. */
 async function prepare(stage: Stage, model: string): Promise<void> {
   const forge = pathToFileURL(stage.path("forge")).href;
   await mkdir(stage.path("app"), { recursive: true });
@@ -244,4 +245,104 @@ const ACTS: readonly Act[] = [
 function expect(text: string, part: string): void {
   if (text.includes(part)) return;
   throw new TrunklineError("unavailable", `Expected '${part}' in: ${text.slice(0, 200)}`);
+}
+
+/** What it says, or which tool it calls. */
+export type Line = string | { readonly tool: string; readonly arguments: object };
+
+/** The answers of the model, by words of the prompt. An answer may use the result of a tool. */
+export type Script = Readonly<Record<string, readonly (Line | ((results: string[]) => Line))[]>>;
+
+interface Message {
+  readonly role: string;
+  readonly content?: unknown;
+}
+
+/** An OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
+export class ScriptedModel implements AsyncDisposable {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(script: Script): Promise<ScriptedModel> {
+    const server = createServer((request, response) => {
+      answer(script, request, response).catch((error: Error) => {
+        response.writeHead(500).end(JSON.stringify({ error: { message: error.message } }));
+      });
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(0, "127.0.0.1", resolve);
+    });
+    return new ScriptedModel(server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+async function answer(
+  script: Script,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method === "GET") {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model" }] }));
+    return;
+  }
+  const { messages } = (await json(request)) as { messages: readonly Message[] };
+  const line = nextLine(script, messages);
+  const delta =
+    typeof line === "string"
+      ? { role: "assistant", content: line }
+      : {
+          role: "assistant",
+          tool_calls: [
+            {
+              index: 0,
+              id: `call_${messages.length}`,
+              type: "function",
+              function: { name: line.tool, arguments: JSON.stringify(line.arguments) },
+            },
+          ],
+        };
+  const reason = typeof line === "string" ? "stop" : "tool_calls";
+  const chunk = (choice: object, more: object = {}): string =>
+    `data: ${JSON.stringify({
+      id: "demo",
+      object: "chat.completion.chunk",
+      created: 0,
+      model: "scripted",
+      choices: [{ index: 0, finish_reason: null, delta: {}, ...choice }],
+      ...more,
+    })}\n\n`;
+  const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(chunk({ delta }) + chunk({ finish_reason: reason }, { usage }) + "data: [DONE]\n\n");
+}
+
+/** The next answer to the last prompt. */
+function nextLine(script: Script, messages: readonly Message[]): Line {
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  const prompt = textOf(messages[last]);
+  const [, lines] = Object.entries(script).find(([words]) => prompt.includes(words)) ?? [];
+  const results = messages
+    .slice(last + 1)
+    .filter(({ role }) => role === "tool")
+    .map((message) => textOf(message));
+  const line = lines?.[results.length] ?? "I have nothing to say to that.";
+  return typeof line === "function" ? line(results) : line;
+}
+
+function textOf(message: Message | undefined): string {
+  const { content } = message ?? {};
+  return typeof content === "string" ? content : JSON.stringify(content ?? "");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { ScriptedModel } from "./scripted-model.ts";
+import { ScriptedModel } from "./demo.ts";
 
 async function ask(url: string, messages: readonly object[]): Promise<string> {
   const body = JSON.stringify({ model: "scripted", stream: true, messages });

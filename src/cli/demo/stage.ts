@@ -61,7 +61,7 @@ export class Stage implements AsyncDisposable {
     await writeFile(this.path(name), text);
   }
 
-  /** Runs a line as a person types it; shows it, and what it printed. Fails if it ends otherwise. */
+  /** Runs a line as a person types it, and shows it with its output. Fails if it ends with another exit code. */
   async type(
     words: readonly string[],
     { cwd = "app", code = 0, shown = 6 }: { cwd?: string; code?: number; shown?: number } = {},

@@ -2,21 +2,19 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { type Device, Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import type { Invocation } from "../shell/command.ts";
-import { print, table } from "../shell/layout.ts";
+import { print, printList } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline device list` */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
   const { data } = (await openQuietApp(invocation)).config;
   const { mark } = new OwnerToken(data);
   // A new token of the owner has logged out those that are still in the file.
   const devices = new Devices(data).list().filter((device) => device.mark === mark);
-  if (values.json === true) out(`${JSON.stringify({ devices: devices.map(shownOf) }, null, 2)}\n`);
-  else if (devices.length > 0) out(table([HEADINGS, ...devices.map(rowOf)]));
-  else
-    err("No browser is logged in. `trunkline open` logs one in, `trunkline open --qr` a phone.\n");
-  return 0;
+  const none =
+    "No browser is logged in. `trunkline open` logs one in, `trunkline open --qr` a phone.";
+  const rows = [HEADINGS, ...devices.map(rowOf)];
+  return printList(invocation, { devices: devices.map(shownOf) }, rows, none);
 }
 
 /** `trunkline device revoke DEVICE` */

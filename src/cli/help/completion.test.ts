@@ -6,9 +6,8 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
-import { bashScript, completionStates, fishScript, type State, zshScript } from "./completion.ts";
+import { run, SCRIPTS } from "./completion.ts";
 import { allPaths, callOf, last } from "../shell/command.ts";
-import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const execute = promisify(execFile);
 
@@ -44,24 +43,25 @@ const OFFERED: Readonly<Record<string, readonly string[]>> = {
 const END = "\x01";
 
 interface Shell {
-  readonly generate: (states: readonly State[]) => string;
   /** Starts a shell that reads the script, and prints what it offers for each line. */
   readonly offer: (lines: readonly string[]) => readonly [program: string, ...args: string[]];
 }
 
 const bash: Shell = {
-  generate: bashScript,
   offer: (lines) => {
     const ask = `
       source "$SCRIPT"
       while (($# > 0)); do
-        COMP_WORDS=("\${@:2:$1}") COMP_CWORD=$(($1 - 1)) COMPREPLY=()
-        shift $(($1 + 1))
+        COMP_LINE=$2 COMP_POINT=\${#2}
+        COMP_WORDS=("\${@:3:$1}") COMP_CWORD=$(($1 - 1)) COMPREPLY=()
+        shift $(($1 + 2))
         _trunkline
         printf '%s\\n' "\${COMPREPLY[@]}" "$END"
       done`;
-    const words = lines.map((line) => bashWords(line));
-    const counted = words.flatMap((some) => [String(some.length), ...some]);
+    const counted = lines.flatMap((line) => {
+      const words = bashWords(line);
+      return [String(words.length), line, ...words];
+    });
     return ["bash", "--norc", "-u", "-c", ask, "bash", ...counted];
   },
 };
@@ -78,7 +78,6 @@ function bashWords(line: string): string[] {
  * Ctrl-U then removes the line.
  */
 const zsh: Shell = {
-  generate: zshScript,
   offer: (lines) => {
     const ask = String.raw`
       export INSIDE='
@@ -119,7 +118,6 @@ const zsh: Shell = {
 };
 
 const fish: Shell = {
-  generate: fishScript,
   offer: (lines) => {
     const ask = `source "$SCRIPT"
       for line in $argv
@@ -134,7 +132,8 @@ const fish: Shell = {
 async function offers(shell: Shell, script: string, lines: readonly string[]): Promise<string[][]> {
   const cwd = dirname(script);
   const [program, ...args] = shell.offer(lines);
-  const env = { ...process.env, SCRIPT: script, END, HOME: cwd, XDG_CONFIG_HOME: cwd };
+  const path = `${cwd}:${process.env.PATH}`;
+  const env = { ...process.env, PATH: path, SCRIPT: script, END, HOME: cwd, XDG_CONFIG_HOME: cwd };
   const { stdout } = await execute(program, args, { cwd, env, timeout: 120_000 });
   const offered = stdout.split(`${END}\n`);
   assert.equal(offered.pop(), "");
@@ -150,55 +149,64 @@ function wordsOf(text: string): string[] {
 
 const isInstalled = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
 
+/** The program that the scripts call, with the sample's commands. */
+const SAMPLE = `#!${process.execPath}
+import { run } from ${JSON.stringify(import.meta.resolve("./completion.ts"))};
+import { sampleProgram } from ${JSON.stringify(import.meta.resolve("../../../test/samples/sample-program.ts"))};
+const [, shell, , ...words] = process.argv.slice(2);
+await run({ positionals: [shell, ...words], data: (text) => process.stdout.write(text) }, sampleProgram());
+`;
+
 for (const [name, shell] of Object.entries({ bash, zsh, fish })) {
-  const { generate } = shell;
   const skip = isInstalled(name) ? false : `${name} is missing: apt-get install ${name}`;
 
-  test(`completion in ${name} offers the words that may follow`, { skip }, async (t) => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
-    const script = join(folder.path, "_trunkline");
-    await writeFile(script, generate(completionStates(sampleProgram())));
-    await writeFile(join(folder.path, "notes.jsonc"), "");
-    await writeFile(join(folder.path, "draft.txt"), "");
-    await mkdir(join(folder.path, "docs"));
-    const offered = await offers(shell, script, Object.keys(OFFERED));
-    assert.equal(offered.length, Object.keys(OFFERED).length);
-    for (const [at, [line, words]] of Object.entries(OFFERED).entries()) {
-      await t.test(line, () => assert.deepEqual(offered[at], words));
-    }
-  });
-
-  test(`completion in ${name} knows every command of Trunkline`, { skip }, async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
-    const script = join(folder.path, ".script");
-    await writeFile(script, generate(completionStates(PROGRAM)));
-    const paths = allPaths([PROGRAM]).filter((path) => last(path).commands);
-    const names = paths.map((path) => (last(path).commands ?? []).map((command) => command.name));
-    assert.deepEqual(
-      await offers(
-        shell,
-        script,
-        paths.map((path) => `${callOf(path)} `),
-      ),
-      names.map((some) => some.toSorted()),
+  // Both ways to install zsh's: found in fpath by its name, and sourced.
+  for (const file of name === "zsh" ? ["_trunkline", ".script"] : [".script"]) {
+    test(
+      `completion in ${name} by ${file} offers the words that may follow`,
+      { skip },
+      async (t) => {
+        await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
+        const script = join(folder.path, file);
+        await writeFile(script, SCRIPTS[name as keyof typeof SCRIPTS]);
+        await writeFile(join(folder.path, "trunkline"), SAMPLE, { mode: 0o755 });
+        await writeFile(join(folder.path, "notes.jsonc"), "");
+        await writeFile(join(folder.path, "draft.txt"), "");
+        await mkdir(join(folder.path, "docs"));
+        const offered = await offers(shell, script, Object.keys(OFFERED));
+        assert.equal(offered.length, Object.keys(OFFERED).length);
+        for (const [at, [line, words]] of Object.entries(OFFERED).entries()) {
+          await t.test(line, () => assert.deepEqual(offered[at], words));
+        }
+      },
     );
-  });
-
-  test(`completion for ${name} names every command and option`, () => {
-    const script = generate(completionStates(sampleProgram()));
-    for (const word of ["remove", "circle", "pretty", "port", "verbose", "config"]) {
-      assert.match(script, new RegExp(String.raw`\b${word}\b`));
-    }
-  });
+  }
 }
 
-test("only `help` is completed with the commands of the program", () => {
-  const commands = new Set(allPaths([PROGRAM]).map(callOf));
-  const others = completionStates(PROGRAM).filter(({ path }) => !commands.has(path));
-  for (const { path } of others) assert.match(path, /^trunkline help /);
+/** What the program offers after these words. */
+async function offeredAfter(...words: string[]): Promise<string[]> {
+  let text = "";
+  await run({ positionals: ["bash", ...words], data: (more) => void (text += more) });
+  return text.split("\n").filter((line) => line !== "");
+}
+
+test("completion knows every command and option of Trunkline", async () => {
+  for (const path of allPaths([PROGRAM])) {
+    const words = path.slice(1).map(({ name }) => name);
+    const { commands, options = {} } = last(path);
+    if (commands !== undefined) {
+      assert.deepEqual(
+        await offeredAfter(...words, ""),
+        commands.map(({ name }) => name),
+      );
+    }
+    const flags = await offeredAfter(...words, "--");
+    for (const name of [...Object.keys(options), "config", "help"]) {
+      assert.ok(flags.includes(`--${name}`), `${callOf(path)} --${name}`);
+    }
+  }
 });
 
-test("a plugin is completed as a file", () => {
-  const state = completionStates(PROGRAM).find(({ path }) => path === "trunkline plugin add");
-  assert.equal(state?.args[0]?.value.kind, "files");
+test("a plugin is completed as a file", async () => {
+  assert.deepEqual(await offeredAfter("plugin", "add", ""), [":files"]);
 });

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { PROGRAM } from "../commands.ts";
 import {
   allPaths,
@@ -12,15 +13,13 @@ import {
   type Path,
 } from "../shell/command.ts";
 import { columns, paint, type Style, wrap } from "../shell/layout.ts";
-import { misuseError } from "../shell/parse.ts";
+import { unknownCommand } from "../shell/parse.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   let path: Path = [PROGRAM];
   for (const given of invocation.positionals) {
     const child = last(path).commands?.find(({ name }) => name === given);
-    if (child === undefined) {
-      throw misuseError({ kind: "unknown-command", path, given });
-    }
+    if (child === undefined) throw new TrunklineError("usage", unknownCommand(path, given));
     path = [...path, child];
   }
   invocation.out(renderHelp(path, invocation));

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import type { IdentitySettings, MatchRule } from "../../identity/identity.ts";
+import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openIdentities } from "./identity.ts";
 import { print, printJson } from "../shell/layout.ts";
@@ -206,10 +205,10 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
 export async function importFile(
   invocation: Invocation<OptionValues<never, "force" | "dry-run">>,
 ): Promise<number> {
-  const { values, positionals, cwd, out, err } = invocation;
+  const { values, positionals, cwd } = invocation;
   const file = resolve(cwd, positionals[0] ?? "");
   const identities = await openIdentities(invocation);
-  const read = identities.readJuggler(readText(file), file);
+  const read = identities.readJuggler(await readGivenFile(invocation, file), file);
   const names = Object.keys(read.identities);
   const known = names.filter((name) => identities.list.some((each) => each.name === name));
   if (known.length > 0 && values.force !== true) {
@@ -220,29 +219,20 @@ export async function importFile(
     );
   }
   if (values["dry-run"] !== true) await identities.importAll(read);
-  if (values.json) {
-    const { secrets } = read;
-    printJson(invocation, { imported: names, secrets, dryRun: values["dry-run"] === true });
-    return 0;
-  }
+  const { secrets } = read;
   const done = values["dry-run"] ? "Would import" : "Imported";
-  out(`${done} ${names.length === 0 ? "no identities" : names.join(", ")}.\n`);
-  for (const secret of read.secrets) {
-    err(`Did not import '${secret}': a configuration file must not contain secrets.\n`);
-  }
-  return 0;
+  const notes = secrets.map(
+    (secret) => `Did not import '${secret}': a configuration file must not contain secrets.`,
+  );
+  return print(
+    invocation,
+    { imported: names, secrets, dryRun: values["dry-run"] === true },
+    `${done} ${names.length === 0 ? "no identities" : names.join(", ")}.\n`,
+    { notes },
+  );
 }
 
 /** `trunkline identity export` */
 export async function exportFile(invocation: Invocation): Promise<number> {
   return printJson(invocation, (await openIdentities(invocation)).exportJuggler());
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
-    throw new TrunklineError("not-found", says, { cause: error });
-  }
 }

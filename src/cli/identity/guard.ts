@@ -6,7 +6,7 @@ import type { GuardOutcome } from "../../identity/identity-commands.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openCommands } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { print, printJson } from "../shell/layout.ts";
+import { linesText, print } from "../shell/layout.ts";
 
 type InRepository = OptionValues<"repo">;
 
@@ -40,20 +40,17 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
 export async function allow(
   invocation: Invocation<InRepository & OptionValues<"reason", "once">>,
 ): Promise<number> {
-  const { values, out } = invocation;
+  const { repo = ".", reason } = invocation.values;
   await using commands = await openCommands(invocation);
-  const pass = await commands.givePass(values.repo ?? ".", values.reason);
-  if (values.json) printJson(invocation, pass);
-  else {
-    const where = visibleLine(pass.worktree);
-    out(`The next commit or push in ${where} is allowed until ${pass.until}. This is recorded.\n`);
-  }
-  return 0;
+  const pass = await commands.givePass(repo, reason);
+  const where = visibleLine(pass.worktree);
+  const says = `The next commit or push in ${where} is allowed until ${pass.until}. This is recorded.\n`;
+  return print(invocation, pass, says);
 }
 
 /** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
 export async function check(invocation: Invocation<InRepository>): Promise<number> {
-  const { positionals, values, err } = invocation;
+  const { positionals } = invocation;
   const [hook = "", name, url] = positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
@@ -62,12 +59,11 @@ export async function check(invocation: Invocation<InRepository>): Promise<numbe
     ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
     ...(refs === undefined ? {} : { refs }),
   });
-  if (values.json) printJson(invocation, outcome);
-  else err(verdictText(hook, outcome));
-  return outcome.isAllowed ? 0 : 1;
+  const notes = verdictLines(hook, outcome);
+  return print(invocation, outcome, "", { notes, code: outcome.isAllowed ? 0 : 1 });
 }
 
-function verdictText(hook: string, outcome: GuardOutcome): string {
+function verdictLines(hook: string, outcome: GuardOutcome): string[] {
   const { problems, notes, override, next, isAllowed } = outcome;
   const what = hook === "pre-push" ? "push" : "commit";
   const lines = notes.map((note) => `trunkline guard: ${note}`);
@@ -80,16 +76,12 @@ function verdictText(hook: string, outcome: GuardOutcome): string {
     lines.push(`To fix it: ${next}`);
     lines.push("To allow it once: trunkline identity guard allow --once");
   }
-  return lines.map((line) => `${line}\n`).join("");
+  return lines;
 }
 
 function show(invocation: Invocation<InRepository>, found: GuardStatus): number {
-  const { values, out } = invocation;
-  if (values.json) printJson(invocation, found);
-  else {
-    out(`${found.says}\n`);
-    for (const hook of found.chained)
-      out(`Your own ${visibleLine(hook)} hook runs after the guard.\n`);
-  }
-  return 0;
+  const own = found.chained.map(
+    (hook) => `Your own ${visibleLine(hook)} hook runs after the guard.`,
+  );
+  return print(invocation, found, linesText([found.says, ...own]));
 }

@@ -17,7 +17,7 @@ import {
 } from "../../identity/validate/validate.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
-import { columns, print, printJson, table } from "../shell/layout.ts";
+import { columns, linesText, print, printJson, printList } from "../shell/layout.ts";
 import { configFlags, openApp } from "../shell/open-app.ts";
 
 /** The configuration, environment and folder that a command line gives to the identities. */
@@ -59,7 +59,7 @@ export async function openCommands(
 }
 
 /** Said where a list of them is empty. */
-export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.\n";
+export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.";
 
 type InRepository = OptionValues<"repo">;
 
@@ -67,30 +67,23 @@ type InRepository = OptionValues<"repo">;
 export async function list(
   invocation: Invocation<Values & { readonly provider: string }>,
 ): Promise<number> {
-  const { values, out, err } = invocation;
+  const { provider: wanted } = invocation.values;
   const all = (await openIdentities(invocation)).list;
-  const shown = all.filter(({ provider }) => [provider, "all"].includes(values.provider));
-  if (values.json) printJson(invocation, { identities: shown.map(factsOf) });
-  else if (shown.length > 0) out(listing(shown));
-  else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
-  else err(NO_IDENTITIES);
-  return 0;
+  const shown = all.filter(({ provider }) => [provider, "all"].includes(wanted));
+  const none = all.length > 0 ? `There are no identities for ${wanted}.` : NO_IDENTITIES;
+  return printList(invocation, { identities: shown.map(factsOf) }, listing(shown), none);
 }
 
 /** `trunkline identity detect` */
 export async function detect(invocation: Invocation<InRepository>): Promise<number> {
-  const { values, out, err } = invocation;
   const identities = await openIdentities(invocation);
-  const detection = await identities.detect(values.repo ?? ".");
-  if (values.json) printJson(invocation, detection);
-  else {
-    const { identity, confidence, explanation, notes } = detection;
-    if (identity !== undefined) out(`${visibleLine(identity)}\n`);
-    const sure = identity === undefined ? "" : ` Confidence: ${confidence}.`;
-    err(`${explanation}${sure}\n`);
-    for (const note of notes) err(`${note}\n`);
+  const detection = await identities.detect(invocation.values.repo ?? ".");
+  const { identity, confidence, explanation, notes: more } = detection;
+  if (identity === undefined) {
+    return print(invocation, detection, "", { notes: [explanation, ...more], code: 1 });
   }
-  return detection.identity === undefined ? 1 : 0;
+  const notes = [`${explanation} Confidence: ${confidence}.`, ...more];
+  return print(invocation, detection, `${visibleLine(identity)}\n`, { notes });
 }
 
 /** `trunkline identity status` */
@@ -148,13 +141,13 @@ function factsOf(identity: Identity): object {
   return facts;
 }
 
-function listing(identities: readonly Identity[]): string {
-  return table([
+function listing(identities: readonly Identity[]): string[][] {
+  return [
     ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNING"],
     ...identities.map(({ name, provider, host, user, email, signing }) => {
       return [name, provider, host ?? "", user ?? "", email ?? "", signing?.format ?? "none"];
     }),
-  ]);
+  ];
 }
 
 function statusLines(status: IdentityStatus, has: IdentityParts, width: number): string {
@@ -177,9 +170,7 @@ function statusLines(status: IdentityStatus, has: IdentityParts, width: number):
     ...has.missing.map((part) => ["Missing", missingText(part)] as const),
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
-  return columns(rows, width)
-    .map((line) => `${line}\n`)
-    .join("");
+  return linesText(columns(rows, width));
 }
 
 function missingText({ what, says, command }: MissingPart): string {
@@ -210,7 +201,7 @@ const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as con
 
 /** `trunkline identity validate [NAME…]` */
 export async function validate(invocation: Invocation<Validating>): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { values, positionals } = invocation;
   const timeout = Number(values.timeout);
   if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
     const says = `Cannot wait '${values.timeout}' seconds: give a number above 0, up to 600`;
@@ -219,42 +210,36 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
-  if (names.length === 0) err(NO_IDENTITIES);
+  const notes = names.length === 0 ? [NO_IDENTITIES] : [];
   const found = await commands.validate(names, {
     testAuth: values.offline !== true,
     checkGPG: values.signing === true,
     timeout: Math.ceil(timeout * 1000),
   });
-  if (values.json) printJson(invocation, { identities: found });
-  else {
-    for (const each of found) {
-      out(`${visibleLine(each.identity)}\n`);
-      for (const { outcome, says } of each.findings) out(`  ${LABELS[outcome]} ${says}\n`);
-      out(`  ${validationSummary(each)}\n`);
-    }
-  }
-  return found.every(({ isOk }) => isOk) ? 0 : 1;
+  const lines = found.flatMap((each) => [
+    visibleLine(each.identity),
+    ...each.findings.map(({ outcome, says }) => `  ${LABELS[outcome]} ${says}`),
+    `  ${validationSummary(each)}`,
+  ]);
+  const code = found.every(({ isOk }) => isOk) ? 0 : 1;
+  return print(invocation, { identities: found }, linesText(lines), { notes, code });
 }
 
 /** `trunkline identity gpg [NAME]` */
 export async function gpg(invocation: Invocation): Promise<number> {
-  const { values, positionals, out } = invocation;
   await using commands = await openCommands(invocation);
-  const ready = await commands.signing(positionals[0]);
-  if (values.json) printJson(invocation, ready);
-  else {
-    const rows: (readonly [string, string])[] = [
-      ["Identity", ready.identity],
-      ["Signing", ready.format ?? "no commit signing"],
-      ["Key", ready.key ?? "none"],
-      ["Hardware key", ready.hardware ? (ready.needsTouch ? "yes, needs a touch" : "yes") : "no"],
-      ["Can sign now", ready.canSign ? "yes" : "no"],
-      ["", ready.says],
-      ["Next step", ready.guidance],
-    ];
-    for (const line of columns(rows, invocation.width)) out(`${line}\n`);
-  }
-  return ready.canSign ? 0 : 1;
+  const ready = await commands.signing(invocation.positionals[0]);
+  const rows: (readonly [string, string])[] = [
+    ["Identity", ready.identity],
+    ["Signing", ready.format ?? "no commit signing"],
+    ["Key", ready.key ?? "none"],
+    ["Hardware key", ready.hardware ? (ready.needsTouch ? "yes, needs a touch" : "yes") : "no"],
+    ["Can sign now", ready.canSign ? "yes" : "no"],
+    ["", ready.says],
+    ["Next step", ready.guidance],
+  ];
+  const text = linesText(columns(rows, invocation.width));
+  return print(invocation, ready, text, { code: ready.canSign ? 0 : 1 });
 }
 
 /** Signals that others send to us and mean for the command. */

@@ -2,7 +2,7 @@ import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Applied, Plan } from "../../identity/switch/apply.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openCommands, openIdentities } from "./identity.ts";
-import { printJson } from "../shell/layout.ts";
+import { linesText, print } from "../shell/layout.ts";
 
 const NO_CHANGE = "Nothing to change.";
 
@@ -55,8 +55,9 @@ export async function undo(invocation: Invocation<UndoValues>): Promise<number> 
     force: values.force === true,
     ...(values.id === undefined ? {} : { id: values.id }),
   };
-  if (values["dry-run"]) return show(invocation, await identities.planUndo(folder, options));
-  const applied = await identities.undo(folder, options);
+  const plan = () => identities.planUndo(folder, options);
+  if (values["dry-run"]) return show(invocation, await plan());
+  const applied = await identities.apply(folder ?? "/", plan);
   return tell(invocation, applied, "Undone.", "Nothing to undo.");
 }
 
@@ -66,30 +67,24 @@ export async function sync(
 ): Promise<number> {
   const { values } = invocation;
   const identities = await openIdentities(invocation);
-  const options = { remove: values.remove === true };
-  if (values["dry-run"]) return show(invocation, await identities.planSync(options));
-  const applied = await identities.sync(options);
+  const plan = () => identities.planSync({ remove: values.remove === true });
+  if (values["dry-run"]) return show(invocation, await plan());
+  const applied = await identities.apply("/", plan);
   const done = values.remove ? "Removed the blocks." : "Wrote the identities for ssh and git.";
   return tell(invocation, applied, done, NO_CHANGE);
 }
 
 function show(invocation: Invocation, plan: Plan): number {
-  const { values, out, err } = invocation;
-  if (values.json === true) return printJson(invocation, { dryRun: true, ...planFacts(plan) });
-  out(planLines(plan));
-  if (plan.files.length === 0) err(`${NO_CHANGE}\n`);
-  for (const note of plan.notes) err(`Note: ${note}\n`);
-  return 0;
+  const none = plan.files.length === 0 ? [NO_CHANGE] : [];
+  const notes = [...none, ...plan.notes.map((note) => `Note: ${note}`)];
+  return print(invocation, { dryRun: true, ...planFacts(plan) }, planText(plan), { notes });
 }
 
 function tell(invocation: Invocation, applied: Applied, done: string, idle: string): number {
-  const { values, out, err } = invocation;
   const { id, plan } = applied;
-  if (values.json === true) return printJson(invocation, { id: id ?? null, ...planFacts(plan) });
-  out(`${id === undefined ? idle : done}\n`);
-  out(planLines(plan));
-  for (const note of plan.notes) err(`Note: ${note}\n`);
-  return 0;
+  const text = `${id === undefined ? idle : done}\n${planText(plan)}`;
+  const notes = plan.notes.map((note) => `Note: ${note}`);
+  return print(invocation, { id: id ?? null, ...planFacts(plan) }, text, { notes });
 }
 
 function planFacts({ kind, identity, subject, settings, files, notes }: Plan): object {
@@ -108,18 +103,16 @@ function planFacts({ kind, identity, subject, settings, files, notes }: Plan): o
 }
 
 /** Every file, with the settings that are removed and added. */
-function planLines({ files, settings }: Plan): string {
-  return files
-    .flatMap(({ path, before, after }) => {
-      const state = before === undefined ? " (new)" : after === undefined ? " (deleted)" : "";
-      const lines = settings
-        .filter(({ file }) => file === path)
-        .flatMap(({ key, before: old, after: fresh }) => [
-          ...old.filter((value) => !fresh.includes(value)).map((value) => `  - ${key} = ${value}`),
-          ...fresh.filter((value) => !old.includes(value)).map((value) => `  + ${key} = ${value}`),
-        ]);
-      return [`${path}${state}`, ...lines];
-    })
-    .map((line) => `${line}\n`)
-    .join("");
+function planText({ files, settings }: Plan): string {
+  const all = files.flatMap(({ path, before, after }) => {
+    const state = before === undefined ? " (new)" : after === undefined ? " (deleted)" : "";
+    const lines = settings
+      .filter(({ file }) => file === path)
+      .flatMap(({ key, before: old, after: fresh }) => [
+        ...old.filter((value) => !fresh.includes(value)).map((value) => `  - ${key} = ${value}`),
+        ...fresh.filter((value) => !old.includes(value)).map((value) => `  + ${key} = ${value}`),
+      ]);
+    return [`${path}${state}`, ...lines];
+  });
+  return linesText(all);
 }

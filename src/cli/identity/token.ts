@@ -5,13 +5,13 @@ import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { NO_IDENTITIES, openCommands } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { print, printJson } from "../shell/layout.ts";
+import { linesText, print } from "../shell/layout.ts";
 
 type Setting = OptionValues<"from-env" | "expires", "from-cli" | "no-verify">;
 
 /** `trunkline identity token set NAME` */
 export async function set(invocation: Invocation<Setting>): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals } = invocation;
   const [name = ""] = positionals;
   await using commands = await openCommands(invocation);
   const identity = commands.identities.find(name);
@@ -20,12 +20,8 @@ export async function set(invocation: Invocation<Setting>): Promise<number> {
     verify: values["no-verify"] !== true,
     ...(values.expires === undefined ? {} : { expires: timeOf(values.expires) }),
   });
-  if (values.json) printJson(invocation, kept);
-  else {
-    out(`Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.\n`);
-    for (const note of kept.notes) out(`${note}\n`);
-  }
-  return 0;
+  const says = `Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.`;
+  return print(invocation, kept, linesText([says, ...kept.notes]));
 }
 
 /** From a variable, from gh or glab, or from whoever runs the command. */
@@ -54,16 +50,16 @@ function timeOf(text: string): string {
 
 /** `trunkline identity token get NAME` */
 export async function get(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
-  const [name = ""] = positionals;
+  const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const found = await commands.tokenCommands.show(commands.identities.find(name));
-  if (values.json) printJson(invocation, found);
-  else if (found.token === undefined) err(`No token is stored for '${visibleLine(name)}'.\n`);
-  else out(`${found.token}\n`);
-  if (!values.json && found.where !== undefined)
-    err(`It is stored in ${visibleLine(found.where)}.\n`);
-  return found.token === undefined ? 1 : 0;
+  const { token, where = "" } = found;
+  if (token === undefined) {
+    const notes = [`No token is stored for '${visibleLine(name)}'.`];
+    return print(invocation, found, "", { notes, code: 1 });
+  }
+  const notes = [`It is stored in ${visibleLine(where)}.`];
+  return print(invocation, found, `${token}\n`, { notes });
 }
 
 /** `trunkline identity token clear NAME` */
@@ -81,23 +77,21 @@ export async function clear(invocation: Invocation): Promise<number> {
 
 /** `trunkline identity token verify [NAME]` */
 export async function verify(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { positionals, err } = invocation;
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
-  if (names.length === 0) err(NO_IDENTITIES);
+  if (names.length === 0) err(`${NO_IDENTITIES}\n`);
   const found = await Promise.all(
     names.map((name) => commands.tokenCommands.verify(commands.identities.find(name))),
   );
-  if (values.json)
-    printJson(invocation, { tokens: found, store: await commands.tokens.describeStore() });
-  else {
-    for (const { identity, says, isOk } of found) {
-      out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
-    }
-    out(`Tokens are stored in ${visibleLine(await commands.tokens.describeStore())}.\n`);
-  }
-  return found.every(({ isOk }) => isOk) ? 0 : 1;
+  const store = await commands.tokens.describeStore();
+  const lines = found.map(
+    ({ identity, says, isOk }) => `${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}`,
+  );
+  const text = linesText([...lines, `Tokens are stored in ${visibleLine(store)}.`]);
+  const code = found.every(({ isOk }) => isOk) ? 0 : 1;
+  return print(invocation, { tokens: found, store }, text, { code });
 }
 
 /** `trunkline identity credential OPERATION`: called by git, as a credential helper. */

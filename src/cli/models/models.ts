@@ -15,29 +15,27 @@ import {
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { print, printJson } from "../shell/layout.ts";
+import { linesText, print } from "../shell/layout.ts";
 
 /** `trunkline models list` */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
   const listed = await (await openModels(invocation)).list();
-  if (values.json === true) return printJson(invocation, listed);
   const { models, unanswered } = listed;
   const widest = Math.max(...models.map(({ id }) => visibleLine(id).length));
-  for (const { id, name, isDefault } of models) {
-    out(`${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}\n`);
-  }
-  for (const [provider, why] of Object.entries(unanswered)) {
-    err(`${visibleLine(provider)} did not list its models: ${why}\n`);
-  }
+  const lines = models.map(({ id, name, isDefault }) => {
+    return `${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}`;
+  });
+  const notes = Object.entries(unanswered).map(
+    ([provider, why]) => `${visibleLine(provider)} did not list its models: ${why}`,
+  );
   if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
-    err("To use a model found on this machine, set `models.default`.\n");
+    notes.push("To use a model found on this machine, set `models.default`.");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
     const how = "`trunkline models key set ANTHROPIC_API_KEY`, or start a model on this machine";
-    err(`There is no language model. Store a provider's key, such as with ${how}.\n`);
+    notes.push(`There is no language model. Store a provider's key, such as with ${how}.`);
   }
-  return 0;
+  return print(invocation, listed, linesText(lines), { notes });
 }
 
 /** `trunkline models key set VARIABLE` */

@@ -9,28 +9,25 @@ import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import type { Delivery } from "../../store/notify/notify-store.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import { linesText, print, printList } from "../shell/layout.ts";
 import { configFlags, openQuietApp } from "../shell/open-app.ts";
 
 type SecretValues = OptionValues<never, "rotate">;
 
-/** Milliseconds between two looks at a test. */
+/** Milliseconds between two checks of whether the test was delivered. */
 const LOOK_EVERY = 20;
 
 /** `trunkline notifications list` */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
   const { config } = await openQuietApp(invocation);
   const found = await deliveries(config.data);
-  if (values.json === true) out(`${JSON.stringify({ deliveries: found }, null, 2)}\n`);
-  else if (found.length > 0) out(table([HEADINGS, ...found.map(rowOf)]));
-  else err("There were no notifications yet. `trunkline notifications test` sends one.\n");
-  return 0;
+  const none = "There were no notifications yet. `trunkline notifications test` sends one.";
+  return printList(invocation, { deliveries: found }, [HEADINGS, ...found.map(rowOf)], none);
 }
 
 /** `trunkline notifications test` */
 export async function test(invocation: Invocation): Promise<number> {
-  const { values, env, out } = invocation;
+  const { env } = invocation;
   const app = await openQuietApp(invocation);
   const { entries, problems } = readEntries(app.config.notifications);
   const [problem] = problems;
@@ -49,24 +46,21 @@ export async function test(invocation: Invocation): Promise<number> {
     await delay(LOOK_EVERY);
     found = await notifier.deliveriesOf(id);
   } while (found.some(isUntried) && performance.now() < until);
-  if (values.json === true) out(`${JSON.stringify({ deliveries: found.map(plain) }, null, 2)}\n`);
-  else {
-    for (const { receiver, state, result } of found) {
-      out(`${visibleLine(receiver)}: ${state}${result ? `, ${visibleLine(result)}` : ""}\n`);
-    }
-  }
-  return found.every(({ state }) => state === "delivered") ? 0 : 1;
+  const lines = found.map(({ receiver, state, result }) => {
+    return `${visibleLine(receiver)}: ${state}${result ? `, ${visibleLine(result)}` : ""}`;
+  });
+  const code = found.every(({ state }) => state === "delivered") ? 0 : 1;
+  return print(invocation, { deliveries: found.map(plain) }, linesText(lines), { code });
 }
 
 /** `trunkline notifications secret` */
 export async function secret(invocation: Invocation<SecretValues>): Promise<number> {
-  const { values, env, out } = invocation;
+  const { values, env } = invocation;
   const { config } = await openQuietApp(invocation);
   const configFile = configFileOf(invocation);
   const secrets = new NotifySecrets({ data: config.data, configFile, env });
   const found = values.rotate === true ? await secrets.rotateWebhook() : await secrets.webhook();
-  out(values.json === true ? `${JSON.stringify({ secret: found }, null, 2)}\n` : `${found}\n`);
-  return 0;
+  return print(invocation, { secret: found }, `${found}\n`);
 }
 
 /** The key of the encrypted file is beside the configuration, whatever process opens it. */

@@ -18,11 +18,11 @@ import type { OptionValues } from "../shell/command.ts";
 /** Options by which a person agrees without being asked. */
 export type Consent = OptionValues<never, "approve" | "allow-everything">;
 
-/** What a plugin asks for has to fit a screen: what matters must not scroll away. */
+/** Limits on what a plugin asks for: it must fit on a screen, so that nothing important scrolls away. */
 const MOST_WANTS = 50;
 const LONGEST_WANT = 500;
 
-/** A plugin of which it is to be said what it may do. */
+/** A plugin that asks for permissions. */
 export interface AskingPlugin {
   readonly manifest: DeclaredManifest;
   /** Whether it is a script for Node: our SDK reaches the bus from within a sandbox. */
@@ -46,7 +46,7 @@ export function wantedOf(plugin: AskingPlugin, consent: Consent): Wanted {
   checkPluginId(manifest.id);
   const wanted = withRealPaths(wantedPermissions(manifest, namespace));
   if (wanted.namespace !== SHARED) checkPluginId(wanted.namespace ?? "");
-  // Throws where one cannot be limited to.
+  // Throws if a host cannot be put on the list.
   portsOf(wanted.hosts ?? []);
   const isUnclear = !isScript && manifest.permissions === undefined;
   const why =
@@ -76,8 +76,8 @@ function withRealPaths({ read, write, ...others }: PluginPermissions): PluginPer
 }
 
 /**
- * Has a person approve what a plugin asks for. The more it may do, the louder is the question: what can do
- * everything is approved by typing its name, or by a flag of its own.
+ * Asks a person to approve what a plugin asks for. A plugin that could do everything is approved by typing its
+ * name, or with `--allow-everything`.
  */
 export async function approve(consent: Consent, id: string, wanted: Wanted): Promise<void> {
   const { permissions, why } = wanted;
@@ -102,7 +102,7 @@ export async function approve(consent: Consent, id: string, wanted: Wanted): Pro
   throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${notEnough} ${next}`);
 }
 
-/** Whether a plugin can do what its user can, in the end: change what that person runs later. */
+/** Whether a plugin could in the end do everything that its user can, by changing what that person runs later. */
 export function canDoEverything(permissions: PluginPermissions): boolean {
   const { everything = false, run = false, read = [], write = [] } = permissions;
   const home = realPath(homeOf(process.env));
@@ -116,7 +116,7 @@ async function typesName(asks: string, id: string): Promise<boolean> {
   return (await askLine(`${asks}\n${warning}\nType its name, ${id}, to allow that: `)) === id;
 }
 
-/** What a plugin may do besides what every plugin may, loudest first. */
+/** What a plugin may do besides what every plugin may, most dangerous first. */
 function wordsOf(id: string, permissions: PluginPermissions): string[] {
   const { everything = false, run = false, namespace, provides = {} } = permissions;
   const { tools = [], read = [], write = [], hosts = [] } = permissions;
@@ -157,8 +157,8 @@ interface TryOptions {
 }
 
 /**
- * How to run a plugin that nobody has added: as it would run if everything that it declares were
- * approved. What can do everything needs a flag. With an id it is not asked what it declares.
+ * How to run a plugin that was not added: as if everything that it declares were approved. A plugin that
+ * could do everything needs a flag. If an id is given, the plugin is not asked what it declares.
  */
 export async function triedPlugin(
   [where = "", ...more]: readonly string[],
@@ -183,7 +183,7 @@ export async function triedPlugin(
       `Cannot run '${id}': it would ${wants}${because}. ${next}.`,
     );
   }
-  // Whoever writes a plugin adds tools before they are in its manifest.
+  // Authors add tools before they list them in the manifest.
   const provides = { ...permissions.provides, tools: ["*"], prompts: ["*"] };
   const given = { ...permissions, provides };
   const program = { id, binary: found.command, args: more, permissions: given };

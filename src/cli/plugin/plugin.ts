@@ -26,7 +26,7 @@ import {
   tellEdited,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, print, table } from "../shell/layout.ts";
+import { counted, linesText, print, printList } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tools.ts";
 import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
@@ -35,25 +35,19 @@ type BusValues = OptionValues<"orchestrator-addr" | "certs-dir">;
 
 /** `trunkline plugin new NAME` */
 export async function create(invocation: Invocation<OptionValues<"dir">>): Promise<number> {
-  const { positionals, values, cwd, out } = invocation;
+  const { positionals, values, cwd } = invocation;
   const [name = ""] = positionals;
   const folder = resolve(cwd, values.dir ?? name);
   const begun = await scaffoldPlugin(folder, name);
-  out(values.json === true ? `${JSON.stringify({ plugin: name, folder }, null, 2)}\n` : begun);
-  return 0;
+  return print(invocation, { plugin: name, folder }, begun);
 }
 
 /** `trunkline plugin list` */
 export async function list(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const plugins = await bus.list();
-  const { values, out, err } = invocation;
-  if (values.json === true) out(`${JSON.stringify({ plugins }, null, 2)}\n`);
-  else if (plugins.length === 0) err("The bus has no plugins.\n");
-  else {
-    out(table([HEADINGS, ...plugins.map(rowOf)]));
-  }
-  return 0;
+  const rows = [HEADINGS, ...plugins.map(rowOf)];
+  return printList(invocation, { plugins }, rows, "The bus has no plugins.");
 }
 
 const HEADINGS = [
@@ -94,23 +88,17 @@ export async function call(
 export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const lines = await bus.logs(invocation.positionals[0] ?? "");
-  const { values, out, err } = invocation;
-  if (values.json === true) out(`${JSON.stringify({ lines }, null, 2)}\n`);
-  else if (lines.length === 0) err("It has logged nothing.\n");
-  else for (const line of lines) out(`${visibleLine(line)}\n`);
-  return 0;
+  const notes = lines.length === 0 ? ["It has logged nothing."] : [];
+  return print(invocation, { lines }, linesText(lines.map(visibleLine)), { notes });
 }
 
 /** `trunkline plugin restart ID` */
 export async function restart(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const plugin = await bus.restart(invocation.positionals[0] ?? "");
-  print(
-    invocation,
-    { plugin },
-    `${visibleLine(plugin.id)} is ${plugin.state}, with ${counted(plugin.tools, "tool")}.\n`,
-  );
-  return plugin.state === "up" ? 0 : 1;
+  const { id, state, tools } = plugin;
+  const text = `${visibleLine(id)} is ${state}, with ${counted(tools, "tool")}.\n`;
+  return print(invocation, { plugin }, text, { code: state === "up" ? 0 : 1 });
 }
 
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
@@ -145,7 +133,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
 }
 
 interface AskOptions {
-  /** An id; then the plugin is not looked at. */
+  /** If an id is given, the plugin is not examined. */
   readonly given?: string | undefined;
   /** The only id that it may have. */
   readonly expected?: string;
@@ -252,7 +240,7 @@ function cannotApprove(id: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
 }
 
-/** What a plugin may do that is started with all rights, as plugins were: about all of it at once. */
+/** What a plugin may do that is started with all rights, as all plugins once were. */
 function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
   const all = ["*"];
   const provides = { tools: all, prompts: all, storage: all, ai: all };

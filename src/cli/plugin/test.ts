@@ -98,7 +98,7 @@ async function open(
   return startSubject({ command: program.command, args: all, transport, said, signal, ...calls });
 }
 
-/** A file or a folder is looked into; anything else is a command for the system to find. */
+/** A file or a folder is examined; anything else is a command that is searched for in PATH. */
 function programOf(command: string, cwd: string): Pick<FoundPlugin, "command" | "args"> {
   const isThere = statSync(resolve(cwd, command), { throwIfNoEntry: false }) !== undefined;
   return isThere ? findPlugin(command, cwd) : { command, args: [] };

@@ -71,11 +71,7 @@ describe("trunkline review add", () => {
     [["--line", "1", "--end", "last", "-c", "x"], 2, /Cannot use '--end last'/],
     [["--line", "9", "-c", "x"], 2, /Cannot comment on line 9 of .a\.txt.: it has 2 lines/],
     [["--suggest", "-"], 2, /Cannot read comment and suggestion from standard input/],
-    [
-      ["-c", "x", "--suggest", "none.txt"],
-      1,
-      /Cannot read the suggestion 'none\.txt': no such file\n/,
-    ],
+    [["-c", "x", "--suggest", "none.txt"], 1, /Cannot read 'none\.txt': no such file\n/],
   ] as const) {
     it(`refuses ${args.join(" ")}`, async () => {
       await using line = await setUp();

@@ -1,11 +1,7 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { text as readAll } from "node:stream/consumers";
-
 import { TrunklineError } from "../../base/errors.ts";
-import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
+import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { readComment } from "./comment-text.ts";
@@ -44,7 +40,7 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const where = line === undefined ? file : `${file}:${line}${end === undefined ? "" : `-${end}`}`;
   const isGiven = comment !== undefined && comment !== "-";
   const said = isGiven ? comment : await readComment(invocation, comment, where);
-  const suggestion = suggest === undefined ? undefined : await readSuggestion(invocation, suggest);
+  const suggestion = suggest === undefined ? undefined : await readGivenFile(invocation, suggest);
   const { config } = await openQuietApp(invocation);
   const { id } = await addCommentIn(config.data, folderOf(invocation), {
     file,
@@ -70,14 +66,4 @@ function lineOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^-?[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new TrunklineError("usage", `Cannot use '${name} ${text}': give a line number from 1 on.`);
-}
-
-async function readSuggestion({ cwd }: Invocation<AddValues>, from: string): Promise<string> {
-  if (from === "-") return readAll(process.stdin);
-  try {
-    return readFileSync(resolve(cwd, from), "utf8");
-  } catch (error) {
-    const says = `Cannot read the suggestion '${from}': ${whyUnreadable(error)}`;
-    throw new TrunklineError("config", says, { cause: error });
-  }
 }

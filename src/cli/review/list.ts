@@ -2,10 +2,10 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { changedLines } from "../../review/anchor/changed-lines.ts";
 import { pathIn, placeOf } from "../../review/repository.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
-import type { ThreadView } from "../../review/thread-view.ts";
+import { type ThreadView, UNRESOLVED } from "../../review/thread-view.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
-import { firstLine } from "../shell/layout.ts";
+import { firstLine, print } from "../shell/layout.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 import { tableText, threadText, whereOf } from "./thread-text.ts";
 
@@ -17,11 +17,9 @@ interface ListValues extends RepoValues {
   readonly menu?: boolean;
 }
 
-const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
-
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values } = invocation;
   using commands = await openCommands(invocation);
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
@@ -30,14 +28,12 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const isWanted = ({ file, original }: Pick<ThreadView, "file" | "original">): boolean =>
     names === undefined || names.has(file) || names.has(original?.file ?? file);
   const threads = (await commands.list({ gitDir, states })).filter(isWanted);
-  if (values.json === true) out(`${JSON.stringify({ threads }, null, 2)}\n`);
-  else if (values.menu === true) out(threads.map(menuLine).join(""));
-  else if (threads.length > 0) out(tableText(threads, invocation.edge));
-  else {
-    const where = values.file === undefined ? "" : ` on '${visibleLine(values.file)}'`;
-    err(`There are no threads${where}. \`trunkline review add --file FILE --line N\` opens one.\n`);
-  }
-  return 0;
+  if (values.menu === true) return print(invocation, { threads }, threads.map(menuLine).join(""));
+  const where = values.file === undefined ? "" : ` on '${visibleLine(values.file)}'`;
+  const none = `There are no threads${where}. \`trunkline review add --file FILE --line N\` opens one.`;
+  const isNone = threads.length === 0;
+  const text = isNone ? "" : tableText(threads, invocation.edge);
+  return print(invocation, { threads }, text, { notes: isNone ? [none] : [] });
 }
 
 /** A line that a menu can split at the colon: `ID:text`. */
@@ -50,7 +46,7 @@ function menuLine(thread: ThreadView): string {
 export async function show(
   invocation: Invocation<RepoValues & { readonly patch?: boolean }>,
 ): Promise<number> {
-  const { values, positionals, out, data } = invocation;
+  const { values, positionals, data } = invocation;
   const [id = ""] = positionals;
   using commands = await openCommands(invocation);
   if (values.patch === true) {
@@ -58,11 +54,10 @@ export async function show(
     return 0;
   }
   const thread = await commands.show(id);
-  out(values.json === true ? `${JSON.stringify(thread, null, 2)}\n` : threadText(thread));
-  return 0;
+  return print(invocation, thread, threadText(thread));
 }
 
-/** What a file that a person named may be called in threads; one that is gone is named from the root. */
+/** The paths under which threads may have a file that a person named. The path of a deleted file is relative to the root. */
 function namesOf(
   { here, folder }: ReviewCommands,
   file: string,
@@ -77,17 +72,13 @@ const SIGNS = { added: "+", removed: "-", same: " " } as const;
 export async function lines(
   invocation: Invocation<RepoValues & { readonly commit?: string }>,
 ): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals } = invocation;
   using commands = await openCommands(invocation);
   const { repository, path } = placeOf(commands.here, commands.folder, positionals[0] ?? "");
   const found = await changedLines(repository, path, values.commit);
-  if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
-  else {
-    const shown = found.map(({ line, side, change, text }) => {
-      const number = side === "old" ? -line : line;
-      return `${number}:${SIGNS[change]} ${visibleLine(text.replaceAll("\t", "    "))}\n`;
-    });
-    out(shown.join(""));
-  }
-  return 0;
+  const shown = found.map(({ line, side, change, text }) => {
+    const number = side === "old" ? -line : line;
+    return `${number}:${SIGNS[change]} ${visibleLine(text.replaceAll("\t", "    "))}\n`;
+  });
+  return print(invocation, { lines: found }, shown.join(""));
 }

@@ -1,6 +1,7 @@
 import type { ThreadView } from "../../review/thread-view.ts";
 import type { Saying } from "../../store/review/reviews.ts";
 import type { Invocation } from "../shell/command.ts";
+import { linesText, print } from "../shell/layout.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./thread-text.ts";
@@ -15,7 +16,9 @@ export async function reply(invocation: Invocation<SayValues>): Promise<number> 
   using commands = await openCommands(invocation);
   const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
   const text = await readComment(invocation, invocation.values.comment, comment);
-  return printThreads(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
+  return printThreads(invocation, [
+    await commands.say("reply", id, { ...speaker(invocation), text }),
+  ]);
 }
 
 /** `trunkline review resolve ID…` */
@@ -25,7 +28,7 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
   const ids: string[] = [];
   for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
   const threads: ThreadView[] = [];
-  for (const id of ids) threads.push(await commands.resolve(id, speaker(invocation)));
+  for (const id of ids) threads.push(await commands.say("resolve", id, speaker(invocation)));
   return printThreads(invocation, threads);
 }
 
@@ -33,34 +36,26 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
 export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
   return printThreads(invocation, [
-    await commands.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
+    await commands.say("reopen", invocation.positionals[0] ?? "", speaker(invocation)),
   ]);
 }
 
 /** `trunkline review apply ID` */
 export async function apply(invocation: Invocation<RepoValues>): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { positionals } = invocation;
   using commands = await openCommands(invocation);
   const by = personIn(invocation.env);
   const { path: file, patch, thread } = await commands.apply(positionals[0] ?? "", by);
   const { id, state } = thread;
-  if (values.json === true) out(`${JSON.stringify({ file, patch, id, state }, null, 2)}\n`);
-  else out(`Changed ${visibleLine(file)}. ${id} is ${state}.\n`);
-  return 0;
+  const text = `Changed ${visibleLine(file)}. ${id} is ${state}.\n`;
+  return print(invocation, { file, patch, id, state }, text);
 }
 
 function speaker({ env, values }: Invocation<SayValues>): Saying {
   return { by: personIn(env), role: "person", text: values.comment };
 }
 
-function printThreads(
-  { values, out }: Invocation<SayValues>,
-  threads: readonly ThreadView[],
-): number {
-  const [first] = threads;
-  if (values.json !== true) {
-    for (const thread of threads) out(`${thread.id} is ${thread.state}: ${whereOf(thread)}\n`);
-  } else if (threads.length === 1) out(`${JSON.stringify(first, null, 2)}\n`);
-  else out(`${JSON.stringify({ threads }, null, 2)}\n`);
-  return 0;
+function printThreads(invocation: Invocation<SayValues>, threads: readonly ThreadView[]): number {
+  const lines = threads.map((each) => `${each.id} is ${each.state}: ${whereOf(each)}`);
+  return print(invocation, threads.length === 1 ? threads[0] : { threads }, linesText(lines));
 }

@@ -1,19 +1,29 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { text as readAll } from "node:stream/consumers";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
-import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
-import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
+import {
+  exportReviews,
+  importReviews,
+  type Imported,
+} from "../../review/transfer/import-export.ts";
+import {
+  referenceOfPage,
+  parseReference,
+  type RemoteReference,
+  referenceText,
+} from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
-import { visibleLine } from "../../base/text/visible.ts";
-import { counted, firstLine } from "../shell/layout.ts";
-import { exportPull, type ForgeValues, importPull, namedReview } from "./pull-request.ts";
-import { openCommands, type RepoValues } from "./open-reviews.ts";
+import { visibleLine, visible } from "../../base/text/visible.ts";
+import { counted, firstLine, print } from "../shell/layout.ts";
+import { openCommands, type RepoValues, folderOf } from "./open-reviews.ts";
+import { repositoryAddresses } from "../../git/repository-addresses.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
+import { exportRemote } from "../../review/transfer/export-remote.ts";
+import { importRemote } from "../../review/transfer/import-remote.ts";
+import type { RemoteReview } from "../../review/transfer/remote-thread.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline review watch` */
 export async function watch(invocation: Invocation<RepoValues>): Promise<number> {
@@ -40,7 +50,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
 export async function importFile(
   invocation: Invocation<ForgeValues & { readonly file?: string }>,
 ): Promise<number> {
-  const { values, positionals, out, err, cwd } = invocation;
+  const { values, positionals, err } = invocation;
   const given = [...positionals, ...(values.file === undefined ? [] : [values.file])];
   const named = await namedReview(invocation, given[0]);
   const count = given.length + (named === undefined || referenceOfPage(given[0] ?? "") ? 0 : 1);
@@ -52,21 +62,19 @@ export async function importFile(
   using commands = await openCommands(invocation);
   const imported =
     named === undefined
-      ? await importReviews(commands, await read(cwd, given[0] ?? ""))
+      ? await importReviews(commands, await readGivenFile(invocation, given[0] ?? ""))
       : await importPull(invocation, commands, named);
   const { added, known, refused, replies = 0, general = 0 } = imported;
   for (const why of refused) err(`${visibleLine(why)}\n`);
-  if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
-  else {
-    const more = [
-      ...(known > 0 ? [`${known} existed already`] : []),
-      ...(replies > 0 ? [counted(replies, "new reply", "new replies")] : []),
-      ...(general > 0 ? [`left out ${general} on no file`] : []),
-      ...(refused.length > 0 ? [`refused ${refused.length}`] : []),
-    ];
-    out(`${[`Opened ${counted(added, "thread")}`, ...more].join("; ")}.\n`);
-  }
-  return refused.length > 0 && added + known === 0 ? 1 : 0;
+  const parts = [
+    `Opened ${counted(added, "thread")}`,
+    ...(known > 0 ? [`${known} existed already`] : []),
+    ...(replies > 0 ? [counted(replies, "new reply", "new replies")] : []),
+    ...(general > 0 ? [`left out ${general} on no file`] : []),
+    ...(refused.length > 0 ? [`refused ${refused.length}`] : []),
+  ];
+  const code = refused.length > 0 && added + known === 0 ? 1 : 0;
+  return print(invocation, imported, `${parts.join("; ")}.\n`, { code });
 }
 
 /** `trunkline review export` */
@@ -86,12 +94,68 @@ export async function exportAll(
   return 0;
 }
 
-async function read(cwd: string, file: string): Promise<string> {
-  if (file === "-") return readAll(process.stdin);
-  try {
-    return readFileSync(resolve(cwd, file), "utf8");
-  } catch (error) {
-    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
-    throw new TrunklineError("config", says, { cause: error });
+export interface ForgeValues extends RepoValues {
+  readonly github?: string;
+  readonly gitlab?: string;
+  readonly identity?: string;
+}
+
+/** The pull or merge request that a command line names, by an option or by its address. */
+export async function namedReview(
+  invocation: Invocation<ForgeValues>,
+  positional?: string,
+): Promise<RemoteReference | undefined> {
+  const { github, gitlab } = invocation.values;
+  if (github !== undefined && gitlab !== undefined) {
+    throw new TrunklineError("usage", "Cannot use --github and --gitlab together: give one.");
   }
+  const text = github ?? gitlab;
+  if (text === undefined) return positional === undefined ? undefined : referenceOfPage(positional);
+  const remotes = await repositoryAddresses(folderOf(invocation));
+  return parseReference(github === undefined ? "gitlab" : "github", text, remotes);
+}
+
+export async function importPull(
+  invocation: Invocation<ForgeValues>,
+  commands: ReviewCommands,
+  reference: RemoteReference,
+): Promise<Imported> {
+  const review = await open(invocation, reference, true);
+  return importRemote(commands, await review.threads(), review.name);
+}
+
+/** Posts what was said here, and prints it. */
+export async function exportPull(
+  invocation: Invocation<ForgeValues & { readonly "dry-run"?: boolean }>,
+  commands: ReviewCommands,
+  reference: RemoteReference,
+): Promise<number> {
+  const { values, err } = invocation;
+  const isTrial = values["dry-run"] === true;
+  const review = await open(invocation, reference, isTrial);
+  const { inertText } = await import("../../review/open/review-on-forge.ts");
+  const exported = await exportRemote(commands, review, { isTrial, inert: inertText });
+  for (const why of exported.refused) err(`${visible(why)}\n`);
+  const { posted, resolved, reopened } = exported;
+  const texts = posted.map(({ thread, text }) => `${thread}:\n${visible(text)}\n\n`);
+  const did = isTrial ? "Would post" : "Posted";
+  const counts = `${posted.length} replies, resolve ${resolved.length}, reopen ${reopened.length}`;
+  const said = isTrial ? counts : counts.replace("resolve", "resolved").replace("open", "opened");
+  const text = `${texts.join("")}${did} ${said} on ${referenceText(reference)}.\n`;
+  return print(invocation, exported, text, { code: exported.refused.length > 0 ? 1 : 0 });
+}
+
+async function open(
+  invocation: Invocation<ForgeValues>,
+  reference: RemoteReference,
+  isReading: boolean,
+): Promise<RemoteReview> {
+  const { env, values, err } = invocation;
+  const { reviewOnForge } = await import("../../review/open/review-on-forge.ts");
+  return reviewOnForge(await openQuietApp(invocation), reference, {
+    env,
+    identity: values.identity,
+    isReading,
+    note: (text) => err(`${visible(text)}\n`),
+  });
 }

@@ -74,7 +74,7 @@ interface Target {
   readonly revision: string;
 }
 
-/** Lines that a file has more and fewer; of a binary file nothing is counted. */
+/** Added and removed lines of a file; not counted in a binary file. */
 interface FileChange {
   readonly path: string;
   readonly added: number;
@@ -89,11 +89,11 @@ interface PullRequest {
   readonly page?: string;
 }
 
-/** What a run came to, as `--json` prints it. */
+/** The result of a run, as `--json` prints it. */
 interface RunResult {
   readonly session: string;
   readonly stopReason: string;
-  /** `pushed`, `unchanged`, `refused` or `unpushed`; absent where the turn did not come to that. */
+  /** `pushed`, `unchanged`, `refused` or `unpushed`; absent if the turn ended before the delivery. */
   readonly run?: string;
   readonly target?: Target;
   readonly changes?: readonly FileChange[];
@@ -122,7 +122,7 @@ interface Ours {
   readonly pullRequest?: PullRequest;
 }
 
-/** Ends with the branch: that is what is looked for. */
+/** The branch comes last, since people look for it. */
 export function resultText(result: RunResult): string {
   const { session, stopReason, run, target, changes = [], pullRequest } = result;
   const again = `Go on with \`trunkline session attach ${session}\`.`;
@@ -134,7 +134,7 @@ export function resultText(result: RunResult): string {
   return `\n${diffstat(changes)}\n${requestText(pullRequest)}${fetch}\n${visibleLine(branch)}\n`;
 }
 
-/** Why there is none was said when the turn ended. */
+/** The reason why there is none was printed when the turn ended. */
 function requestText({ url, number, page }: PullRequest = {}): string {
   if (number !== undefined) return `Pull request #${number}: ${visibleLine(url ?? "")}\n`;
   return page === undefined ? "" : `Open a pull request yourself: ${visibleLine(page)}\n`;

@@ -30,14 +30,14 @@ export async function run(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-/** Through the gateway of the data folder, if one runs that would do the same; otherwise alone. */
+/** Relays to a running gateway of the data folder if it has the same settings; otherwise serves by itself. */
 async function serve(
   app: AppContext,
   env: NodeJS.ProcessEnv,
   profile: string | undefined,
 ): Promise<void> {
   const sockets = gatewaySockets(app.config.data);
-  // Whoever wants every message in the log wants it in this one.
+  // With --verbose, every message is logged here too.
   if (sockets.length > 0 && !app.config.log.verbose) {
     const { relayStdio } = await import("../../app/door/relay-stdio.ts");
     if (await relayStdio(app, sockets, env, profile)) return;
@@ -45,7 +45,7 @@ async function serve(
   await serveMcpOnStdio(app, profile);
 }
 
-/** The profile that the client is to have. A wrong name is refused now, where somebody reads it. */
+/** The client's profile. An unknown name is refused at the start, where a person sees the error. */
 function profileOf({ values }: Invocation, { config }: AppContext): string | undefined {
   const { profile, "orchestrator-addr": address } = values;
   if (typeof profile !== "string") return undefined;

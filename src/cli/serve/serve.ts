@@ -119,7 +119,7 @@ function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; public
   return { url: localUrl, ...(publicUrl === undefined ? {} : { publicUrl }) };
 }
 
-/** How other processes open sessions in this one. Where the store fails, they open them themselves. */
+/** Lets other processes open sessions in this one. If the store fails, they open them themselves. */
 async function sessionsOf(
   server: HttpServer,
   { config, log }: AppContext,
@@ -133,7 +133,7 @@ async function sessionsOf(
   }
 }
 
-/** Serves the `trunkline mcp` processes of the data folder. Where that fails, they serve themselves. */
+/** Serves the `trunkline mcp` processes of the data folder. If that fails, they serve by themselves. */
 async function letRelaysIn(
   app: AppContext,
   options: GatewaySocketOptions,
@@ -155,7 +155,7 @@ interface WelcomeOptions {
   /** A one-time login link, if a person reads this. */
   readonly login?: string | undefined;
   readonly noAuth?: boolean | undefined;
-  /** What a person types before a command, and after it, so that it uses the same files. */
+  /** What a person types before and after a command so that it uses the same files. */
   readonly command: { readonly program: string; readonly options: readonly string[] };
   readonly color: boolean;
 }

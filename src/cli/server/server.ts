@@ -32,7 +32,7 @@ import {
   removeEntry,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, firstLine, printJson, table } from "../shell/layout.ts";
+import { counted, firstLine, linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { openPage } from "../shell/open-page.ts";
 
@@ -41,7 +41,7 @@ import { openPage } from "../shell/open-page.ts";
  * that runs says which of them have an instance for each client.
  */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, err } = invocation;
   const loaded = await loadConfig(inputOf(invocation));
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
   const approvals = [...(await new ApprovalsFile(loaded.config.data).read()).values()];
@@ -70,32 +70,28 @@ export async function list(invocation: Invocation): Promise<number> {
     };
   });
   const servers = await Promise.all(known);
-  if (values.json === true) out(`${JSON.stringify({ servers }, null, 2)}\n`);
-  else if (servers.length === 0) {
-    err("There are no MCP servers. Add one with `trunkline server add NAME -- COMMAND`.\n");
-  } else {
-    const rows = servers.map(
-      ({ name, runs, from, tools, held, instance, isSwitched, disabled, login }) => {
-        const each = isSwitched === true ? `${instance}, since it asks` : instance;
-        const shown = disabled === true ? "disabled" : toolsText(tools, held);
-        return [name, shown, each, loginText(login ?? {}), from, runs];
-      },
-    );
-    out(
-      table([["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND, URL OR DOCUMENT"], ...rows]),
-    );
-    if (servers.some(({ held }) => held > 0))
-      err("Check held tools with `trunkline tools diff`.\n");
-  }
+  const rows = servers.map(
+    ({ name, runs, from, tools, held, instance, isSwitched, disabled, login }) => {
+      const each = isSwitched === true ? `${instance}, since it asks` : instance;
+      const shown = disabled === true ? "disabled" : toolsText(tools, held);
+      return [name, shown, each, loginText(login ?? {}), from, runs];
+    },
+  );
+  const headings = ["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND, URL OR DOCUMENT"];
+  const none = "There are no MCP servers. Add one with `trunkline server add NAME -- COMMAND`.";
+  printList(invocation, { servers }, [headings, ...rows], none);
+  if (values.json !== true && servers.some(({ held }) => held > 0)) err(`${CHECK_HELD}\n`);
   return 0;
 }
+
+const CHECK_HELD = "Check held tools with `trunkline tools diff`.";
 
 function toolsText(tools: number, held: number): string {
   if (tools === 0) return "not seen yet";
   return held === 0 ? String(tools) : `${tools}, ${held} held`;
 }
 
-/** How a login is, in a few words; nothing for a server that nobody has logged in to. */
+/** The state of a login in a few words; empty if nobody has logged in. */
 function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
   if (ended !== undefined) return "ended";
   if (issuer === undefined) return "";
@@ -172,12 +168,12 @@ function namedServer(
   );
 }
 
-/** Milliseconds after which it is said that we wait. */
+/** Milliseconds after which the person is told that the server is still starting. */
 const SLOW = 3_000;
 
 /** `trunkline server test NAME` */
 export async function test(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { positionals, err } = invocation;
   const [name = ""] = positionals;
   const { config } = await openQuietApp(invocation);
   await using opened = await openTools(new AppContext(alone(config, name)));
@@ -192,29 +188,22 @@ export async function test(invocation: Invocation): Promise<number> {
   const offered = tools.list().filter(({ source }) => source?.server === name);
   const held = tools.held().filter(({ source }) => source.server === name);
   const works = status?.state === "up" && status.listError === undefined;
-  if (values.json === true) {
-    const names = offered.map(({ definition }) => definition.name);
-    const heldNames = held.map(({ tool }) => tool.definition.name);
-    out(`${JSON.stringify({ ...status, milliseconds, tools: names, held: heldNames }, null, 2)}\n`);
-    return works ? 0 : 1;
-  }
+  const names = offered.map(({ definition }) => definition.name);
+  const heldNames = held.map(({ tool }) => tool.definition.name);
+  const facts = { ...status, milliseconds, tools: names, held: heldNames };
   if (!works) {
-    err(failureText(name, status));
-    return 1;
+    return print(invocation, facts, "", { notes: failureLines(name, status), code: 1 });
   }
   const count = offered.length + held.length;
   const speaks = status.revision === undefined ? "" : `, MCP ${status.revision}`;
-  out(
-    `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.\n`,
-  );
-  if (count === 0) out(`It has no tools: ${visibleLine(status.noTools ?? "all are hidden")}.\n`);
+  const says = `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.`;
+  const none = `It has no tools: ${visibleLine(status.noTools ?? "all are hidden")}.`;
   const rows = [
     ...offered.map(({ definition }) => toolRow(definition)),
     ...held.map(({ tool }) => toolRow(tool.definition, "(held) ")),
   ];
-  out(table(rows));
-  if (held.length > 0) err("Check held tools with `trunkline tools diff`.\n");
-  return 0;
+  const text = linesText([says, ...(count === 0 ? [none] : [])]) + table(rows);
+  return print(invocation, facts, text, { notes: held.length > 0 ? [CHECK_HELD] : [] });
 }
 
 /** The configuration with this server only: nothing else is started. */
@@ -225,19 +214,19 @@ function alone(config: Config, name: string): Config {
     ...config,
     mcpServers: { [name]: settings },
     bus: { ...bus, plugins: {} },
-    // What went wrong is said once, in our own words.
+    // The command prints failures itself, so they are not logged too.
     log: log.verbose ? log : { level: "error", verbose: false, requests: false },
   };
 }
 
-function failureText(name: string, status: UpstreamStatus | undefined): string {
+function failureLines(name: string, status: UpstreamStatus | undefined): string[] {
   const list = status?.listError && `it could not list its tools: ${status.listError}`;
   const why = list ?? status?.lastError ?? "it did not start";
   // The error may quote its last line, and a server that is tried twice says the same twice.
   const lines = [...new Set(status?.said)].filter((line) => !why.includes(line)).slice(-5);
-  const said = lines.map((line) => `  ${visibleLine(line)}\n`);
-  const heard = said.length === 0 ? "" : `Its last output:\n${said.join("")}`;
-  return `'${visibleLine(name)}' does not work: ${visibleLine(why)}\n${heard}`;
+  const said = lines.map((line) => `  ${visibleLine(line)}`);
+  const heard = said.length === 0 ? [] : ["Its last output:", ...said];
+  return [`'${visibleLine(name)}' does not work: ${visibleLine(why)}`, ...heard];
 }
 
 function toolRow(
@@ -255,7 +244,7 @@ type LoginValues = OptionValues<never, "print">;
 
 /** `trunkline server login NAME` */
 export async function login(invocation: Invocation<LoginValues>): Promise<number> {
-  const { values, positionals, env, out, err } = invocation;
+  const { values, positionals, env, err } = invocation;
   const [name = ""] = positionals;
   const { settings, store, http, place } = await reach(invocation, "log in to");
   const stop = new AbortController();
@@ -288,13 +277,9 @@ export async function login(invocation: Invocation<LoginValues>): Promise<number
   }
   await store.write(made);
   const { issuer, scopes, expiresAt, refreshToken } = made;
-  if (values.json === true) {
-    const isRenewed = refreshToken !== undefined;
-    out(`${JSON.stringify({ server: name, issuer, scopes, expiresAt, isRenewed }, null, 2)}\n`);
-    return 0;
-  }
-  out(`Logged in to '${visibleLine(name)}'. The login is stored in ${await place()}.\n`);
-  return 0;
+  const isRenewed = refreshToken !== undefined;
+  const says = `Logged in to '${visibleLine(name)}'. The login is stored in ${await place()}.\n`;
+  return print(invocation, { server: name, issuer, scopes, expiresAt, isRenewed }, says);
 }
 
 const OPENED = "Your browser shows it. If it does not, open the link, on any machine.\n";
@@ -304,7 +289,7 @@ const NOT_OPENED =
 
 /** `trunkline server logout NAME` */
 export async function logout(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { positionals, err } = invocation;
   const [name = ""] = positionals;
   const { store, http } = await reach(invocation, "log out of");
   const known = await store.read();
@@ -312,18 +297,17 @@ export async function logout(invocation: Invocation): Promise<number> {
   try {
     if (known !== undefined) isRevoked = await revokeLogin(known, http);
   } catch (error) {
-    // What is stored here goes in any case.
+    // The stored login is removed in any case.
     err(
       `warning: ${known?.issuer} did not end the tokens: ${visibleLine((error as Error).message)}\n`,
     );
   }
   await store.remove();
   const wasThere = known !== undefined;
-  if (values.json === true) return printJson(invocation, { server: name, wasThere, isRevoked });
   const ended = isRevoked ? `, and ${known?.issuer} has ended its tokens` : "";
   const at = visibleLine(name);
-  out(wasThere ? `Logged out of '${at}'${ended}.\n` : `There is no login at '${at}'.\n`);
-  return 0;
+  const says = wasThere ? `Logged out of '${at}'${ended}.\n` : `There is no login at '${at}'.\n`;
+  return print(invocation, { server: name, wasThere, isRevoked }, says);
 }
 
 interface Reached {

@@ -25,7 +25,7 @@ export class Questions {
     return this.#open.length > 0;
   }
 
-  /** How many options the question has that is shown; 0 if there is none. */
+  /** The number of options of the shown question; 0 if none is shown. */
   get choices(): number {
     return this.#open[0]?.options.length ?? 0;
   }
@@ -130,7 +130,7 @@ interface PermittingOptions {
   readonly err: (text: string) => void;
 }
 
-/** Who answers what the agent asks: `--yes`, a person at a terminal, or nobody, who refuses. */
+/** Answers the agent's permission requests: by `--yes`, by a person at a terminal, else by refusing. */
 export function permitting(
   { isYes, isSilent, out, err }: PermittingOptions,
   opened: AsyncDisposableStack,

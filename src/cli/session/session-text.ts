@@ -129,7 +129,7 @@ function branchText({ branch, commits, uncommitted, isMissing }: WorktreeState):
   return parts.length === 0 ? branch : `${branch} (${parts.join(", ")})`;
 }
 
-/** A session, and whether it is open, or in which state a run is that is not. */
+/** A session, with whether it is open, or the state of a run that is not. */
 export interface ListedSession extends SessionRecord {
   readonly state: "open" | "closed" | "hibernated" | "";
   readonly worktree?: WorktreeState | undefined;

@@ -24,7 +24,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../store/session/session-record.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
-import { print, table } from "../shell/layout.ts";
+import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { type ListedSession, sessionTable, SessionText } from "./session-text.ts";
 
@@ -32,32 +32,33 @@ type ListValues = OptionValues<"folder", "all-agents", "agent">;
 
 /** `trunkline session list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values, cwd, env, out, err, edge } = invocation;
+  const { values, cwd, env, err, edge } = invocation;
   const app = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(app.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
-  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
     agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
-  if (values.json === true) {
-    const theirs = foreign === undefined ? {} : { ofAgents: foreign };
-    out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
-    return 0;
+  const theirs = foreign === undefined ? {} : { ofAgents: foreign };
+  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
+  const listed: ListedSession[] = [];
+  for (const one of values.json === true ? [] : shown) {
+    listed.push({ ...one, state: await stateOf(one) });
   }
-  if (sessions.length > 0) {
-    const listed = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
-    out(sessionTable(await Promise.all(listed), edge));
-  } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
-  if (foreign !== undefined) out(`\n${foreignTable(foreign)}`);
-  return 0;
+  const notes =
+    sessions.length > 0
+      ? []
+      : ["There are no sessions. An editor that runs `trunkline acp` starts one."];
+  const own = listed.length === 0 ? "" : sessionTable(listed, edge);
+  const text = own + (foreign === undefined ? "" : `\n${foreignTable(foreign)}`);
+  return print(invocation, { sessions: shown, ...theirs }, text, { notes });
 }
 
 /** `trunkline session show ID` */
 export async function show(invocation: Invocation): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { positionals } = invocation;
   const { config } = await openQuietApp(invocation);
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
@@ -72,11 +73,7 @@ export async function show(invocation: Invocation): Promise<number> {
     if (event.kind === "prompt") last = "running or interrupted";
     if (event.kind === "end") last = event.stopReason;
   }
-  if (values.json === true) {
-    const shown = { ...session, events, turns, lastTurn: last, used, budget };
-    out(`${JSON.stringify(shown, null, 2)}\n`);
-    return 0;
-  }
+  const shown = { ...session, events, turns, lastTurn: last, used, budget };
   const rows = [
     ["id", session.id],
     ["title", session.title ?? ""],
@@ -90,11 +87,8 @@ export async function show(invocation: Invocation): Promise<number> {
     ["last turn", last ?? ""],
     ["events", String(events)],
     ["used", budgetShares(budget, used).join(", ")],
-  ] as const;
-  for (const [name, value] of rows) {
-    if (value !== "") out(`${name.padEnd(12)} ${visibleLine(value)}\n`);
-  }
-  return 0;
+  ];
+  return print(invocation, shown, table(rows.filter(([, value]) => value !== "")));
 }
 
 /** `trunkline session replay ID` */
@@ -154,15 +148,14 @@ export async function remove(invocation: Invocation): Promise<number> {
     const says = kept === undefined ? "" : ` Its work is on the branch ${visibleLine(kept)}.`;
     if (values.json !== true) out(`Deleted ${id}.${says}\n`);
   }
-  if (values.json === true) out(`${JSON.stringify({ deleted, branches }, null, 2)}\n`);
-  return 0;
+  return print(invocation, { deleted, branches }, "");
 }
 
 /** `trunkline session permissions` */
 export async function permissions(
   invocation: Invocation<OptionValues<"folder" | "revoke">>,
 ): Promise<number> {
-  const { values, cwd, out, err } = invocation;
+  const { values, cwd } = invocation;
   await using commands = await open(invocation);
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
@@ -172,21 +165,19 @@ export async function permissions(
         `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`,
       );
     }
-    if (values.json === true) out(`${JSON.stringify({ revoked: id })}\n`);
-    else out(`Revoked permission ${id}. Agents will ask again.\n`);
-    return 0;
+    const says = `Revoked permission ${id}. Agents will ask again.\n`;
+    return print(invocation, { revoked: id }, says);
   }
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const rules = (await commands.rules.list(folder)).map((rule) => {
     return { ...rule, subject: subjectOf(rule.subject) };
   });
-  if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
-  else if (rules.length === 0) err("There are no lasting permissions.\n");
-  for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
+  const lines = rules.map(({ id, decision, subject, workspace, by }) => {
     const said = `${decision.padEnd(6)}  ${visibleLine(subjectWords(subject))}`;
-    out(`${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})\n`);
-  }
-  return 0;
+    return `${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})`;
+  });
+  const notes = rules.length === 0 ? ["There are no lasting permissions."] : [];
+  return print(invocation, { permissions: rules }, linesText(lines), { notes });
 }
 
 const LIST_RULES = "`trunkline session permissions` lists them.";
@@ -204,11 +195,11 @@ function numberOf(text: string | undefined, option: string): number {
 }
 
 /** The files of a hibernated run are only a commit; those of a closed run are still on disk. */
-async function withState(session: SessionRecord): Promise<ListedSession> {
-  if (session.isHeld) return { ...session, state: "open" };
-  if (session.notes.run === undefined) return { ...session, state: "" };
-  const facts = await readFacts(dirname(session.cwd)).catch(() => undefined);
-  return { ...session, state: facts?.isAway === true ? "hibernated" : "closed" };
+async function stateOf({ isHeld, notes, cwd }: SessionRecord): Promise<ListedSession["state"]> {
+  if (isHeld) return "open";
+  if (notes.run === undefined) return "";
+  const facts = await readFacts(dirname(cwd)).catch(() => undefined);
+  return facts?.isAway === true ? "hibernated" : "closed";
 }
 
 type ImportValues = OptionValues<"agent" | "folder", "force">;
@@ -265,7 +256,7 @@ async function foreignSessions(
   return found;
 }
 
-/** Pages of lists; an agent that never ends its list must not keep us. */
+/** The most pages of a list: an agent may never end its list. */
 const MOST_PAGES = 50;
 
 async function listAll(
@@ -317,7 +308,7 @@ export async function land(invocation: Invocation<LandValues>): Promise<number> 
   return print(invocation, landed, `${wordsOf(landed)}\n`);
 }
 
-/** Has the person agree to programs that git runs and that are not as they were before the session. */
+/** Asks the person to agree to programs that git runs and that have changed since the session began. */
 async function allowChanged(
   changed: readonly CommitProgram[],
   isAgreed: boolean,

@@ -1,16 +1,21 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline/promises";
 
+import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { visible } from "../../base/text/visible.ts";
+import type { Invocation } from "./command.ts";
 
 const ENTER = /[\r\n]/;
 const INTERRUPT = "\u0003";
 const ERASE = /[\b\u007f]/;
 
 /**
- * A secret from whoever can give it: asked for at a terminal, else all of standard input. It is never
- * an argument, since every user of the machine can read the command lines of its processes.
+ * Reads a secret: asks for it at a terminal, else reads standard input. It is never an argument, since
+ * every user of the machine can read command lines.
  */
 export async function readSecret(question: string): Promise<string> {
   return process.stdin.isTTY ? askSecret(question) : text(process.stdin);
@@ -36,6 +41,20 @@ export async function askSecret(question: string): Promise<string> {
     stdin.setRawMode(false);
     stdin.pause();
     stderr.write("\n");
+  }
+}
+
+/** The text of a file that the command line names; `-` is standard input. */
+export async function readGivenFile(
+  { cwd }: Pick<Invocation, "cwd">,
+  file: string,
+): Promise<string> {
+  if (file === "-") return text(process.stdin);
+  try {
+    return await readFile(resolve(cwd, file), "utf8");
+  } catch (error) {
+    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("not-found", says, { cause: error });
   }
 }
 

@@ -4,11 +4,11 @@ import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
 /** The address of a gateway's ACP, as a person gave it. */
 export interface GatewayUrl {
   readonly url: string;
-  /** Why it had better be another, where that is so. */
+  /** Why another address would be better, if so. */
   readonly warning?: string;
 }
 
-/** Reads such an address; without a path, `/acp` is meant. Throws "usage" with what may be meant. */
+/** Reads such an address; the default path is `/acp`. Throws "usage" with a suggestion. */
 export function readGatewayUrl(text: string): GatewayUrl {
   const url = URL.parse(text);
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";

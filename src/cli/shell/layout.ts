@@ -117,13 +117,44 @@ export function painted(text: string): string {
   return text.split(MARK).map(visible).join("\x1b[");
 }
 
-type Printing = Pick<Invocation, "values" | "out">;
+type Printing = Pick<Invocation, "values" | "out" | "err">;
 
-/** Prints data with --json, and text without. Returns the exit code for success. */
-export function print(invocation: Printing, data: unknown, text: string): number {
-  if (invocation.values.json === true) return printJson(invocation, data);
-  invocation.out(text);
-  return 0;
+interface PrintOptions {
+  /** Lines for the person that are no part of the result. They go to stderr. */
+  readonly notes?: readonly string[];
+  /** The exit code. */
+  readonly code?: number;
+}
+
+/** Prints data with --json, and text and notes without. Returns the exit code. */
+export function print(
+  { values, out, err }: Printing,
+  data: unknown,
+  text: string,
+  { notes = [], code = 0 }: PrintOptions = {},
+): number {
+  if (values.json === true) out(`${JSON.stringify(data, null, 2)}\n`);
+  else {
+    if (text !== "") out(text);
+    for (const note of notes) err(`${note}\n`);
+  }
+  return code;
+}
+
+/** Prints data with --json, and a table without; `none` is the note if it has only headings. */
+export function printList(
+  invocation: Printing,
+  data: unknown,
+  rows: readonly (readonly string[])[],
+  none: string,
+): number {
+  if (rows.length > 1) return print(invocation, data, table(rows));
+  return print(invocation, data, "", { notes: [none] });
+}
+
+/** Each line with its end. */
+export function linesText(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 /** Prints data as JSON. Returns the exit code for success. */

@@ -1,4 +1,4 @@
-/** Opens a page in a browser on this machine, if it has a screen. Whether that could be started. */
+/** Opens a page in a browser on this machine, if it has a screen. Returns whether a browser could be started. */
 export async function openPage(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const opener = openerOf(env);
   return opener !== undefined && (await start(opener, url));

@@ -16,7 +16,7 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, print, printJson, table } from "../shell/layout.ts";
+import { counted, print, printJson, printList } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** The scopes of a token that is created without --scope. */
@@ -62,14 +62,11 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
 
 /** `trunkline token list` */
 export async function list(invocation: Invocation): Promise<number> {
-  const { values, out, err } = invocation;
   const tokens = (await open(invocation)).list();
   const used = await usedToday(invocation, tokens);
   const shown = tokens.map((kept) => ({ ...shownOf(kept), usedToday: used.get(kept.id) }));
-  if (values.json) out(`${JSON.stringify({ tokens: shown }, null, 2)}\n`);
-  else if (tokens.length > 0) out(listing(tokens, used));
-  else err("There are no tokens. `trunkline token create NAME` creates one.\n");
-  return 0;
+  const none = "There are no tokens. `trunkline token create NAME` creates one.";
+  return printList(invocation, { tokens: shown }, listing(tokens, used), none);
 }
 
 /** `trunkline token revoke NAME` */
@@ -146,7 +143,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
-/** The configuration of the gateway may be another one than that of this folder: so no error. */
+/** Only a warning: the gateway may have another configuration than this folder. */
 async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void> {
   const { profile } = invocation.values;
   if (profile === undefined) return;
@@ -188,8 +185,8 @@ function shownOf(token: AccessToken): object {
   return { id, name, scopes, limits, profile, created, expires, lastUsed, isExpired };
 }
 
-function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {
-  return table([
+function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string[][] {
+  return [
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
       kept.name,
@@ -199,7 +196,7 @@ function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amoun
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
       [grantText(kept), ...usedText(kept, used.get(kept.id))].join("; "),
     ]),
-  ]);
+  ];
 }
 
 function usedText({ limits = {} }: AccessToken, used: Amounts | undefined): string[] {

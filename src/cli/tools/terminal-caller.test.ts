@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { TerminalCaller } from "./terminal-caller.ts";
+import { TerminalCaller } from "./tools.ts";
 
 const consent = {
   method: "elicitation/create",

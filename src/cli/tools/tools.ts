@@ -1,5 +1,4 @@
 import { text as readAll } from "node:stream/consumers";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -7,17 +6,28 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { instructionsFor } from "../../app/tool/instructions.ts";
 import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
-import { TERMINAL, TerminalCaller } from "./terminal-caller.ts";
 import type { Seen } from "../../store/approval/approvals-file.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
 import { type Profile, serverOf } from "../../tool/profile/profile.ts";
 import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
-import type { Content, Tool, ToolResult } from "../../tool/tool.ts";
+import {
+  type Content,
+  type Tool,
+  type ToolResult,
+  type Caller,
+  CannotAsk,
+  type Project,
+  type Question,
+  type ToolContext,
+} from "../../tool/tool.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { firstLine, paint, printJson } from "../shell/layout.ts";
+import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
+import { SignalStop, type Stop } from "../../base/stop.ts";
+import type { LogLevel } from "../../base/log.ts";
+import { OWNER } from "../../base/principal.ts";
 
 /** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
@@ -32,24 +42,23 @@ interface Row {
 
 /** `trunkline tools list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, err } = invocation;
   await using opened = await openTools(await openQuietApp(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
   if (values.cost === true) return printCost(invocation, opened.offer, profile);
-  if (values.json === true) return printJson(invocation, asJson(opened, profile));
   const rows = rowsOf(opened, profile);
-  if (rows.length === 0)
-    err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
-  else out(table(rows, invocation));
-  for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
+  const none = "There are no tools. Add MCP servers to `mcpServers` in the configuration.";
+  const notes = rows.length === 0 ? [none] : [];
+  notes.push(...opened.offer.missing().map(({ why }) => visibleLine(why)));
   for (const { name, noTools } of opened.status()) {
-    if (noTools !== undefined)
-      err(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.\n`);
+    if (noTools === undefined) continue;
+    notes.push(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.`);
   }
   const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
-  if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);
-  return 0;
+  if (held > 0) notes.push(`${held} held: check them with \`trunkline tools diff\`.`);
+  const text = rows.length === 0 ? "" : table(rows, invocation);
+  return print(invocation, asJson(opened, profile), text, { notes });
 }
 
 type ListValues = OptionValues<"profile", "cost">;
@@ -193,28 +202,24 @@ interface Candidate {
 
 /** `trunkline tools diff [NAME]` */
 export async function diff(invocation: Invocation): Promise<number> {
-  const { values, positionals, out, err } = invocation;
   await using opened = await open(invocation);
-  const [name] = positionals;
+  const [name] = invocation.positionals;
   const all = candidates(opened);
   const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
   if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
-  if (values.json) out(`${JSON.stringify({ held: held.map(facts) }, null, 2)}\n`);
-  else if (held.length > 0) out(held.map((each) => show(each, invocation.color)).join("\n"));
-  else
-    err(
-      name === undefined
-        ? "Nothing is held.\n"
-        : `'${name}' has not changed since it was approved.\n`,
-    );
-  return 0;
+  const none = name === undefined ? NONE_HELD : `'${name}' has not changed since it was approved.`;
+  const text = held.map((each) => show(each, invocation.color)).join("\n");
+  const notes = held.length === 0 ? [none] : [];
+  return print(invocation, { held: held.map(facts) }, text, { notes });
 }
+
+const NONE_HELD = "Nothing is held.";
 
 /** `trunkline tools approve NAME…|--all|--server SERVER` */
 export async function approve(
   invocation: Invocation<OptionValues<"server", "all">>,
 ): Promise<number> {
-  const { values, positionals, out, err } = invocation;
+  const { values, positionals } = invocation;
   const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
   if (ways.filter(Boolean).length > 1) {
     throw new TrunklineError(
@@ -240,16 +245,11 @@ export async function approve(
         : positionals.map((name) => choose(all, name));
   // `choose` has thrown for an unknown name, so either all of them are approved or none.
   for (const { server, name } of chosen) await opened.approvals?.approve(server, name);
-  if (values.json) {
-    const approved = chosen.map(({ server, name, now }) => {
-      return { server, name, fingerprint: now.fingerprint };
-    });
-    out(`${JSON.stringify({ approved }, null, 2)}\n`);
-    return 0;
-  }
-  for (const each of chosen) out(`Approved ${labelOf(each)}.\n`);
-  if (chosen.length === 0) err("Nothing is held.\n");
-  return 0;
+  const approved = chosen.map(({ server, name, now }) => {
+    return { server, name, fingerprint: now.fingerprint };
+  });
+  const text = linesText(chosen.map((each) => `Approved ${labelOf(each)}.`));
+  return print(invocation, { approved }, text, { notes: chosen.length === 0 ? [NONE_HELD] : [] });
 }
 
 /** The tools with their approvals, once every reachable server has listed its own. */
@@ -362,17 +362,9 @@ interface Costs {
 }
 
 /** Prints what the lists of tools cost a model: of all, or of a profile. */
-function printCost(
-  { values, out }: Invocation,
-  offer: Offer,
-  profile: Profile | undefined,
-): number {
+function printCost(invocation: Invocation, offer: Offer, profile: Profile | undefined): number {
   const costs = costsOf(offer, profile);
   const profiles = profile === undefined ? profileLines(offer) : [];
-  if (values.json === true) {
-    out(`${JSON.stringify({ ...costs, profiles }, null, 2)}\n`);
-    return 0;
-  }
   const sections: (readonly [string, readonly Line[]])[] = [
     ["tool", costs.tools],
     ["server", costs.servers],
@@ -394,10 +386,9 @@ function printCost(
     const rows = lines.map(({ name, bytes, tokens }) => row(name, counted(bytes), counted(tokens)));
     return row(title, "bytes", "~tokens") + rows.join("");
   });
-  out(
-    `${tables.join("\n")}\nTokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.\n`,
-  );
-  return 0;
+  const estimate =
+    "Tokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.";
+  return print(invocation, { ...costs, profiles }, `${tables.join("\n")}\n${estimate}\n`);
 }
 
 function costsOf(offer: Offer, profile: Profile | undefined): Costs {
@@ -460,4 +451,66 @@ function pieceOf(piece: Content): string {
   if (typeof text === "string") return text;
   const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
   return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
+}
+
+export interface TerminalCallerOptions {
+  /** The folder that the person is in. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  /** What a tool says while it works. */
+  readonly tell: (line: string) => void;
+  /** Asks the person for a yes or no. Undefined where nobody is there. */
+  readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
+}
+
+/** The name of the caller at a terminal, for the policy and the audit. */
+export const TERMINAL: Caller = {
+  door: "cli",
+  name: "terminal",
+  principal: OWNER,
+  client: "terminal",
+};
+
+/** A person who calls a tool from a terminal. */
+export class TerminalCaller implements ToolContext {
+  readonly caller = TERMINAL;
+  readonly meta = {};
+  readonly folder: string;
+  project?: Project | undefined;
+  readonly signal: AbortSignal;
+  readonly stop: Stop;
+  readonly #tell: (line: string) => void;
+  readonly #confirm: TerminalCallerOptions["confirm"];
+
+  constructor(options: TerminalCallerOptions) {
+    this.folder = options.folder;
+    this.signal = options.signal;
+    this.stop = new SignalStop(options.signal);
+    this.#tell = options.tell;
+    this.#confirm = options.confirm;
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    const count = total === undefined ? String(done) : `${done}/${total}`;
+    this.#tell(message === undefined ? count : `${count} ${message}`);
+  }
+
+  log(level: LogLevel, data: unknown): void {
+    if (level === "debug") return;
+    this.#tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
+  }
+
+  /** A yes or no can be asked for; a form with fields cannot. */
+  canAsk({ method, params }: Question): boolean {
+    const { requestedSchema, mode } = params ?? {};
+    const { properties = {} } = (requestedSchema ?? {}) as { properties?: object };
+    const isPlain = mode !== "url" && Object.keys(properties).length === 0;
+    return this.#confirm !== undefined && method === "elicitation/create" && isPlain;
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    if (this.#confirm === undefined || !this.canAsk(question)) throw new CannotAsk(question);
+    const isAllowed = await this.#confirm(String(question.params?.message));
+    return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
+  }
 }

@@ -1,6 +1,6 @@
 import { text } from "../shell/command.ts";
 
-/** Options of the commands that meet at NATS. */
+/** Options of the commands that connect to NATS. */
 export const BUS = text(
   "URL",
   "NATS server where gateways and workers meet, such as nats://bus.example:4222",

@@ -17,7 +17,7 @@ import { untilSignal } from "../../base/process/long-running.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, printJson, table } from "../shell/layout.ts";
+import { counted, print, table } from "../shell/layout.ts";
 import { openApp, openLastingApp, openQuietApp } from "../shell/open-app.ts";
 
 type WorkerValues = OptionValues<"bus" | "pool" | "name" | "slots", never, "label">;
@@ -95,7 +95,7 @@ function workerNamed({ members, connection }: Fleet, name: string): Member {
   throw new TrunklineError("not-found", `Pool '${pool}' has no worker '${name}'.${hint}`);
 }
 
-/** Resolves when the worker has left the pool, with what it told last. */
+/** Resolves when the worker has left the pool, with its last state. */
 async function untilGone(
   { members }: Fleet,
   worker: Member,
@@ -120,15 +120,11 @@ export async function list(invocation: Invocation<FleetValues>): Promise<number>
   await using fleet = await observeFleet(invocation);
   const { alive } = fleet.members;
   const { pool } = fleet.connection.subjects;
-  if (invocation.values.json === true) return printJson(invocation, { pool, nodes: alive });
-  if (alive.length === 0) {
-    const next = "Start one with `trunkline worker --bus URL`";
-    invocation.out(`Pool '${pool}' has no gateway and no worker. ${next}.\n`);
-    return 0;
-  }
+  const next = "Start one with `trunkline worker --bus URL`";
+  const none = `Pool '${pool}' has no gateway and no worker. ${next}.\n`;
   const rows = alive.map((member) => [member.name, member.role, useOf(member), detailOf(member)]);
-  invocation.out(table([["NAME", "ROLE", "SLOTS", "ABOUT"], ...rows]));
-  return 0;
+  const text = rows.length === 0 ? none : table([["NAME", "ROLE", "SLOTS", "ABOUT"], ...rows]);
+  return print(invocation, { pool, nodes: alive }, text);
 }
 
 function useOf({ role, used, slots }: Member): string {
@@ -152,7 +148,7 @@ const ANY = "*";
 
 /** `trunkline worker credentials` */
 export async function credentials(invocation: Invocation<CredentialsValues>): Promise<number> {
-  const { values, positionals, out, cwd } = invocation;
+  const { values, positionals, cwd } = invocation;
   const [name = ""] = positionals;
   if (name !== ANY && !NAME.test(name)) {
     const form = "a name has 1 to 64 letters, digits, `-` and `_`";
@@ -164,31 +160,28 @@ export async function credentials(invocation: Invocation<CredentialsValues>): Pr
   const { seed, settings } = newUser({ pool, role, name });
   const file = resolve(cwd, values.out);
   try {
-    // Not over another node's: that would lock it out.
+    // Never overwrite the credentials of another node: that would lock it out.
     writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TrunklineError("usage", `Cannot write the credentials: ${why}.`, { cause: error });
   }
-  if (values.json === true) {
-    out(`${JSON.stringify({ name, pool, role, file, settings })}\n`);
-    return 0;
-  }
   const whose = name === ANY ? `all ${role}s` : name;
-  out(
+  return print(
+    invocation,
+    { name, pool, role, file, settings },
     `The secret of ${whose} is in ${file}: name it in \`fleet.credentials\` of the configuration.\n` +
       `Add this user to the account of the pool in the configuration of nats-server, and reload that:\n\n` +
       `# accounts { TL_${pool} { jetstream: enabled, users: [ … ] } }\n${settings}`,
   );
-  return 0;
 }
 
-/** Milliseconds in which each node tells that it is alive, and some more. */
+/** Milliseconds in which each node sends a heartbeat, and some more. */
 const HEARD_WITHIN = 1_500;
 
 type FleetValues = OptionValues<"bus" | "pool">;
 
-/** The pool, as somebody sees it who is no part of it. */
+/** Observes the pool without joining it. */
 async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
   const { bus, pool } = invocation.values;
   const app = await openApp(invocation, { more: fleetValues({ bus, pool }) });

@@ -52,6 +52,12 @@ describe("parseFile()", () => {
     assert.match(lines[20] ?? "", /^… and \d+ more$/);
   });
 
+  it("limits the list of mistakes for a file that sets a key over and over", () => {
+    const lines = messageOf(`{${'"a":1,'.repeat(150_000)}"b":2}`).split("\n");
+    assert.equal(lines.length, 21);
+    assert.match(lines[0] ?? "", /'a' is already set at 1:2$/);
+  });
+
   it("reads comments, trailing commas, a byte order mark and an empty file", () => {
     const text = '\ufeff// one\n{ "a": [1, /* two */ 2,], "b": { "c": null, }, }';
     assert.deepEqual(parseFile("f", text).value, { a: [1, 2], b: { c: null } });

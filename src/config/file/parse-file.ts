@@ -1,6 +1,8 @@
 import {
   createScanner,
+  findNodeAtLocation,
   type Node,
+  parse,
   type ParseError,
   parseTree,
   printParseErrorCode,
@@ -49,53 +51,45 @@ export interface ParsedFile {
   keyPosition(path: KeyPath): string;
 }
 
-interface Position {
-  readonly key: number;
-  readonly value: number;
-}
-
 interface Problem {
   readonly offset: number;
   readonly says: string;
+  /** Another place that it is about. */
+  readonly other?: number;
 }
+
+const OPTIONS = { allowTrailingComma: true, allowEmptyContent: true };
 
 /** Parses JSON with comments and trailing commas. The error lists the mistakes of the file. */
 export function parseFile(path: string, text: string): ParsedFile {
-  const lines = new LineMap(text);
-  const problems: Problem[] = [];
-  const positions = new Map<string, Position>();
-  const root = parse(text, problems);
-  const value = root === undefined ? {} : read(root, [], positions, problems, lines);
-  if (problems.length > 0) throw mistakes(path, problems, lines);
-  const find = (at: KeyPath): Position => {
-    for (let length = at.length; length > 0; length--) {
-      const position = positions.get(positionName(at.slice(0, length)));
-      if (position !== undefined) return position;
-    }
-    return { key: root?.offset ?? 0, value: root?.offset ?? 0 };
-  };
-  return {
-    value,
-    valuePosition: (at) => lines.position(find(at).value),
-    keyPosition: (at) => lines.position(find(at).key),
-  };
-}
-
-function parse(text: string, problems: Problem[]): Node | undefined {
-  const deep = findTooDeep(text);
-  if (deep !== undefined) {
-    problems.push({ offset: deep, says: TOO_DEEP });
-    return undefined;
-  }
-  const errors: ParseError[] = [];
+  const position = (offset = 0): string => positionIn(text, offset);
   // A space instead of the byte order mark keeps all offsets.
   const body = text.replace(/^\ufeff/, " ");
-  const root = parseTree(body, errors, { allowTrailingComma: true, allowEmptyContent: true });
-  for (const { error, offset } of errors) {
+  const deep = findTooDeep(text);
+  if (deep !== undefined) throw mistakes(path, [{ offset: deep, says: TOO_DEEP }], position);
+  const errors: ParseError[] = [];
+  const root = parseTree(body, errors, OPTIONS);
+  const unreadable = errors.map(({ error, offset }) => {
     const name = printParseErrorCode(error);
-    problems.push({ offset, says: WORDS[name] ?? name });
-  }
-  return root;
+    return { offset, says: WORDS[name] ?? name };
+  });
+  const problems = [...unreadable, ...(root === undefined ? [] : wrongKeys(root))];
+  if (problems.length > 0) throw mistakes(path, problems, position);
+  const find = (at: KeyPath): Node | undefined => {
+    for (let length = at.length; length > 0; length--) {
+      const node = root && findNodeAtLocation(root, at.slice(0, length));
+      if (node !== undefined) return node;
+    }
+    return root;
+  };
+  return {
+    value: root === undefined ? {} : (parse(body, [], OPTIONS) as unknown),
+    valuePosition: (at) => position(find(at)?.offset),
+    keyPosition: (at) => {
+      const node = find(at);
+      return position((node?.parent?.type === "property" ? node.parent : node)?.offset);
+    },
+  };
 }
 
 /** Where JSON with comments gets too deep for its parser, which recurses for each level. */
@@ -111,80 +105,41 @@ export function findTooDeep(text: string): number | undefined {
   }
 }
 
-function read(
-  node: Node,
-  path: KeyPath,
-  positions: Map<string, Position>,
-  problems: Problem[],
-  lines: LineMap,
-): unknown {
-  const children = node.children ?? [];
-  if (node.type === "array") {
-    return children.map((child, index) => {
-      const here = [...path, index];
-      positions.set(positionName(here), { key: child.offset, value: child.offset });
-      return read(child, here, positions, problems, lines);
-    });
-  }
-  if (node.type !== "object") return node.value as unknown;
-  const object: Record<string, unknown> = {};
-  for (const { children: [key, value] = [] } of children) {
-    if (key === undefined || value === undefined) continue;
-    const name = String(key.value);
-    const here = [...path, name];
-    const first = positions.get(positionName(here));
-    if (first !== undefined) {
-      const where = lines.position(first.key);
-      problems.push({ offset: key.offset, says: `'${name}' is already set at ${where}` });
-    } else if (name === "__proto__") {
-      problems.push({ offset: key.offset, says: "'__proto__' cannot be a key" });
-    } else {
-      positions.set(positionName(here), { key: key.offset, value: value.offset });
-      object[name] = read(value, here, positions, problems, lines);
-    }
-  }
-  return object;
+/** Keys that are set twice, or that JavaScript would not set. */
+function wrongKeys(node: Node): Problem[] {
+  const first = new Map<string, number>();
+  const own = (node.type === "object" ? (node.children ?? []) : []).flatMap(
+    ({ offset, children: [key] = [] }) => {
+      const name = String(key?.value);
+      const other = first.get(name);
+      if (other !== undefined) return [{ offset, says: `'${name}' is already set`, other }];
+      first.set(name, offset);
+      return name === "__proto__" ? [{ offset, says: "'__proto__' cannot be a key" }] : [];
+    },
+  );
+  return [...own, ...(node.children ?? []).flatMap((child) => wrongKeys(child))];
 }
 
-function positionName(path: KeyPath): string {
-  return JSON.stringify(path);
-}
-
-function mistakes(path: string, problems: readonly Problem[], lines: LineMap): TrunklineError {
+function mistakes(
+  path: string,
+  problems: readonly Problem[],
+  position: (offset: number) => string,
+): TrunklineError {
   const sorted = problems.toSorted((a, b) => a.offset - b.offset);
-  const told = sorted.slice(0, MAX_PROBLEMS).map(({ offset, says }) => {
-    return `${path}:${lines.position(offset)}: ${says}`;
+  const told = sorted.slice(0, MAX_PROBLEMS).map(({ offset, says, other }) => {
+    const where = other === undefined ? "" : ` at ${position(other)}`;
+    return `${path}:${position(offset)}: ${says}${where}`;
   });
   const more = sorted.length - told.length;
   if (more > 0) told.push(`… and ${more} more`);
   return new TrunklineError("config", told.join("\n"));
 }
 
-/** Turns offsets into a text to lines and columns, both counted from 1. */
-class LineMap {
-  readonly #starts: readonly number[];
-  readonly #hasMark: boolean;
-
-  constructor(text: string) {
-    const starts = [0];
-    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
-      starts.push(at + 1);
-    }
-    this.#starts = starts;
-    this.#hasMark = text.startsWith("\ufeff");
-  }
-
-  /** `LINE:COLUMN`, as editors and compilers write it. */
-  position(offset: number): string {
-    let low = 0;
-    let high = this.#starts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((this.#starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    // Editors do not show a byte order mark, nor count it.
-    const mark = low === 0 && this.#hasMark && offset > 0 ? 1 : 0;
-    return `${low + 1}:${offset - (this.#starts[low] ?? 0) - mark + 1}`;
-  }
+/** `LINE:COLUMN` from 1, as editors and compilers write it. They do not count a byte order mark. */
+function positionIn(text: string, offset: number): string {
+  const lines = text
+    .slice(0, offset)
+    .replace(/^\ufeff/, "")
+    .split("\n");
+  return `${lines.length}:${(lines.at(-1) ?? "").length + 1}`;
 }

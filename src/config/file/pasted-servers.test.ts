@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { keyText, type Values } from "../layer.ts";
-import { pastedServers } from "./pasted-servers.ts";
+import { pastedServers } from "./files.ts";
 
 function pasted(server: Values): { server: unknown; warnings: string[] } {
   const warnings: string[] = [];

@@ -7,6 +7,7 @@ import {
   type NatsConnection,
   type Subscription,
 } from "@nats-io/transport-node";
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
@@ -197,11 +198,10 @@ export class FleetConnection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
       // So that what was published last, such as a farewell, arrives.
-      const flushed = this.nats.flush().catch(() => {});
-      const timeout = Promise.withResolvers<void>();
-      const timer = setTimeout(timeout.resolve, FLUSH_TIMEOUT);
-      await Promise.race([flushed, timeout.promise]);
-      clearTimeout(timer);
+      await atMost(
+        FLUSH_TIMEOUT,
+        this.nats.flush().catch(() => {}),
+      );
     }
     await this.nats.close();
     this.#listeners.clear();

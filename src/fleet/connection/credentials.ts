@@ -9,7 +9,7 @@ import {
 } from "@nats-io/transport-node";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
-import { type FleetUser, userSettings } from "./permissions.ts";
+import { Subjects } from "../subjects.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;
@@ -78,4 +78,139 @@ export function newUser(user: Omit<FleetUser, "nkey">): NewUser {
   const pair = createUser();
   const seed = new TextDecoder().decode(pair.getSeed());
   return { seed, settings: userSettings({ ...user, nkey: pair.getPublicKey() }) };
+}
+
+/** A user of NATS that is a gateway or a worker. */
+export interface FleetUser {
+  readonly pool: string;
+  readonly role: "gateway" | "worker";
+  /** The stable name of the node; `*` for one user that all nodes of this role share. */
+  readonly name: string;
+  /** The public key (`U…`) of its nkey. */
+  readonly nkey: string;
+}
+
+export interface Permissions {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+}
+
+/** What a node may do. It may also answer what it is asked. */
+export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Permissions {
+  const subjects = new Subjects(pool);
+  return role === "gateway" ? ofGateway(subjects, name) : ofWorker(subjects, name);
+}
+
+function ofGateway(subjects: Subjects, name: string): Permissions {
+  const { eventStreams } = subjects;
+  const { jobs, checkpoints, ...others } = streamsOf(subjects);
+  const read = [...eventStreams, ...Object.values(others)];
+  return {
+    publish: [
+      ...common(subjects, name),
+      // Only gateways ask nodes for sessions, so nodes trust what a gateway tells about its clients.
+      subjects.request("*.*", "*"),
+      subjects.job("*"),
+      subjects.tokenChange("*", "*", ">"),
+      ...[...read, jobs, checkpoints].flatMap((stream) =>
+        api(stream, "STREAM.CREATE", "STREAM.UPDATE"),
+      ),
+      ...read.flatMap(reading),
+      ...api(checkpoints, "STREAM.INFO"),
+      // It puts requests into the queue, makes the workers' consumers, and takes back what nobody needs.
+      ...api(jobs, "STREAM.INFO", "STREAM.MSG.GET", "STREAM.MSG.DELETE"),
+      ...api(`${jobs}.*`, "CONSUMER.DURABLE.CREATE"),
+      ...api(`${jobs}.>`, "CONSUMER.CREATE"),
+    ],
+    subscribe: [...heard(subjects, name), subjects.offer(`${name}.*`, "*")],
+  };
+}
+
+function ofWorker(subjects: Subjects, name: string): Permissions {
+  const streams = streamsOf(subjects);
+  const { sessions, shared, audits, checkpoints, jobs } = streams;
+  const { eventStreams } = subjects;
+  return {
+    publish: [
+      ...common(subjects, name),
+      // All nodes of a pool call each other's tools.
+      subjects.request("*.*", "tools"),
+      // For `trunkline worker drain` on its own machine.
+      subjects.request(`${name}.*`, "drain"),
+      subjects.offer("*.*", "*"),
+      subjects.eventsIn("*"),
+      `$KV.${subjects.sessions}.>`,
+      `$O.${subjects.checkpoints}.>`,
+      ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),
+      // Events that a checkpoint or a deletion made superfluous, and parts of objects.
+      ...[...eventStreams, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
+      ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
+      `$JS.ACK.${jobs}.>`,
+    ],
+    subscribe: heard(subjects, name),
+  };
+}
+
+/** What both publish. */
+function common(subjects: Subjects, name: string): string[] {
+  return [
+    "$JS.API.INFO",
+    `${subjects.beat}.${name}`,
+    subjects.change("*", ">"),
+    subjects.audit(name),
+    // Connections to it and from it.
+    subjects.connection(`${name}.*.*`, "client"),
+    subjects.connection(`*.${name}.*`, "server"),
+  ];
+}
+
+/** What both hear. */
+function heard(subjects: Subjects, name: string): string[] {
+  return [
+    `${subjects.inbox(name)}.>`,
+    `${subjects.beat}.*`,
+    subjects.request(`${name}.*`, "*"),
+    subjects.connection(`${name}.*.*`, "server"),
+    subjects.connection(`*.${name}.*`, "client"),
+  ];
+}
+
+function streamsOf(subjects: Subjects) {
+  return {
+    tokens: subjects.tokens,
+    sessions: `KV_${subjects.sessions}`,
+    jobs: subjects.jobs,
+    shared: subjects.shared,
+    audits: subjects.audits,
+    checkpoints: `OBJ_${subjects.checkpoints}`,
+  };
+}
+
+/** Looking at a stream, and reading it with consumers of one's own. */
+function reading(stream: string): string[] {
+  return [
+    ...api(stream, "STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE"),
+    ...api(`${stream}.>`, "CONSUMER.CREATE"),
+    ...api(`${stream}.*`, "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT"),
+    `$JS.ACK.${stream}.>`,
+    `$JS.FC.${stream}.>`,
+  ];
+}
+
+function api(subject: string, ...operations: readonly string[]): string[] {
+  return operations.map((operation) => `$JS.API.${operation}.${subject}`);
+}
+
+/** The entry of a user in the list of its pool's account. */
+export function userSettings(user: FleetUser): string {
+  const { publish, subscribe } = permissionsOf(user);
+  const list = (subjects: readonly string[]): string =>
+    subjects.map((subject) => `            "${subject}"\n`).join("");
+  return (
+    `      # ${user.role} ${user.name} of pool ${user.pool}\n` +
+    `      {\n        nkey: ${user.nkey}\n        permissions: {\n` +
+    `          publish: [\n${list(publish)}          ]\n` +
+    `          subscribe: [\n${list(subscribe)}          ]\n` +
+    "          allow_responses: true\n        }\n      }\n"
+  );
 }

@@ -22,7 +22,8 @@ import { SessionStreams } from "../store/session-streams.ts";
 import { Subjects } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
 import { NodeServer, reachNode } from "./node-server.ts";
-import { type FleetUser, natsSettings } from "./permissions.ts";
+import { natsSettings } from "../../../test/support/guarded-nats.ts";
+import type { FleetUser } from "./credentials.ts";
 
 const NODES = [
   { pool: "p", role: "gateway", name: "g" },

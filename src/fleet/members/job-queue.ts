@@ -4,7 +4,6 @@ import {
   AckPolicy,
   DiscardPolicy,
   jetstream,
-  JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
   RetentionPolicy,
@@ -17,7 +16,7 @@ import { untilAborted } from "../../base/until-aborted.ts";
 import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";
-import { ensureStream, firstFrom } from "../stream-reader.ts";
+import { ensureStream, firstFrom, isCode } from "../stream-reader.ts";
 import type { Members, Waiting } from "./members.ts";
 import { hasLabels, isCompatible } from "./placer.ts";
 
@@ -356,8 +355,4 @@ function forbidden(cause: Error): TrunklineError {
   const next = "Give its user the permissions that `trunkline worker credentials` prints";
   const says = `Cannot wait for a free slot: NATS refuses it to this gateway. ${next}.`;
   return new TrunklineError("unavailable", says, { cause });
-}
-
-function isCode(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.code === code;
 }

@@ -123,7 +123,7 @@ export class JobServer implements AsyncDisposable {
     const { connection, self, slots } = this.#options;
     const job = readJob(message.string());
     if (job === undefined) {
-      // Nobody understands it, so it must not come again.
+      // It is invalid, so it must not be delivered again.
       message.term();
       return;
     }

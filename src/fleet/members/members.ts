@@ -8,7 +8,7 @@ import { answerNodes, isId, isThere, type NodeAddress, THERE } from "../connecti
 /** `observer`: only looks, such as a command that shows the fleet. It is no member. */
 export type Role = "gateway" | "worker" | "observer";
 
-/** What a node tells about itself. */
+/** The state that a node publishes with its heartbeats. */
 export interface NodeState {
   readonly role: Role;
   readonly version: string;
@@ -40,7 +40,7 @@ export interface Waiting {
 
 export interface Member extends NodeAddress, NodeState {}
 
-/** A message on the subject of beats. */
+/** A heartbeat. */
 export interface Beat {
   readonly id: string;
   readonly number: number;
@@ -125,11 +125,11 @@ function asLabels(value: unknown): Record<string, string> {
 
 /** Milliseconds. */
 const BEAT_EVERY = 1_000;
-/** So that many changes at once are one message. */
+/** Changes within this time are sent as one message. */
 const TELL_AFTER = 20;
 /** Beats of our own that came back since a node was last heard, after which it counts as dead. */
 const DEAD_AFTER = 4;
-/** The same where another node counts it as dead already. */
+/** The same, if another node counts it as dead already. */
 const DOUBTFUL_AFTER = 2;
 /** The same after which NATS is asked for its connection. Other nodes believe then that it is dead. */
 const ASKED_AFTER = DOUBTFUL_AFTER + 1;
@@ -356,7 +356,7 @@ export class Members implements Disposable {
     const known = this.#heard.get(member.id);
     if (member.role === "observer" || (known !== undefined && known.member.name !== name)) return;
     if (isLeaving) {
-      // Its last words say how it ends.
+      // Its last heartbeat says how it ends.
       if (known !== undefined) known.member = member;
       this.#lose(member.id);
       return;

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
@@ -7,7 +6,27 @@ import { SharedState } from "../replication/shared-state.ts";
 import { openSharedStores, openTokens } from "../replication/shared-stores.ts";
 import type { SharingStatus } from "../replication/shared-store.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { IdentityKind } from "./shared-identities.ts";
+import { existsSync, statSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { nodeIdOf } from "../ownership/node-id.ts";
+import {
+  type Decide,
+  rowText,
+  SHARED_FILE,
+  type SharedKind,
+  type SharedRows,
+  type SharedText,
+} from "../replication/shared-base.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import { checkIdentitySettings } from "../../config/schema/schema.gen.ts";
+import { currentConfig } from "../../identity/open/open-identities.ts";
+import {
+  readSharedIdentities,
+  type SharedIdentity,
+  sharedIdentitiesPath,
+  sharedParts,
+} from "./shared-identities-file.ts";
 
 export interface OpenSharedOptions {
   readonly app: AppContext;
@@ -106,5 +125,110 @@ class FolderShare implements Shared {
     } finally {
       this.#opened = undefined;
     }
+  }
+}
+
+/**
+ * The identities that are configured on the nodes. Each node shares its own, and keeps those of the
+ * others in a file, since nobody's configuration is written. Secrets stay where they are: who uses an
+ * identity at another node needs its key and its token there.
+ */
+export class IdentityKind implements SharedKind {
+  readonly name = "identity";
+  readonly #app: AppContext;
+  readonly #node: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(app: AppContext, node: string, env: NodeJS.ProcessEnv) {
+    this.#app = app;
+    this.#node = node;
+    this.#env = env;
+  }
+
+  static async open(app: AppContext, env = process.env): Promise<IdentityKind> {
+    const { data } = app.config;
+    // From then on, a file that is missing was lost.
+    if (!existsSync(join(data, SHARED_FILE))) {
+      await mkdir(data, { recursive: true, mode: 0o700 });
+      await replaceFile(sharedIdentitiesPath(data), "{}\n");
+    }
+    // Two nodes may be given the same name by mistake, but not the same id.
+    return new IdentityKind(app, await nodeIdOf(data), env);
+  }
+
+  stamp(): unknown {
+    const files = this.#app.reloading?.files ?? [];
+    const stamps = files.map((file) => {
+      const stat = statSync(file, { throwIfNoEntry: false });
+      return stat && [stat.ino, stat.size, stat.mtimeMs];
+    });
+    return JSON.stringify([stamps, existsSync(this.#path)]);
+  }
+
+  async read(): Promise<SharedRows> {
+    const { data } = this.#app.config;
+    const theirs = Object.entries(readSharedIdentities(data)).map(([key, identity]) => {
+      return [key, rowText(identity)] as const;
+    });
+    const rows = new Map([...theirs, ...(await this.#own())]);
+    return { rows, isWhole: true, isLost: !existsSync(this.#path) };
+  }
+
+  async change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
+    const own = await this.#own();
+    const theirs = { ...readSharedIdentities(this.#app.config.data) };
+    const result = new Map<string, SharedText>();
+    for (const key of keys) {
+      if (this.#isOwn(key)) {
+        decide(key, own.get(key));
+        result.set(key, own.get(key));
+        continue;
+      }
+      const local = theirs[key];
+      const next = decide(key, local && rowText(local));
+      const identity = next === undefined ? undefined : readIdentity(next);
+      delete theirs[key];
+      if (identity !== undefined) theirs[key] = identity;
+      result.set(key, identity && rowText(identity));
+    }
+    await replaceFile(this.#path, `${JSON.stringify(theirs, null, 2)}\n`);
+    return result;
+  }
+
+  /** Only the identities of this node are changed here, and its configuration says what they are. */
+  merge(local: SharedText): SharedText {
+    return local;
+  }
+
+  get #path(): string {
+    return sharedIdentitiesPath(this.#app.config.data);
+  }
+
+  #isOwn(key: string): boolean {
+    return key.startsWith(`${this.#node}.`);
+  }
+
+  /** What this node shares. */
+  async #own(): Promise<Map<string, string>> {
+    const { data } = this.#app.config;
+    const { config } = await currentConfig(this.#app, data, this.#env);
+    return new Map(
+      Object.entries(config.identities).map(([name, settings]) => {
+        const key = `${this.#node}.${Buffer.from(name).toString("base64url")}`;
+        return [key, rowText({ name, settings: sharedParts(settings) })];
+      }),
+    );
+  }
+}
+
+function readIdentity(text: string): SharedIdentity | undefined {
+  try {
+    const { name, settings } = JSON.parse(text) as Partial<SharedIdentity>;
+    if (typeof name !== "string" || typeof settings?.provider !== "string") return undefined;
+    // Another version may share more than this one would.
+    const parts = sharedParts(settings);
+    return checkIdentitySettings(parts) === undefined ? { name, settings: parts } : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,7 +1,5 @@
 import { OWNER, type Principal } from "../../base/principal.ts";
-import type { LogLevel } from "../../base/log.ts";
-import type { Span } from "../../base/trace.ts";
-import type { Caller, Project, Question, ToolContext } from "../../tool/tool.ts";
+import type { Caller, ToolContext } from "../../tool/tool.ts";
 
 /** The member of `_meta` in which a node says for whom it calls a tool of another node. */
 const CALLER = "trunkline.dev/caller";
@@ -19,7 +17,7 @@ export function withCaller(context: ToolContext): ToolContext {
   const { caller, project, folder = project?.folder } = context;
   const { principal, name, client } = caller;
   const told: SharedCaller = { principal, name, client, folder };
-  return new NodeContext(context, caller, folder, { ...context.meta, [CALLER]: told });
+  return contextFor(context, caller, folder, { ...context.meta, [CALLER]: told });
 }
 
 /**
@@ -36,7 +34,7 @@ export function calledBy(context: ToolContext, node: string): ToolContext | unde
     principal: { ...OWNER, ...principal },
     client: `${node} ${client}`,
   };
-  return new NodeContext(context, caller, folder, meta);
+  return contextFor(context, caller, folder, meta);
 }
 
 function isCaller(value: unknown): value is SharedCaller {
@@ -46,67 +44,35 @@ function isCaller(value: unknown): value is SharedCaller {
   return texts.every((text) => typeof text === "string");
 }
 
-/** A context with another caller and other `_meta`. */
-class NodeContext implements ToolContext {
-  readonly caller: Caller;
-  readonly folder: string | undefined;
-  readonly meta: Readonly<Record<string, unknown>>;
-  project?: Project | undefined;
-  span?: Span | undefined;
-  readonly session?: string;
-  readonly profile?: ToolContext["profile"];
-  readonly roots?: NonNullable<ToolContext["roots"]>;
-  readonly piece?: NonNullable<ToolContext["piece"]>;
-  readonly #context: ToolContext;
-
-  constructor(
-    context: ToolContext,
-    caller: Caller,
-    folder: string | undefined,
-    meta: Readonly<Record<string, unknown>>,
-  ) {
-    const { session, span } = context;
-    this.#context = context;
-    this.caller = caller;
-    this.folder = folder;
-    this.meta = meta;
-    this.span = span;
-    if (session !== undefined) this.session = session;
-    if (context.roots !== undefined) this.roots = async () => context.roots?.();
-    if (context.piece !== undefined) {
-      this.piece = async (data, contentType) => context.piece?.(data, contentType);
-    }
-  }
-
-  get isTask(): boolean {
-    return this.#context.isTask === true;
-  }
-
-  get signal(): AbortSignal {
-    return this.#context.signal;
-  }
-
-  progress(done: number, total?: number, message?: string): void {
-    this.#context.progress(done, total, message);
-  }
-
-  log(level: LogLevel, data: unknown, logger?: string): void {
-    this.#context.log(level, data, logger);
-  }
-
-  canAsk(question: Question): boolean {
-    return this.#context.canAsk(question);
-  }
-
-  ask(question: Question): Promise<unknown> {
-    return this.#context.ask(question);
-  }
-
-  remoteTask(taskId: string): void {
-    this.#context.remoteTask?.(taskId);
-  }
-
-  pageDone(id: string): void {
-    this.#context.pageDone?.(id);
-  }
+/** The same context with another caller, folder and `_meta`, and without the project. */
+function contextFor(
+  context: ToolContext,
+  caller: Caller,
+  folder: string | undefined,
+  meta: ToolContext["meta"],
+): ToolContext {
+  const { session, span } = context;
+  return {
+    caller,
+    folder,
+    meta,
+    session,
+    span,
+    get signal() {
+      return context.signal;
+    },
+    get isTask() {
+      return context.isTask === true;
+    },
+    ...(context.roots === undefined ? {} : { roots: async () => context.roots?.() }),
+    ...(context.piece === undefined
+      ? {}
+      : { piece: async (data, contentType) => context.piece?.(data, contentType) }),
+    progress: (...given) => context.progress(...given),
+    log: (...given) => context.log(...given),
+    canAsk: (question) => context.canAsk(question),
+    ask: (question) => context.ask(question),
+    remoteTask: (taskId) => context.remoteTask?.(taskId),
+    pageDone: (id) => context.pageDone?.(id),
+  };
 }

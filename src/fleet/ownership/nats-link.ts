@@ -1,5 +1,6 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 
@@ -61,10 +62,8 @@ export class NatsLink implements Disposable {
     if (this.isClosed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const wait = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE);
-    const timer = setTimeout(resolve, wait).unref();
     this.#paused.add(resolve);
-    await promise;
-    clearTimeout(timer);
+    await atMost(wait, promise);
     this.#paused.delete(resolve);
   };
 

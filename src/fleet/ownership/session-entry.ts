@@ -119,7 +119,7 @@ export function isFinal(error: unknown): boolean {
   return error instanceof Outdated || error instanceof Refused;
 }
 
-/** What NATS refuses is told to whoever asked, with its reason. */
+/** The error for the caller: a refusal of NATS with its reason, or the error itself. */
 export function told(error: unknown): unknown {
   if (!(error instanceof Refused)) return error;
   return new TrunklineError("unavailable", error.message, { cause: error });

@@ -1,9 +1,9 @@
 import { createHash, hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { Database } from "../../store/database.ts";
 import { fromKept } from "../../store/review/reviews-rows.ts";
 import type { PermissionRule } from "../../store/session/session-rules.ts";
 import {
+  DatabaseKind,
   type Decide,
   rowText,
   type SharedKind,
@@ -15,25 +15,16 @@ import {
 type SharedRule = Omit<PermissionRule, "id">;
 
 /** The remembered permissions that are in force: one for each principal, folder and subject. */
-export class RuleKind implements SharedKind {
+export class RuleKind extends DatabaseKind implements SharedKind {
   readonly name = "rule";
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
-  stamp(): Promise<unknown> {
-    return this.#database.read((database) => versionOf(database));
-  }
 
   async read(): Promise<SharedRows> {
-    const rules = await this.#database.read(inForce);
+    const rules = await this.database.read(inForce);
     return { rows: new Map([...rules].map(([key, rule]) => [key, textOf(rule)])), isWhole: true };
   }
 
   change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const rules = inForce(database);
       for (const key of keys) {
         const local = rules.get(key);
@@ -60,11 +51,6 @@ export class RuleKind implements SharedKind {
   merge(local: SharedText, shared: SharedText): SharedText {
     return permits(local) < permits(shared) ? local : shared;
   }
-}
-
-/** Changes with every commit of another connection to the database. */
-export function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare("PRAGMA data_version").get()?.data_version);
 }
 
 function inForce(database: DatabaseSync): Map<string, PermissionRule> {
@@ -124,21 +110,12 @@ function permits(text: SharedText): number {
 }
 
 /** The texts of files that are commented on, by git's ids of them. A text never changes. */
-export class TextKind implements SharedKind {
+export class TextKind extends DatabaseKind implements SharedKind {
   readonly name = "text";
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
-  stamp(): Promise<unknown> {
-    return this.#database.read((database) => versionOf(database));
-  }
 
   /** The texts of the threads that were opened since. */
   read(since?: unknown): Promise<SharedRows> {
-    return this.#database.read((database) => {
+    return this.database.read((database) => {
       const rows = database
         .prepare(
           `SELECT blob, content FROM text
@@ -153,7 +130,7 @@ export class TextKind implements SharedKind {
   }
 
   change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const find = database.prepare("SELECT content FROM text WHERE blob = ?");
       const insert = database.prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)");
       const result = new Map<string, SharedText>();

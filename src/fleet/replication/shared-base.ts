@@ -39,6 +39,22 @@ export interface SharedKind {
   merge(local: SharedText, shared: SharedText): SharedText;
 }
 
+/** A kind whose rows are in a database. */
+export abstract class DatabaseKind {
+  protected readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** Changes with every commit of another connection to the database. */
+  stamp(): Promise<unknown> {
+    return this.database.read((database) =>
+      Number(database.prepare("PRAGMA data_version").get()?.data_version),
+    );
+  }
+}
+
 /** The same text for equal objects, whatever the order of their fields. */
 export function rowText(row: object): string {
   const fields = Object.entries(row).filter(([, value]) => value !== undefined);
@@ -188,7 +204,7 @@ export class SharedBase implements Disposable {
   }
 }
 
-/** Stands for a row; empty where there is none. */
+/** The hash of a row; empty for a deleted row. */
 export function markOf(text: SharedText): string {
   return text === undefined ? "" : hash("sha256", text, "base64url");
 }

@@ -4,7 +4,6 @@ import {
   DeliverPolicy,
   DiscardPolicy,
   jetstream,
-  JetStreamApiError,
   jetstreamManager,
   RetentionPolicy,
   StorageType,
@@ -12,7 +11,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { FleetConnection } from "../connection/connect.ts";
-import { ensureStream, StreamReader } from "../stream-reader.ts";
+import { ensureStream, isCode, StreamReader } from "../stream-reader.ts";
 import type { SharedBase } from "./shared-base.ts";
 
 /** JetStream's error where another message of the subject came first. */
@@ -115,10 +114,6 @@ export class ChangeStream {
       signal.removeEventListener("abort", stop);
     }
   }
-}
-
-function isCode(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.code === code;
 }
 
 /** Milliseconds between two looks at what is to be sent. */

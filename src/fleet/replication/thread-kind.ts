@@ -3,7 +3,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Database } from "../../store/database.ts";
 import { repositoryFor } from "../../store/review/reviews-repositories.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
-import { type Moment, prepared } from "../../store/review/reviews-rows.ts";
+import type { Moment } from "../../store/review/reviews-rows.ts";
+import { sql } from "../../store/sql.ts";
 import {
   type DocumentEvent,
   eventKey,
@@ -12,8 +13,8 @@ import {
   type ThreadDocument,
   writeDocument,
 } from "../../store/review/thread-document.ts";
-import { versionOf } from "./rule-kind.ts";
 import {
+  DatabaseKind,
   type Decide,
   rowText,
   type SharedKind,
@@ -83,32 +84,23 @@ const ID = /^[\w-]{1,64}$/;
 const MARK = 8;
 
 /** The review threads, with all that happened to them. */
-export class ThreadKind implements SharedKind {
+export class ThreadKind extends DatabaseKind implements SharedKind {
   readonly name = "thread";
-  readonly #database: Database;
   readonly #moment: () => Moment;
 
   constructor(database: Database, moment: () => Moment) {
-    this.#database = database;
+    super(database);
     this.#moment = moment;
-  }
-
-  stamp(): Promise<unknown> {
-    return this.#database.read((database) => versionOf(database));
   }
 
   /** Whatever happens to a thread is an event, except that a claim is renewed or ends. */
   read(since?: unknown): Promise<SharedRows> {
     const moment = this.#moment();
-    return this.#database.read((database) => {
-      const end = Number(prepared(database, "SELECT max(seq) AS seq FROM event").get()?.seq ?? 0);
-      const ids = prepared(
-        database,
-        `SELECT id FROM thread WHERE id IN (SELECT thread FROM event WHERE seq > ?)
-           OR state = 'claimed'`,
-      )
-        .all(Number(since ?? 0))
-        .map(({ id }) => String(id));
+    return this.database.read((database) => {
+      const end = Number(sql(database).get`SELECT max(seq) AS seq FROM event`?.seq ?? 0);
+      const changed = sql(database).all`SELECT id FROM thread WHERE state = 'claimed'
+        OR id IN (SELECT thread FROM event WHERE seq > ${Number(since ?? 0)})`;
+      const ids = changed.map(({ id }) => String(id));
       const rows = new Map<string, string>();
       for (const id of ids) {
         const document = readDocument(database, id, moment);
@@ -120,7 +112,7 @@ export class ThreadKind implements SharedKind {
 
   change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
     const moment = this.#moment();
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const result = new Map<string, SharedText>();
       for (const key of keys) {
         const local = findLocal(database, key, moment);
@@ -187,7 +179,7 @@ function findLocal(
 
 function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
   const id = originalId(document);
-  const isTaken = prepared(database, "SELECT 1 FROM thread WHERE id = ?").get(id) !== undefined;
+  const isTaken = sql(database).get`SELECT 1 FROM thread WHERE id = ${id}` !== undefined;
   return isTaken ? `${id}${markOf(document)}` : id;
 }
 
@@ -195,10 +187,8 @@ function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
 function twinOf(database: DatabaseSync, document: ThreadDocument): string | undefined {
   const { fingerprint, repository } = document;
   if (fingerprint === undefined) return undefined;
-  const row = prepared(
-    database,
-    "SELECT id FROM thread WHERE repository = ? AND fingerprint = ?",
-  ).get(repositoryFor(database, repository), fingerprint);
+  const row = sql(database).get`SELECT id FROM thread
+    WHERE repository = ${repositoryFor(database, repository)} AND fingerprint = ${fingerprint}`;
   return row === undefined ? undefined : String(row.id);
 }
 

@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Appended } from "../../session/store.ts";
@@ -145,13 +146,7 @@ export class HeldReplica {
 
   /** Resolves when it is released. Rejects if that takes long; it is released later then. */
   async left(): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(() => late.reject(notReleased(this.id)), PATIENCE);
-    try {
-      await Promise.race([this.leaving, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await atMost(PATIENCE, this.leaving ?? Promise.resolve(), () => notReleased(this.id));
   }
 
   #await(pending: PendingAppend): PendingAppend {

@@ -1,5 +1,6 @@
 import { DeliverPolicy } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
@@ -212,15 +213,10 @@ export class SessionMirror implements AsyncDisposable {
       return;
     }
     if (revision <= this.#revision) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = { revision, resolve };
+    const { promise, resolve } = Promise.withResolvers<true>();
+    const waiting = { revision, resolve: () => resolve(true) };
     this.#waiting.add(waiting);
-    const timer = setTimeout(() => {
-      this.#watch?.stop();
-      resolve();
-    }, PATIENCE).unref();
-    await promise;
-    clearTimeout(timer);
+    if ((await atMost(PATIENCE, promise)) === undefined) this.#watch?.stop();
     this.#waiting.delete(waiting);
   }
 

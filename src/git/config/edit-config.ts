@@ -295,7 +295,7 @@ class Reader {
     this.items.push({ key, value, start, keyEnd, end });
   }
 
-  /** Of the line whose end was just read. */
+  /** Index of the end of the line that was just read. */
   #lineEnd(): number {
     if (this.#at > this.#text.length) return this.#text.length;
     const isCrlf = this.#text.startsWith("\r\n", this.#at - 2);

@@ -72,7 +72,7 @@ interface ConnectionRequest {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What has git connect to given addresses, whatever the name of the host leads to by then. */
+/** Settings that make git connect to given addresses, whatever the host name resolves to by then. */
 export interface Pinned {
   /** `key=value`, as `git -c` takes them. */
   readonly settings: readonly string[];
@@ -83,8 +83,8 @@ const SSH_TIMEOUT = 10_000;
 const PROBE_TIMEOUT = 5_000;
 
 /**
- * Looks a host up once and has git use the answer. If git looked it up again, whoever answers for
- * the name could say a public address to us, and one of our own network to git.
+ * Looks a host up once and has git use the answer. If git resolved it again, a hostile DNS
+ * server could give us a public address, and git one of our own network.
  */
 export async function pinConnection(request: ConnectionRequest): Promise<Pinned> {
   const { transport, host, port, user, normal, problem } = parseRemoteUrl(request.url);

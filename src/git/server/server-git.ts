@@ -154,7 +154,13 @@ export class ServerGit {
     return stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
-  /** Judged anew at each connection: a name that was fine an hour ago may lead elsewhere now. */
+  /** The entries of an output that ends each with a NUL, as `-z` does. */
+  async list(args: readonly string[], call: ServerCall = {}): Promise<string[]> {
+    const { stdout } = await this.run(args, call);
+    return stdout.toString("utf8").split("\0").filter(Boolean);
+  }
+
+  /** Checked for each connection: a name may resolve to another address than an hour ago. */
   async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
     const { resolve, env = process.env } = this.#options;
     const pinned = await pinConnection({ url, credentials, resolve, env: passed(env) });
@@ -211,7 +217,7 @@ function explain(error: Error, stderr: string, credentials: Credentials | undefi
   return new TrunklineError("untrusted", why ?? error.message, { cause: error });
 }
 
-/** As git says that another git is at it. */
+/** Git's message when another git holds a lock. */
 const LOCKED = /Unable to create '([^'\n]+\.lock)': File exists/;
 /**
  * Milliseconds after which a lock belongs to nobody: our watchdog ends the git of a server that was

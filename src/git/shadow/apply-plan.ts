@@ -157,7 +157,7 @@ function isSameFile(one: string, other: string): boolean {
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
 
-/** Names this process, also after its number was given to another one. */
+/** A name for this process that stays unique after its pid is reused. */
 export function ownerName(): string {
   return `${process.pid}-${processOf(process.pid)?.start}-${crypto.randomUUID()}`;
 }

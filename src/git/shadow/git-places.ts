@@ -15,8 +15,8 @@ import type { KnownRepository } from "./known-repositories.ts";
 import type { Mount, Shadow } from "./shadow-folder.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** What is at the places where git looks for a repository, before and after a command. */
-interface LookedAt {
+/** What was at the places where git looks for a repository before a command, to compare it afterwards. */
+interface PlacesBefore {
   readonly mounts: readonly Mount[];
   /** Moves aside what a command has put into the place of a repository. Returns what it did, in words. */
   check(): string[];
@@ -46,7 +46,7 @@ export class GitPlaces {
     this.#empty = empty;
   }
 
-  look(repositories: readonly KnownRepository[], shadows: readonly Shadow[]): LookedAt {
+  look(repositories: readonly KnownRepository[], shadows: readonly Shadow[]): PlacesBefore {
     const known = new Map(repositories.map(({ top }) => [top, this.#placeAt(top)]));
     const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
     const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
@@ -160,7 +160,7 @@ function hasEntry(folder: string): boolean {
   return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** What has to be known of an index before a command. */
+/** The facts about an index that are needed before a command. */
 interface KnownIndex {
   /** Paths of submodules. */
   readonly gitlinks: readonly string[];

@@ -8,7 +8,7 @@ import { ID } from "./git-files.ts";
 import { PLAIN, type Shadow } from "./shadow-folder.ts";
 
 /** What a command has left in its git folder, as the git inside says: nothing of it is trusted. */
-export interface Inside {
+export interface ShadowContent {
   readonly refs: ReadonlyMap<string, string>;
   /** Refs that name others. */
   readonly symbolic: ReadonlyMap<string, string>;
@@ -63,7 +63,7 @@ export async function readInside(
   shadow: Shadow,
   confine: Confine,
   ids: { readonly known: Iterable<string>; readonly needed: Iterable<string> },
-): Promise<Inside> {
+): Promise<ShadowContent> {
   requireFiles(shadow);
   const { gitDir, commonDir } = shadow.repository;
   const input = [
@@ -118,7 +118,7 @@ function requireFiles({ common, own }: Shadow): void {
   }
 }
 
-/** Whether it is in a git folder itself, and git does not read it for what follows. */
+/** Whether a link is directly in a git folder, and not in the place of a file that our git reads. */
 function isOther(path: string, folders: readonly string[]): boolean {
   return folders.includes(dirname(path)) && !PLAIN.has(basename(path));
 }
@@ -127,7 +127,7 @@ function unfit(what: string): TrunklineError {
   return new TrunklineError("untrusted", `it has left ${what} in its git folder`);
 }
 
-function parseRefs(text: string): Pick<Inside, "refs" | "symbolic"> {
+function parseRefs(text: string): Pick<ShadowContent, "refs" | "symbolic"> {
   const refs = new Map<string, string>();
   const symbolic = new Map<string, string>();
   for (const line of text.split("\n")) {

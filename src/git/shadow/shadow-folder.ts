@@ -32,7 +32,7 @@ import { newIncoming } from "./receive-objects.ts";
 /** Something mounted over the files that a command sees. */
 export interface Mount {
   readonly at: string;
-  /** Nothing that a command can write. */
+  /** A path that no command can write to. */
   readonly from: string;
   readonly isWritable: boolean;
 }
@@ -58,7 +58,7 @@ export interface Shadow {
   /** Where it and its base are. */
   readonly work: string;
   readonly common: string;
-  /** Of the work tree; the same as `common` unless it is a linked one. */
+  /** The git folder of the work tree; the same as `common` unless the work tree is a linked one. */
   readonly own: string;
   readonly base: Base;
   /** Its files, as they were made; nothing if it is from another command. */
@@ -77,7 +77,7 @@ const MOST_ENTRIES = 200_000;
 export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
 /** Folders that are not mounted as they are. */
 const OWN = new Set(["objects", "lfs", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
-/** What must not be a link. */
+/** Names in a git folder that must not be links. */
 export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
 /** Set on everything that is made, so that what a command writes has another time. */
 const LONG_AGO = new Date("2001-01-01");
@@ -199,7 +199,7 @@ export function changedFiles({ work, before }: Shadow): string[] {
   return [...new Set([...before.keys(), ...after.keys()])].filter((path) => !isSame(path));
 }
 
-/** What tells that a file was written: nobody can set the time of its last change. */
+/** A text for each file that changes when it is written: programs cannot set its ctime. */
 function filesOf(work: string, isNew = false): Map<string, string> {
   const files = new Map<string, string>();
   let count = 0;

@@ -27,14 +27,14 @@ import {
   ZERO,
 } from "./git-files.ts";
 import type { KnownRepository } from "./known-repositories.ts";
-import { type Inside, parseLog, readInside } from "./read-inside.ts";
+import { type ShadowContent, parseLog, readInside } from "./read-inside.ts";
 import { INCOMING, receiveObjects } from "./receive-objects.ts";
 import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folder.ts";
 
 /** Bytes of an index of some 400,000 files. */
 const USUAL_INDEX = 32 * 1024 * 1024;
 
-/** What became of what a command did with git. */
+/** The result of taking over what a command did with git. */
 interface TakenOver {
   /** "unfinished": a rebase or the like goes on with the next command. */
   readonly state: "done" | "unfinished";
@@ -164,7 +164,7 @@ function idsIn({ refs, head, stash, files, log }: Changes): Set<string> {
   return new Set(ids.filter((id) => ID.test(id) && id !== ZERO));
 }
 
-function refChanges({ base }: Shadow, inside: Inside, notes: string[]): RefChange[] {
+function refChanges({ base }: Shadow, inside: ShadowContent, notes: string[]): RefChange[] {
   const changes: RefChange[] = [];
   for (const name of new Set([...base.refs.ids.keys(), ...inside.refs.keys()])) {
     const [old, id] = [base.refs.ids.get(name) ?? ZERO, inside.refs.get(name) ?? ZERO];
@@ -179,7 +179,11 @@ function refChanges({ base }: Shadow, inside: Inside, notes: string[]): RefChang
 }
 
 /** A remote may say which of its branches is the main one. */
-function symbolicChanges({ base }: Shadow, inside: Inside, notes: string[]): Plan["symbolic"] {
+function symbolicChanges(
+  { base }: Shadow,
+  inside: ShadowContent,
+  notes: string[],
+): Plan["symbolic"] {
   return [...inside.symbolic].filter(([name, target]) => {
     if (base.refs.symbolic.get(name) === target) return false;
     const [remote] = /^refs\/remotes\/[\w.-]+\/(?=HEAD$)/.exec(name) ?? [];
@@ -205,7 +209,7 @@ function headChange({ base, own }: Shadow, notes: string[]): Plan["head"] {
   return undefined;
 }
 
-function stashChange({ base }: Shadow, { stash }: Inside): Plan["stash"] {
+function stashChange({ base }: Shadow, { stash }: ShadowContent): Plan["stash"] {
   const old = new Set(parseLog(base.stash).map(({ id }) => id));
   const now = new Set(stash.map(({ id }) => id));
   return { dropped: [...old.difference(now)], added: stash.filter(({ id }) => !old.has(id)) };

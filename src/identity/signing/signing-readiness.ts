@@ -37,19 +37,11 @@ export async function signingReadiness(
   identity: Identity,
   options: ReadinessOptions,
 ): Promise<SigningReadiness> {
-  const { name, signing } = identity;
+  const { signing } = identity;
   if (signing === undefined) {
-    return {
-      identity: name,
-      format: undefined,
-      key: undefined,
-      isFound: false,
-      hardware: false,
-      needsTouch: false,
-      canSign: true,
-      says: "This identity does not sign commits.",
-      guidance: "Commits can be made now; they are not signed.",
-    };
+    const says = "This identity does not sign commits.";
+    const guidance = "Commits can be made now; they are not signed.";
+    return verdict(identity, undefined, { isFound: false, canSign: true, says, guidance });
   }
   const ask = quietRunner(options);
   const readiness = signing.format === "ssh" ? sshReadiness : gpgReadiness;
@@ -96,9 +88,9 @@ export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQu
 }
 
 /** A result with the common defaults. */
-export function verdict(
+function verdict(
   identity: Identity,
-  format: SigningFormat,
+  format: SigningFormat | undefined,
   facts: Partial<SigningReadiness> & Pick<SigningReadiness, "says" | "guidance">,
 ): SigningReadiness {
   return {
@@ -174,19 +166,26 @@ async function gpgReadiness(
     const trouble = await deviceTrouble(key, signing, ask);
     if (trouble !== undefined) return say({ ...facts, ...trouble });
   }
-  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: READY });
+  if (!tries) return say({ ...facts, ...READY, says: "The key exists." });
   const tried = await ask(
     "gpg",
     [
       ...["--batch", "--no-tty", "--pinentry-mode", "error", "--local-user"],
       ...[`${key.fingerprint}!`, "--output", "-", "--detach-sign"],
     ],
-    "Trunkline asks whether this key can sign.\n",
+    TEST_TEXT,
   );
   return say({ ...facts, ...outcome(tried, hardware) });
 }
 
-const READY = "Commits can be made now.";
+/** What is signed to find out whether a key can. */
+const TEST_TEXT = "Trunkline asks whether this key can sign.\n";
+
+const READY = {
+  canSign: true,
+  says: "The key can sign without a person.",
+  guidance: "Commits can be made now.",
+} as const;
 
 async function deviceTrouble(
   key: GpgKey,
@@ -211,8 +210,7 @@ function outcome(
   tried: Answer,
   hardware: boolean,
 ): Pick<SigningReadiness, "canSign" | "says" | "guidance"> {
-  if (tried.isOk)
-    return { canSign: true, says: "The key can sign without a person.", guidance: READY };
+  if (tried.isOk) return READY;
   if (tried.isLate) return { canSign: false, ...late("gpg") };
   const secret = hardware ? "PIN" : "passphrase";
   if (/No pinentry|pinentry|passphrase|PIN|Inappropriate ioctl|cancel/i.test(tried.err)) {
@@ -228,7 +226,7 @@ function outcome(
 
 function late(program: string): { says: string; guidance: string } {
   return {
-    says: `${program} did not answer in time: it may be waiting for a person or a device.`,
+    says: `${program} did not answer in time: it may be waiting for a person, a device or an agent.`,
     guidance: "Do not commit now: it would hang. Tell the person.",
   };
 }
@@ -280,25 +278,11 @@ async function sshReadiness(
   const facts = { key: found.fingerprint, hardware };
   const touch = signing.touchPolicy ?? (hardware ? "on" : "off");
   if (hardware && touch !== "off") return say({ ...facts, needsTouch: true, ...TOUCH });
-  const ready = "Commits can be made now.";
-  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: ready });
-  const tried = await ask(
-    "ssh-keygen",
-    ["-Y", "sign", "-n", "trunkline", "-f", key],
-    "Trunkline asks whether this key can sign.\n",
-  );
-  if (tried.isOk) {
-    return say({
-      ...facts,
-      canSign: true,
-      says: "The key can sign without a person.",
-      guidance: ready,
-    });
-  }
-  if (tried.isLate) {
-    const says = "ssh-keygen did not answer in time: it may be waiting for a person or an agent.";
-    return say({ ...facts, says, guidance: "Do not commit now: it would hang. Tell the person." });
-  }
+  if (!tries) return say({ ...facts, ...READY, says: "The key exists." });
+  const args = ["-Y", "sign", "-n", "trunkline", "-f", key];
+  const tried = await ask("ssh-keygen", args, TEST_TEXT);
+  if (tried.isOk) return say({ ...facts, ...READY });
+  if (tried.isLate) return say({ ...facts, ...late("ssh-keygen") });
   const isLocked = /passphrase|agent|No private key found|Couldn't load/i.test(tried.err);
   return say({
     ...facts,
@@ -312,13 +296,11 @@ async function sshReadiness(
 /** A key as `gpg --with-colons` lists it (GnuPG's doc/DETAILS), primary or not. */
 interface GpgKey {
   readonly fingerprint: string;
-  readonly keyId: string;
   /** The key itself can sign. */
   readonly signs: boolean;
   readonly isValid: boolean;
   /** What is wrong with it. */
   readonly trouble: "expired" | "revoked" | "disabled" | "invalid" | undefined;
-  readonly expires: string | undefined;
   /** Where the secret key is: on this machine, on a hardware device, or unknown to gpg. */
   readonly secret: "here" | "device" | "missing";
   readonly device: string | undefined;
@@ -348,18 +330,15 @@ export function parseGpgKeys(text: string): GpgKey[] {
 }
 
 function keyOf(fields: readonly string[]): Omit<GpgKey, "fingerprint"> {
-  const [, validity = "", , , keyId = "", , expiry = "", , , , , abilities = "", , , token = ""] =
-    fields;
+  const [, validity = "", , , , , , , , , , abilities = "", , , token = ""] = fields;
   const trouble = TROUBLES[validity];
   const isDevice = /^[0-9A-Fa-f]{8,}$/.test(token);
   return {
-    keyId,
     // Lower-case letters are the key's own capabilities, upper-case those of the whole key (GnuPG,
     // doc/DETAILS, field 12).
     signs: abilities.includes("s"),
     isValid: trouble === undefined,
     trouble,
-    expires: expiry === "" ? undefined : new Date(Number(expiry) * 1000).toISOString(),
     secret: isDevice ? "device" : token === "#" ? "missing" : "here",
     device: isDevice ? token : undefined,
   };

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { applyPlan } from "./apply.ts";
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 import { sshOptions } from "../detect/ssh-options.ts";
-import { planSync } from "./sync-plan.ts";
+import { planSync } from "../identities.ts";
 
 function sample(): SampleIdentities {
   const { signing: _, ...home } = HOME;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { withBlock } from "./managed-blocks.ts";
-import { undoFile } from "./undo.ts";
+import { undoFile } from "../identities.ts";
 
 const OWN = Buffer.from("Host a\n");
 const BLOCK = { lines: ["Host ours"], position: "start" } as const;

@@ -192,8 +192,9 @@ async function moreStatus(
 
 /** `juggler_sync_config` */
 export async function syncConfig(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const { identities } = commands;
   if (args.dryRun === true) {
-    const { settings, notes } = await commands.identities.planSync();
+    const { settings, notes } = await identities.planSync();
     const lines = settings.flatMap(({ file, before, after }) => [
       `[DRY RUN] ${file}`,
       ...before.filter((line) => !after.includes(line)).map((line) => `  - ${line}`),
@@ -203,7 +204,7 @@ export async function syncConfig(args: Arguments, commands: ToolCommands): Promi
     const told = notes.map((note) => `[INFO] ${note}`);
     return textResult(["Configuration sync (dry run)", ...none, ...lines, ...told].join("\n"));
   }
-  const applied = await commands.identities.sync();
+  const applied = await identities.apply("/", () => identities.planSync());
   const files = applied.plan.files.map(({ path }) => `[OK] ${path}`);
   const lines = applied.plan.settings.length === 0 ? changeLines(applied) : files;
   const notes = applied.plan.notes.map((note) => `[INFO] ${note}`);

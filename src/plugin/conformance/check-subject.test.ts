@@ -23,7 +23,7 @@ import {
   serveStreams,
   serveTools,
 } from "../sdk/serve/plugin-service.ts";
-import { MemoryConnection } from "../sdk/test/memory-connection.ts";
+import { memoryConnection } from "../sdk/test/test-plugin.ts";
 import { MemoryStorage } from "../sdk/test/memory-orchestrator.ts";
 import { serveStorage } from "../storage/serve-storage.ts";
 import { checkSubject, type Outcome, RULES } from "./check-subject.ts";
@@ -89,7 +89,7 @@ const MANIFEST = create(PluginManifestSchema, {
 
 /** A program in memory. The network that refuses strangers is the only part that is played. */
 function subject(serve: Serve = exchanges(goodHandlers()), given: Partial<Subject> = {}): Subject {
-  const dial = async () => new MemoryConnection(serve);
+  const dial = () => memoryConnection(serve);
   return {
     role: "plugin",
     name: "A plugin",
@@ -140,26 +140,16 @@ const answering =
       // Whoever asked has gone.
       .catch(() => {});
 
-/** Keeps all rules until something has happened on its connection, and answers nothing then. */
-const silentAfter = (isOver: (stream: BidiStream) => Promise<boolean>): Serve => {
+/** Keeps all rules until it hears of a reset, and answers nothing then. */
+const silentAfterReset = (): Serve => {
   let isSilent = false;
   const good = exchanges(goodHandlers());
   return (stream, connection) => {
     if (isSilent) return;
-    background(
-      isOver(stream).then((over) => (isSilent ||= over)),
-      "Watching a test",
-    );
+    stream.stop.add({ stopped: () => (isSilent = true) });
     good(stream, connection);
   };
 };
-
-const silentAfterReset = (): Serve =>
-  silentAfter(async (stream) => {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    stream.stop.add({ stopped: () => resolve(true) });
-    return promise;
-  });
 
 /** Serves one exchange after the other: the next one waits until the one before has ended. */
 const oneByOne = (): Serve => {

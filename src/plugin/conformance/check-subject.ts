@@ -1,5 +1,6 @@
-import { Probe, type Subject } from "./probe.ts";
-import { type Rule, Skipped } from "./probe.ts";
+import { atMost } from "../../base/at-most.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
+import { Probe, type Rule, Skipped, type Subject } from "./probe.ts";
 import { LIFECYCLE_RULES, SHUTDOWN_RULE } from "./rules/lifecycle-rules.ts";
 import { REQUEST_RULES } from "./rules/request-rules.ts";
 import { STORAGE_RULES } from "./rules/storage-rules.ts";
@@ -29,7 +30,7 @@ export interface CheckOptions {
   /** Milliseconds for each rule. */
   readonly patience: number;
   readonly rules?: readonly Rule[];
-  /** Breaks it off, also in the middle of a rule. */
+  /** Aborts the check, also in the middle of a rule. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -53,25 +54,15 @@ async function outcomeOf(
   patience: number,
   signal: AbortSignal | undefined,
 ): Promise<Pick<Outcome, "outcome" | "why">> {
-  const late = Promise.withResolvers<never>();
-  const stop = (): void => late.reject(signal?.reason as Error);
-  signal?.addEventListener("abort", stop, { once: true });
-  const timer = setTimeout(() => {
-    late.reject(new Error(`it took more than ${patience} ms`));
-  }, patience);
   const probe = new Probe(subject);
   try {
-    const checking = rule.check(probe);
-    // When it is too late, what it still finds is no news.
-    checking.catch(() => {});
-    await Promise.race([checking, late.promise]);
+    const checking = untilAborted(rule.check(probe), signal);
+    await atMost(patience, checking, () => new Error(`it took more than ${patience} ms`));
     return { outcome: "passed" };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { outcome: error instanceof Skipped ? "skipped" : "failed", why };
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", stop);
     await probe[Symbol.asyncDispose]();
   }
 }

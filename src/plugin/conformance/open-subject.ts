@@ -20,7 +20,7 @@ export interface OpenSubjectOptions {
   readonly address: string;
   readonly certsDir: string;
   readonly transport: BusTransport;
-  /** As its certificate says where left out: `orchestrator` is one, all others are plugins. */
+  /** Default by its certificate: the name `orchestrator` is an orchestrator, all others are plugins. */
   readonly role?: Role | undefined;
   readonly call?: SafeCall | undefined;
   readonly stream?: SafeCall | undefined;
@@ -35,7 +35,7 @@ const CLIENT = "transport.conformance-client";
 const PLUGIN = "conformance.plugin";
 const OTHER_PROTOCOL = "conformance-other";
 
-/** Gets in touch with a program that runs. Throws where it cannot be reached. */
+/** Connects to a running program. Throws if it cannot be reached. */
 export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSubject> {
   const { address, certsDir, transport } = options;
   const certificates = new BusCertificates(certsDir, () => {}, { makesAuthority: false });
@@ -74,7 +74,7 @@ export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSu
 export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "stream"> {
   readonly command: string;
   readonly args: readonly string[];
-  /** Breaks the start off. */
+  /** Aborts the start. */
   readonly signal: AbortSignal;
   readonly transport: BusTransport;
   /** What it writes to stderr. */

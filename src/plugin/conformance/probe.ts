@@ -13,7 +13,7 @@ export interface SafeCall {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** How somebody dials who must not be let in. */
+/** Clients that must be refused. */
 export type Stranger = "another protocol" | "another authority";
 
 /** The program that is checked. */
@@ -43,7 +43,7 @@ export interface StartedSubject {
   readonly exit: Promise<number | string>;
 }
 
-/** What came of bytes that are no proper request. */
+/** The reaction to bytes that are no valid request. */
 export type Reaction =
   | { readonly kind: "answered"; readonly response: PluginResponse }
   | { readonly kind: "refused"; readonly why: string };
@@ -124,7 +124,7 @@ export class Probe implements AsyncDisposable {
   }
 }
 
-/** Whether the other side broke a stream off, as it may. */
+/** Whether the other side has reset the stream, as it may. */
 function isBroken(error: unknown): boolean {
   return error instanceof ConnectionError && error.trouble === "reset";
 }
@@ -156,7 +156,7 @@ export interface Rule {
   readonly says: string;
   /** Whom it is for; both where left out. */
   readonly role?: Role;
-  /** Throws what does not hold, or that it could not be found out (`skip`). */
+  /** Throws what is wrong, or that it could not be checked (`skip`). */
   readonly check: (probe: Probe) => Promise<void>;
 }
 

@@ -32,7 +32,7 @@ function open({ file, args, env, memory }: StartCommand): Worker {
 
 function explain(key: string, error: unknown, next = ""): void {
   const { message = String(error), stack = "" } = error instanceof Error ? error : {};
-  // The message comes last: it is told with the reason of its end.
+  // The message comes last: the last line is shown as the reason of the end.
   for (const line of [...stack.split("\n"), `${message}${next}`]) {
     tell({ key, line: line.slice(0, LONGEST_LINE) });
   }
@@ -69,7 +69,7 @@ function end(key: string): void {
   worker.once("exit", () => clearTimeout(late));
 }
 
-/** Its exit is told when it comes. */
+/** The `exit` event reports its end. */
 function kill(key: string): void {
   workers
     .get(key)

@@ -52,7 +52,7 @@ export class PluginHost implements AsyncDisposable {
     this.#limits = { memory, lastResort };
   }
 
-  /** Starts a plugin in a worker. It runs when this resolves; what it says comes later. */
+  /** Starts a plugin in a worker. It runs when this resolves; its output comes later. */
   async start(module: HostedModule): Promise<PluginRun> {
     for (;;) {
       const present = (this.#present ??= HostProcess.open(this.#limits));
@@ -113,13 +113,13 @@ class HostProcess {
   }
 
   start({ file, args, env, stderr }: HostedModule): PluginRun {
-    // Not to be guessed: all plugins can write to what the process says here.
+    // Random: all plugins can write to the output of the process, and must not guess it.
     const key = crypto.randomUUID();
     const { memory, lastResort } = this.#limits;
     const { promise: exit, resolve: exited } = Promise.withResolvers<ChildExit>();
     this.#workers.set(key, { stderr, exited });
     this.#tell({ start: { key, file, args, env, memory } });
-    // One that is busy with its memory may not be ended at all: then the whole process is.
+    // A worker that collects garbage all the time cannot be terminated: then the whole process is ended.
     const insist = (): void => {
       const late = setTimeout(() => this.#child.kill(), lastResort);
       background(

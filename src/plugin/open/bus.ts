@@ -96,14 +96,14 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
-/** The configured plugins about which nobody was asked: those that earlier versions have added. */
+/** The configured plugins without an approval: those that earlier versions have added. */
 export function unaskedPlugins({ plugins }: BusPlan): string[] {
   return plugins.flatMap(({ id, permissions }) =>
     permissions?.namespace === undefined ? [id] : [],
   );
 }
 
-/** Says which configured plugins go on as before, and how to be asked about them. */
+/** Logs which configured plugins run without an approval, and how to approve them. */
 export function noteUnasked(plan: BusPlan, log: Log): void {
   for (const plugin of unaskedPlugins(plan)) {
     log.warn("plugin.not-asked", { plugin, next: approving(plugin) });

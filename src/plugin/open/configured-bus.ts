@@ -46,7 +46,7 @@ export class ConfiguredBus implements AsyncDisposable {
     return this.#options.listen === undefined ? hasBus(this.#config) : hasPlugins(this.#config);
   }
 
-  /** Opens it, if that has not been done. */
+  /** Opens it, unless it is open. */
   open(): Promise<OpenedBus> {
     this.#opening ??= this.#open();
     this.#opening.catch(() => (this.#opening = undefined));

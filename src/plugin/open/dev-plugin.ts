@@ -17,16 +17,16 @@ export interface DevPluginOptions {
   readonly again?: () => Promise<PluginSettings>;
   /** The folder whose changes restart it. */
   readonly folder: string;
-  /** Takes what the plugin says, and what becomes of it. */
+  /** Prints the output of the plugin, and its state. */
   readonly tell: (line: string) => void;
 }
 
 /** Milliseconds without a further change: an editor writes several times. */
 const QUIET = 100;
 const DAY = 24 * 3_600_000;
-/** A plugin that failed fails again until somebody changes it: to start it meanwhile repeats its errors. */
+/** A plugin that failed is started again only after a change: until then it would repeat its errors. */
 const UNTIL_CHANGED = { firstWait: DAY, longestWait: DAY, mostFailures: Infinity, rest: DAY };
-/** What changes without anybody having changed the plugin. */
+/** Files that change although nobody has changed the plugin. */
 const IGNORED = /(?:^|[\\/])(?:node_modules|\.[^\\/]*)(?:[\\/]|$)/;
 
 /** Runs a plugin on a bus of its own, and starts it again whenever its files change. */
@@ -48,9 +48,9 @@ export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposa
     tell("changed: it is started again");
     const change = ++changes;
     const before = present;
-    // One that cannot be asked cannot be started either, and why is told by the bus.
+    // If its manifest cannot be read, it cannot be started either, and the bus says why.
     const next = (await again?.().catch(() => before)) ?? before;
-    // What was asked before a further change may answer after it.
+    // A later change may have been handled first.
     if (change !== changes) return;
     present = next;
     if (JSON.stringify(present) !== JSON.stringify(before)) {
@@ -107,7 +107,7 @@ function watchInside(folder: string, changed: () => void): WatchedFolder {
   } catch {
     return { inode: undefined, close: () => {} };
   }
-  // A folder that was removed changes no more.
+  // The folder was removed.
   watcher.on("error", () => {});
   return { inode, close: () => watcher.close() };
 }
@@ -123,7 +123,7 @@ interface LogLine {
   readonly why?: string;
 }
 
-/** The log of the bus, as somebody reads it who is writing a plugin. */
+/** Prints a line of the log of the bus for the author of a plugin. */
 function tellOf(text: string, tell: (line: string) => void): void {
   const { event, line = "", tools = 0, why } = JSON.parse(text) as LogLine;
   if (event === "plugin.said") tell(line);

@@ -14,7 +14,7 @@ export interface UnusableCertificate {
   /** `ca`, or the name of a program. */
   readonly name: string;
   readonly says: string;
-  /** All files that have to be made anew: with the authority, all that it has signed. */
+  /** The files to create again: for the authority, also all that it has signed. */
   readonly files: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function examineCertificates(
     const concerned = name === "ca" ? all : [name];
     return says === undefined ? [] : [{ name, says, files: concerned.flatMap(filesIn(folder)) }];
   });
-  // All others are made anew with it.
+  // All others are created again with it.
   const authority = unusable.find(({ name }) => name === "ca");
   return authority === undefined ? unusable : [authority];
 }
@@ -46,7 +46,7 @@ async function problemOf(folder: string, name: string, now: number): Promise<str
   try {
     const [certPem, keyPem] = await Promise.all([readText(certificate), readText(key)]);
     if (keyPem !== undefined) parseKey(key, keyPem);
-    // A missing certificate is made for its key.
+    // A missing certificate is created for its key.
     if (certPem === undefined) return undefined;
     const [first] = parseCertificates(certificate, certPem);
     // The key of an authority may be kept on another machine.

@@ -1,4 +1,4 @@
-import { background } from "../../base/background.ts";
+import { atMost } from "../../base/at-most.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import type { Plugin } from "./plugin.ts";
 
@@ -12,9 +12,9 @@ export interface FirstStartsOptions {
 }
 
 /**
- * Plugins of which nobody knows yet what they offer. A list waits for each in the first moments of
- * its first start, a call only for those that might have the tool that it names: a plugin that never
- * gets ready is no concern of whoever calls another.
+ * Plugins whose offer is not known yet. A list waits for each of them for a short time after its first
+ * start, a call only for those that might have its tool: a plugin that never becomes ready does not
+ * delay calls of others.
  */
 export class FirstStarts {
   readonly #options: FirstStartsOptions;
@@ -34,10 +34,8 @@ export class FirstStarts {
       .filter(([, left]) => left > 0);
     if (waits.length === 0) return undefined;
     const longest = Math.max(...waits.map(([, left]) => left));
-    return settled(
-      waits.map(([plugin]) => plugin.start()),
-      longest,
-    );
+    const started = Promise.allSettled(waits.map(([plugin]) => plugin.start()));
+    return atMost(longest, started).then(() => {});
   }
 
   /** Plugins that may turn out to have a tool of that name. */
@@ -50,33 +48,13 @@ export class FirstStarts {
 
   /** Waits until `has` says that the tool is there, none of them is being started, or time is up. */
   async tool(name: string, has: () => boolean): Promise<void> {
-    let isLate = false;
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(() => {
-      isLate = true;
-      late.resolve();
-    }, this.#options.patience);
-    try {
-      for (;;) {
-        const starting = this.mayHave(name).filter(({ state }) => state === "starting");
-        if (isLate || has() || starting.length === 0) return;
-        const starts = starting.map((plugin) => plugin.start().catch(() => {}));
-        await Promise.race([...starts, late.promise]);
-      }
-    } finally {
-      clearTimeout(timer);
+    const until = performance.now() + this.#options.patience;
+    for (;;) {
+      const starting = this.mayHave(name).filter(({ state }) => state === "starting");
+      const left = until - performance.now();
+      if (left <= 0 || has() || starting.length === 0) return;
+      const starts = starting.map((plugin) => plugin.start().catch(() => {}));
+      await atMost(left, Promise.race(starts));
     }
   }
-}
-
-/** Resolves when all have settled, or after so many milliseconds. */
-async function settled(all: readonly Promise<void>[], longest: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, longest);
-  background(
-    Promise.allSettled(all).then(() => resolve()),
-    "Waiting for the first starts",
-  );
-  await promise;
-  clearTimeout(timer);
 }

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
-import { HealthCheck } from "./health-check.ts";
+import { HealthCheck } from "./plugin.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits } from "./settings.ts";
 
 /** Looks at a plugin that answers with one status after another, the last one for ever. */
@@ -32,7 +32,7 @@ describe("HealthCheck", { timeout: 30_000 }, () => {
       ...[Status.UNHEALTHY, Status.UNHEALTHY, Status.HEALTHY, Status.DEGRADED],
       Status.UNHEALTHY,
     ]);
-    assert.equal(why, "It says that it is not well: so");
+    assert.equal(why, "It says that it is unhealthy: so");
     assert.equal(looks, 7);
     assert.equal(last, "unhealthy: so");
   });

@@ -10,7 +10,7 @@ import { approving, covers, type ProvidedNames } from "./permissions.ts";
 import type { PluginLink } from "./plugin-link.ts";
 import type { PluginSettings } from "./settings.ts";
 
-/** Milliseconds between two changes: a plugin that changes all the time keeps no client busy. */
+/** Milliseconds between two changes: a plugin that changes all the time must not keep clients busy. */
 const BETWEEN = 200;
 const ANY: readonly string[] = ["*"];
 
@@ -21,15 +21,15 @@ export interface KnownOfferOptions {
   readonly provides?: ProvidedNames | undefined;
   /** Milliseconds for each list. */
   readonly timeout: number;
-  /** Gives up what is asked. */
+  /** Cancels the requests. */
   readonly stop: Stop;
-  /** How it is asked now; undefined while it is down. */
+  /** The link to the running plugin; undefined while it is down. */
   readonly link: () => Pick<PluginLink, "control"> | undefined;
   /** It offers something else than when it came up. */
   readonly changed: () => void;
 }
 
-/** What a plugin is known to offer: as it said when it came up, or when it last registered anew. */
+/** The offer of a plugin, as of its start or of its last registration. */
 export class KnownOffer {
   current: PluginOffer | undefined;
   readonly #options: KnownOfferOptions;
@@ -47,7 +47,7 @@ export class KnownOffer {
     this.current = await this.#offerOf(link);
   }
 
-  /** It is up. What it has registered since it was asked is asked for. */
+  /** It is up. If it has registered since its offer was read, that is read again. */
   isUp(): void {
     if (this.#isOutdated) this.outdated();
   }
@@ -114,10 +114,10 @@ export class KnownOffer {
 /** Bytes of an answer that is a word or two, and of one that is a list. */
 export const SHORT_ANSWER = 64 * 1024;
 const LONG_ANSWER = 4 * 1024 * 1024;
-/** So much of a plugin's own words is told on. */
+/** Characters of a plugin's message that are passed on. */
 export const LONGEST_REASON = 1_000;
 
-/** Makes a plugin ready that has just been started. Throws why it is of no use, or is not wanted. */
+/** Registers and boots a plugin that was started. Throws the reason if it refuses or cannot boot. */
 export async function introduce(
   client: Pick<BusClient, "ask">,
   { id, config }: PluginSettings,
@@ -147,7 +147,7 @@ export async function askForOffer(
   const prompts = await client.ask({ case: "listPrompts", value: {} }, listing);
   return boundedOffer(
     answerOf(it, tools, "listTools").tools,
-    // Older plugins do not know what a prompt is.
+    // Older plugins do not know the request.
     prompts.response.case === "listPrompts" ? prompts.response.value.prompts : [],
   );
 }
@@ -171,7 +171,7 @@ const MOST = 1_000;
 const LONGEST = 128 * 1024;
 const LONGEST_ALL = 1024 * 1024;
 
-/** As much of what a plugin offers as others can be made to read. */
+/** The offer of a plugin within the limits: every client gets all of it. */
 function boundedOffer(
   tools: readonly ToolDefinition[],
   prompts: readonly PromptDefinition[],

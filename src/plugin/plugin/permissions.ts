@@ -9,7 +9,7 @@ import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { homeOf } from "../../base/process/environment.ts";
 
-/** What a plugin may do that was approved when it was added. All else is denied. */
+/** What a person has approved for a plugin. Everything else is denied. */
 export interface PluginPermissions {
   /** It runs with all rights of its user, outside a sandbox. The bus limits it all the same. */
   readonly everything?: boolean;

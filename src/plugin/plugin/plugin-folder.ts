@@ -11,12 +11,12 @@ import type { BusCertificates } from "../bus-certificates.ts";
 import { noteBus, type RunningBus } from "../running-buses.ts";
 
 const AUTHORITY_KEY = "ca.key";
-/** What is older than this is not taken for half written by whoever reads it. */
+/** Milliseconds: readers take a file that is younger than two seconds for half written. */
 const SETTLED = 60_000;
 
 /**
- * The folder that one plugin finds its certificates in: its own, and the authority's without its key,
- * so that it can show nobody's name but its own.
+ * The folder with the certificates of one plugin: its own, and that of the authority without its key, so
+ * that the plugin cannot issue certificates for other names.
  */
 export class PluginFolder implements AsyncDisposable {
   readonly path: string;
@@ -103,7 +103,7 @@ export class PluginFolder implements AsyncDisposable {
   }
 }
 
-/** Removes what a plugin was given, whatever it has made of it. What stays goes with a later bus. */
+/** Removes the folder of a plugin, whatever is in it. What cannot be removed is left to a later bus. */
 export function removeFolder(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
@@ -112,7 +112,7 @@ export function removeFolder(path: string): void {
   }
 }
 
-/** Its holder's folders are in use for as long as it is held. */
+/** The lock file of a run: its folders are in use while it is locked. */
 export const LOCK = "lock";
 /** The plugins' folders are in this one: an id may be the name of a file that the bus keeps. */
 const PLUGINS = "plugins";

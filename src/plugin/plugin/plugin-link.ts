@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
@@ -17,9 +18,9 @@ export interface PluginLinkOptions extends Pick<BusClientOptions, "dial" | "lost
   readonly limits: PluginLimits;
 }
 
-/** Whose request it is. */
+/** Who makes a request. */
 export interface OnBehalf {
-  /** A plugin asks, maybe in the middle of a call that it answers itself. */
+  /** A plugin makes it, possibly while it answers a call itself. */
   readonly isNested: boolean;
 }
 
@@ -34,10 +35,10 @@ const SHORTEST = 1_000;
 const CANCELLING = 2_000;
 
 /**
- * How a plugin is asked.
+ * Sends requests to a plugin.
  *
- * What the plugin's life depends on, such as its health, has a connection of its own, so that no
- * number of calls can hold it up.
+ * Requests that the plugin's life depends on, such as health checks, have a connection of their own, so
+ * that calls cannot delay them.
  *
  * Calls cannot wait for each other in a circle. A call of a client waits for one of a number of
  * slots. A call that a plugin makes never waits for a slot: it is made at once or, over a high
@@ -84,7 +85,7 @@ export class PluginLink implements AsyncDisposable {
     return this.#slots.waiting;
   }
 
-  /** Connects now for the first call, which need not wait for that then. */
+  /** Connects now, so that the first call need not wait for that. */
   connect(): Promise<void> {
     return this.#calls.connect();
   }
@@ -94,7 +95,7 @@ export class PluginLink implements AsyncDisposable {
     try {
       slot = await this.#enter(options);
     } catch (error) {
-      // It was not sent, so whoever comes after this one can answer it.
+      // It was not sent, so the successor can answer it.
       if (this.#successor === undefined || error !== this.#draining.reason) throw error;
       return (await this.#successor()).ask(request, options);
     }
@@ -128,9 +129,8 @@ export class PluginLink implements AsyncDisposable {
   }
 
   /**
-   * Lets what runs come to its end. What waits is asked of the successor, if there will be one, else
-   * fails for the reason. Resolves to how many milliseconds are left, of which there is always at
-   * least a moment.
+   * Waits until the running calls are answered. Waiting calls go to the successor, or fail for the reason
+   * if there is none. Resolves to the milliseconds that are left, which is always a short time.
    */
   async drain(timeout: number, reason: Error, successor?: Successor): Promise<number> {
     const began = performance.now();
@@ -138,9 +138,7 @@ export class PluginLink implements AsyncDisposable {
     this.#draining.stop(reason);
     if (this.running > 0) {
       this.#idle = Promise.withResolvers();
-      const timer = setTimeout(this.#idle.resolve, timeout);
-      await this.#idle.promise;
-      clearTimeout(timer);
+      await atMost(timeout, this.#idle.promise);
     }
     return Math.max(Math.min(timeout, SHORTEST), timeout - (performance.now() - began));
   }

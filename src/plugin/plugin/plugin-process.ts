@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -63,7 +64,7 @@ export interface PluginStart {
   readonly bus?: ((socket: Socket) => void) | undefined;
 }
 
-/** So much of a plugin's last words is told with the reason of its end. */
+/** Characters of a plugin's last line that are shown with the reason of its end. */
 export const LONGEST_WORDS = 200;
 
 const READY = /^READY\s+(\S+)\s*$/;
@@ -84,9 +85,6 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     words.add(line);
     said(line);
   });
-  const late = setTimeout(() => {
-    ready.reject(fault(`did not say READY within ${timeout} ms`));
-  }, timeout);
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
   // It may have come while the process was being started.
@@ -100,12 +98,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     "Noting the end of a plugin",
   );
   try {
-    return { child, address: await ready.promise, reach };
+    const late = (): Error => fault(`did not say READY within ${timeout} ms`);
+    return { child, address: await atMost(timeout, ready.promise, late), reach };
   } catch (error) {
     await child.end();
     throw error;
   } finally {
-    clearTimeout(late);
     signal.removeEventListener("abort", stop);
   }
 }
@@ -186,7 +184,7 @@ function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: s
 
 async function begin(options: ChildOptions): Promise<OwnedChild> {
   const child = await OwnedChild.start(options);
-  // Nobody reads what it prints there, and a full pipe would hold it.
+  // Nobody reads its standard output, and a full pipe would block it.
   child.stdout.resume();
   return child;
 }

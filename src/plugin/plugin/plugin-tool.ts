@@ -35,7 +35,7 @@ import { aiTool, type AiTool } from "../ai-tools.ts";
 
 /** A tool of a plugin, under the name that it has here. */
 export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): Tool {
-  // Plugins say nothing of which tools answer only in pieces: it shows when one is called.
+  // Plugins do not declare which tools answer only in pieces: the first call shows it.
   let isStream = false;
   const definition = { ...fromBusTool(tool), name };
   const again = isIdempotent(definition);
@@ -108,7 +108,7 @@ export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: strin
   };
 }
 
-/** Something that a plugin brings. */
+/** A tool or prompt of a plugin. */
 interface Owned<T> extends Publication<T> {
   readonly owner: string;
 }

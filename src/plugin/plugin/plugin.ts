@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -8,9 +8,13 @@ import { SignalStop } from "../../base/stop.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
-import { HealthCheck } from "./health-check.ts";
-import { introduce, type PluginOffer } from "./known-offer.ts";
-import { KnownOffer } from "./known-offer.ts";
+import {
+  introduce,
+  type PluginOffer,
+  KnownOffer,
+  LONGEST_REASON,
+  SHORT_ANSWER,
+} from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
@@ -25,6 +29,9 @@ import {
   type PluginLimits,
   type PluginSettings,
 } from "./settings.ts";
+import { answerOf } from "../../protocol/bus/answer.ts";
+import type { BusClient } from "../../protocol/bus/connect.ts";
+import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
 
 /**
  * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
@@ -35,13 +42,13 @@ export type PluginState = "idle" | "starting" | "up" | "waiting" | "resting" | "
 export interface PluginStatus {
   readonly id: string;
   readonly state: PluginState;
-  /** When it came to be so. */
+  /** When the state last changed. */
   readonly since: string;
   readonly address?: string;
   readonly pid?: number;
   readonly tools: number;
   readonly prompts: number;
-  /** How it last said it was. */
+  /** Its last answer to a health check. */
   readonly health?: string;
   readonly lastError?: string;
   /** The hosts that it may reach besides the bus, if a sandbox limits them. */
@@ -87,7 +94,7 @@ export interface PluginOptions {
 /** Milliseconds that a call waits for a plugin that is being started. */
 const LONGEST_WAIT = 5_000;
 
-/** What there is while a plugin is up. */
+/** A plugin that is up. */
 interface Running {
   readonly child: PluginRun;
   readonly folder: PluginFolder;
@@ -161,11 +168,11 @@ export class Plugin {
     return this.#stderrLog.tail;
   }
 
-  /** How to ask it something; a promise while it is being started. Throws why that cannot be. */
+  /** The link to it; a promise while it is being started. Throws the reason if it is down. */
   link(): PluginLink | Promise<PluginLink> {
     if (this.#running !== undefined) return this.#running.link;
     if (this.#starting !== undefined) return this.#linkOnceUp(this.#starting);
-    // Between its end and its next start it is still called up.
+    // Between its end and its next start the state is still "up".
     throw this.#down(this.#state === "up" ? "has just ended" : STATES[this.#state]);
   }
 
@@ -190,8 +197,8 @@ export class Plugin {
   }
 
   /**
-   * Resolves when it is up, or rejects with why it is not. Starts it if nobody has yet, once what has
-   * to come to its end before it has.
+   * Starts it, unless it is being started, after `before` has settled. Resolves when it is up, and rejects
+   * with the reason if it is not.
    */
   start(before?: Promise<void>): Promise<void> {
     if (this.#running !== undefined) return Promise.resolve();
@@ -207,7 +214,7 @@ export class Plugin {
     this.#offer.outdated();
   }
 
-  /** Ends the process and starts a new one, whatever it failed of before. */
+  /** Ends the process and starts a new one, however often it has failed before. */
   async restart(): Promise<void> {
     clearTimeout(this.#timer);
     this.#backoff.succeeded();
@@ -263,7 +270,7 @@ export class Plugin {
         this.#log.warn("plugin.connection-lost", { reason: message });
       },
     });
-    // To reach another network takes long if it is not done at once. Where it fails, the call says so.
+    // Connecting into a sandbox takes long, so it begins now. If it fails, the call reports it.
     if (reach !== undefined) link.connect().catch(() => {});
     try {
       const { handshake } = this.#limits;
@@ -295,7 +302,7 @@ export class Plugin {
     const first = start();
     await first.catch(() => {});
     if (!folder.hasOwnAuthority) return first;
-    // It trusts nobody but itself now.
+    // It trusts only its own authority now.
     await first.then(
       ({ child }) => child.end(),
       () => {},
@@ -333,8 +340,8 @@ export class Plugin {
   }
 
   /**
-   * Lets the calls that run come to their end, asks it to end, then ends it. Calls that wait are
-   * asked of the successor, if there is one.
+   * Waits for the running calls, sends a shutdown request, then ends the process. Waiting calls go to the
+   * successor, if there is one.
    */
   async #end(successor?: () => PluginLink | Promise<PluginLink>): Promise<void> {
     const running = this.#running;
@@ -354,13 +361,7 @@ export class Plugin {
   }
 
   async #linkOnceUp(starting: Promise<void>): Promise<PluginLink> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(this.#down(STATES.starting)), LONGEST_WAIT);
-    try {
-      await Promise.race([starting, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await atMost(LONGEST_WAIT, starting, () => this.#down(STATES.starting));
     return this.link();
   }
 
@@ -387,7 +388,7 @@ export class Plugin {
   }
 }
 
-/** As much of a plugin as those need who ask it something. */
+/** The part of a plugin that callers need. */
 export type AskedPlugin = Pick<Plugin, "id" | "link">;
 
 const STATES: Record<PluginState, string> = {
@@ -397,4 +398,70 @@ const STATES: Record<PluginState, string> = {
   waiting: "is down and will be started again",
   resting: "failed too often and is left alone for a while",
   stopped: "is stopped",
+};
+
+/** Sends health checks to a running plugin at intervals, and gives it up after several failures. */
+export class HealthCheck {
+  readonly #client: Pick<BusClient, "ask">;
+  readonly #limits: PluginLimits;
+  readonly #givenUp: (why: string) => void;
+  readonly #timer: NodeJS.Timeout;
+  #failures = 0;
+  #isAsking = false;
+  #last: string | undefined;
+
+  /** `givenUp` is called once, with the reason. */
+  constructor(
+    client: Pick<BusClient, "ask">,
+    limits: PluginLimits,
+    givenUp: (why: string) => void,
+  ) {
+    this.#client = client;
+    this.#limits = limits;
+    this.#givenUp = givenUp;
+    this.#timer = setInterval(
+      () => background(this.#look(), "Checking the health of a plugin"),
+      limits.healthEvery,
+    ).unref();
+  }
+
+  /** Its last answer. */
+  get last(): string | undefined {
+    return this.#last;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const why = await this.#ask();
+    this.#isAsking = false;
+    this.#failures = why === undefined ? 0 : this.#failures + 1;
+    if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
+    this.stop();
+    this.#givenUp(why);
+  }
+
+  /** Why it is unhealthy; undefined if it is not. */
+  async #ask(): Promise<string | undefined> {
+    try {
+      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
+      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const { status, message: all } = answerOf("It", answer, "health");
+      const message = all.slice(0, LONGEST_REASON);
+      this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
+      return status === Status.UNHEALTHY ? `It says that it is unhealthy: ${message}` : undefined;
+    } catch (error) {
+      return `It does not answer: ${(error as Error).message}`;
+    }
+  }
+}
+
+const NAMES: Readonly<Record<number, string>> = {
+  [Status.HEALTHY]: "healthy",
+  [Status.DEGRADED]: "degraded",
+  [Status.UNHEALTHY]: "unhealthy",
 };

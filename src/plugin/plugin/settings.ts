@@ -39,7 +39,7 @@ export interface CallLimits {
   readonly queue: number;
 }
 
-/** The settings of a plugin of which no more is said than how it is started. */
+/** Fills in the settings that are left out. */
 export function pluginSettings(
   given: Pick<PluginSettings, "id" | "binary"> & Partial<PluginSettings>,
 ): PluginSettings {
@@ -47,16 +47,16 @@ export function pluginSettings(
   return { ...none, env: {}, config: {}, ...given };
 }
 
-/** How hard one plugin is tried, and for how long it is waited for. In milliseconds. */
+/** Retries and timeouts of one plugin, in milliseconds. */
 export interface PluginLimits extends BackoffLimits, CallLimits {
   /** From its start to its READY line. */
   readonly ready: number;
-  /** For each step of getting to know each other. */
+  /** For each request of the handshake. */
   readonly handshake: number;
-  /** Between two looks at its health, and for each. */
+  /** Between two health checks, and for each. */
   readonly healthEvery: number;
   readonly health: number;
-  /** Looks in a row that may fail. */
+  /** Failed health checks in a row after which it is restarted. */
   readonly mostUnhealthy: number;
   /** Calls of plugins that it answers at once; more are refused. */
   readonly nestedCalls: number;

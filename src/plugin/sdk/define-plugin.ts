@@ -36,12 +36,12 @@ function launch(plugin: DefinedPlugin): void {
 
 async function start(): Promise<void> {
   const latest = defined.at(-1);
-  // Where the program itself runs one, that is the one it is.
+  // If the program has run one of them itself, no other is started.
   if (latest === undefined || defined.some((one) => DefinedPlugin.isTaken(one))) return;
   await runPlugin(latest);
 }
 
-/** Nobody has done anything with it, and the program is at its end: it was started by hand. */
+/** Prints the usage if nothing has used the plugin before the program ends: it was started by hand. */
 function explain(): void {
   const latest = defined.at(-1);
   if (latest === undefined || defined.some((one) => DefinedPlugin.isUsed(one))) return;
@@ -82,7 +82,7 @@ export async function runPlugin(
     process.stdout.write(`${JSON.stringify(parts.manifest)}\n`, () => process.exit(0));
     return;
   }
-  // What it prints is for whoever reads its diagnostics.
+  // Standard output goes to stderr, where its diagnostics are read.
   process.stdout.write = process.stderr.write.bind(process.stderr);
   const { serveProgram } = await import("./serve/serve-program.ts");
   await serveProgram(parts, flags);

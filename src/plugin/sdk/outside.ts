@@ -15,7 +15,7 @@ import { Semaphore } from "../../base/limit/semaphore.ts";
 export const ORCHESTRATOR = "The orchestrator";
 
 export interface OutsideOptions {
-  /** The plugin that this is the outside of. */
+  /** The id of the plugin. */
   readonly id: string;
   readonly client: BusClient;
   readonly log: Log;
@@ -33,7 +33,7 @@ export class Outside {
     this.#options = options;
   }
 
-  /** For whatever is done until the stop comes, on behalf of a call if there is one. */
+  /** The context of a handler, valid until the stop comes. `call` is the call that it answers, if any. */
   context(stop: Stop, call?: ToolCall): PluginContext {
     const { client, id, log, storageType } = this.#options;
     const own = new OwnRequests(client);
@@ -98,7 +98,7 @@ function inherited(
   };
 }
 
-/** What one handler may ask the orchestrator at once; more wait. */
+/** Requests of one handler to the orchestrator at once; more wait. */
 const AT_ONCE = 8;
 
 /**

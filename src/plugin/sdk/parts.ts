@@ -29,7 +29,7 @@ export interface PromptPart {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** A definition, looked through and sorted out. */
+/** A definition that was checked, by its parts. */
 export interface PluginParts extends Pick<PluginDefinition, "boot" | "shutdown" | "health"> {
   readonly manifest: Manifest;
   readonly tools: ReadonlyMap<string, ToolPart>;

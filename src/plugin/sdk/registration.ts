@@ -12,7 +12,7 @@ import type { Deliver } from "./serve/plugin-service.ts";
 
 export interface RegistrationOptions {
   readonly client: BusClient;
-  /** Asked for each time: what a plugin offers may change. */
+  /** Read for each registration: what a plugin offers may change. */
   readonly manifest: () => Manifest;
   readonly events: ReadonlyMap<string, EventSpec>;
   readonly deliver: Deliver;
@@ -23,7 +23,7 @@ export interface RegistrationOptions {
 const TIMEOUT = 10_000;
 const BACKOFF = { firstWait: 200, longestWait: 10_000, mostFailures: Infinity, rest: 10_000 };
 
-/** Makes a plugin known to its orchestrator, on every new connection. */
+/** Registers a plugin with its orchestrator, on every new connection. */
 export class Registration {
   readonly #options: RegistrationOptions;
   readonly #backoff = new Backoff(BACKOFF);
@@ -43,17 +43,17 @@ export class Registration {
     if (this.#isKnown) return undefined;
     return this.#options.client.connect().then(
       () => this.#first.promise,
-      // Whoever calls something now is told the same.
+      // A call fails with the same reason.
       () => {},
     );
   }
 
-  /** The manifest is another. Without a connection, it is told with the next one. */
+  /** The manifest has changed. Without a connection, it is sent with the next one. */
   changed(): void {
     if (this.#options.client.isUp) this.connected();
   }
 
-  /** There is a new connection. What was said on the one before it is said again. */
+  /** There is a new connection: registers and subscribes again. */
   connected(): void {
     this.end();
     this.#present = new Stopper();
@@ -95,7 +95,7 @@ export class Registration {
     this.#isKnown = true;
     const { accepted, rejectReason } = answerOf(ORCHESTRATOR, answer, "register");
     if (!accepted) {
-      // It would be refused again. What it offers can still be called.
+      // A retry would be refused again. Its tools can still be called.
       log.error("plugin.rejected", { reason: rejectReason });
       return;
     }

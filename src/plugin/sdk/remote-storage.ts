@@ -72,7 +72,7 @@ export class RemoteStorage implements PluginStorage {
   }
 }
 
-/** The bus has no way to say that there is no document but to say nothing about one. */
+/** On the bus, an empty answer means that there is no document. */
 function documentOf(response: StorageReadResponse): StoredDocument | undefined {
   const { content, metadata, version } = response;
   if (version === 0n && content.length === 0 && metadata === undefined) return undefined;

@@ -42,7 +42,7 @@ export function thrownResponse(error: unknown): ToolResponseInit {
   try {
     return failure(code, message, toStruct(details, "details"));
   } catch {
-    // What cannot be sent must not cost the caller its answer.
+    // Without the details, the caller still gets its answer.
     return failure(code, message);
   }
 }

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempDisposableSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { covers } from "../../../test/support/requirement.ts";
 import { Log } from "../../base/log.ts";
@@ -348,6 +351,32 @@ describe("RunningPlugin", limit, () => {
       if (response.case === "streamChunk") said += Buffer.from(response.value.data).toString();
     }
     assert.equal(said, 'p s-1 /srv/app tools.sample s-1 /srv/app 00-ab-cd-01 {"deep":true}');
+  });
+
+  it("makes no certificates in a folder that is being removed", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-plugin-"));
+    const { path: certsDir } = folder;
+    const said = Promise.withResolvers<string>();
+    await using _running = await RunningPlugin.start({
+      parts: DefinedPlugin.take(greeter),
+      flags: {
+        orchestrator: "tls://localhost:9",
+        listen: "tls://localhost:0",
+        certsDir,
+        isManifest: false,
+      },
+      transport: {
+        connect,
+        listen: async (...given) => {
+          const listener = await listen(...given);
+          for (const name of readdirSync(certsDir)) rmSync(join(certsDir, name));
+          return listener;
+        },
+      },
+      log: new Log("warn", (line) => said.resolve(line)),
+    });
+    assert.match(await said.promise, /There is no authority in/);
+    assert.deepEqual(readdirSync(certsDir), []);
   });
 
   it("fails to start if it cannot listen, and says why", async () => {

@@ -1,10 +1,8 @@
-import { existsSync } from "node:fs";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
-import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
+import { openCertificates, PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import { parseAddress } from "../../wire/quic/address.ts";
 import type { Connection, Listener } from "../../wire/quic/connection.ts";
 import { BusCertificates } from "../bus-certificates.ts";
@@ -25,11 +23,15 @@ export interface RunningPluginOptions {
 /** Calls that lead to further calls of it must not wait for each other. */
 const LISTEN_LIMITS = { maxStreams: 2_112 };
 
-/** A plugin that serves, and keeps in touch with its orchestrator. */
+/** A plugin that serves, and stays connected to its orchestrator. */
 export class RunningPlugin implements AsyncDisposable {
   /** Resolves when the orchestrator has told it to end, and knows that it will. */
   readonly ended: Promise<void>;
   readonly #options: RunningPluginOptions;
+  /**
+   * Of a CA that is there. While it serves it makes none: whoever ended the bus may be removing this
+   * folder, and nobody would know the new CA.
+   */
   readonly #certificates: BusCertificates;
   readonly #client: BusClient;
   readonly #service: PluginService;
@@ -42,9 +44,7 @@ export class RunningPlugin implements AsyncDisposable {
     this.#options = options;
     const ended = Promise.withResolvers<void>();
     this.ended = ended.promise;
-    this.#certificates = new BusCertificates(flags.certsDir, (message) => {
-      log.warn("plugin.certificates", { message });
-    });
+    this.#certificates = new BusCertificates(flags.certsDir, this.#warn, { makesAuthority: false });
     this.#client = this.#ending.use(
       new BusClient({
         name: "The orchestrator",
@@ -80,6 +80,10 @@ export class RunningPlugin implements AsyncDisposable {
     return plugin;
   }
 
+  readonly #warn = (message: string): void => {
+    this.#options.log.warn("plugin.certificates", { message });
+  };
+
   /** Where it is dialled, with a scheme only where it is not QUIC: others know no schemes. */
   get address(): string {
     const { address = "" } = this.#listener ?? {};
@@ -103,6 +107,8 @@ export class RunningPlugin implements AsyncDisposable {
   async #listen(): Promise<void> {
     const { parts, flags, transport, log } = this.#options;
     const { host } = parseAddress(flags.listen);
+    // One that a person starts may be the first to need a CA.
+    await openCertificates(flags.certsDir, { warn: this.#warn }).trusted();
     const followed = await this.#certificates.follow(
       parts.manifest.id,
       { hosts: isLocal(host) ? [] : [host], unit: PLUGIN_UNIT },
@@ -115,7 +121,7 @@ export class RunningPlugin implements AsyncDisposable {
         credentials: followed.credentials,
         limits: LISTEN_LIMITS,
         stream: (stream, connection) => {
-          // Whoever else wants something of it asks the orchestrator, which knows whether it may.
+          // Plugins call each other through the orchestrator, which knows what they may call.
           if (isPlugin(connection)) stream.reset();
           else this.#service.serve(stream, connection);
         },
@@ -144,19 +150,13 @@ export class RunningPlugin implements AsyncDisposable {
     if (flags.orchestrator === "") {
       throw new TrunklineError("unavailable", "The plugin was started without --orchestrator-addr");
     }
-    // They were there when it began to listen. New ones would have a CA that nobody knows, in a folder
-    // that whoever ended the bus has removed.
-    if (!existsSync(this.#certificates.folder)) {
-      const why = `its certificates in '${this.#certificates.folder}' were removed`;
-      throw new TrunklineError("unavailable", `The plugin cannot dial the orchestrator: ${why}`);
-    }
     const name = `${parts.manifest.id}-client`;
     const credentials = await this.#certificates.of(name, { unit: PLUGIN_UNIT });
     return expectOrchestrator(await transport.connect(flags.orchestrator, { credentials, signal }));
   }
 }
 
-/** Every certificate is good for this machine, and for no address that stands for all. */
+/** Every certificate is valid for this machine, and none for the addresses that mean all interfaces. */
 function isLocal(host: string): boolean {
   return ["localhost", "127.0.0.1", "::1", "0.0.0.0", "::"].includes(host);
 }

@@ -8,7 +8,7 @@ export interface BusEvent {
   readonly payload: JsonObject;
   readonly source: string;
   readonly time: Date;
-  /** What it takes while it waits, as far as is known. */
+  /** Memory that it takes while it is queued, as far as is known. */
   readonly bytes?: number;
 }
 
@@ -19,7 +19,7 @@ export interface Subscription {
   readonly filters: Readonly<Record<string, string>>;
   /** Delivers one event; the next waits for it. */
   readonly deliver: (event: BusEvent) => Promise<void>;
-  /** Told once when nothing more is delivered: unsubscribed, replaced or forgotten. */
+  /** Called once when the subscription has ended: unsubscribed, replaced or forgotten. */
   readonly ended?: () => void;
 }
 
@@ -46,7 +46,7 @@ export interface EventsOptions {
  */
 export class Events {
   readonly #report: EventsOptions["report"];
-  /** By owner and id: ids are made up by those who subscribe. */
+  /** By owner and id: subscribers choose the ids. */
   readonly #subscribers = new Map<string, Subscriber>();
 
   constructor({ report }: EventsOptions) {
@@ -78,7 +78,7 @@ export class Events {
     this.#end(keyOf(owner, id));
   }
 
-  /** Ends all that somebody wanted. */
+  /** Ends all subscriptions of an owner. */
   forget(owner: string): void {
     for (const [key, subscriber] of this.#subscribers) {
       if (subscriber.owner === owner) this.#end(key);
@@ -145,8 +145,8 @@ export function passes(filters: Subscription["filters"], payload: JsonObject): b
   });
 }
 
-/** What waits of one source. */
-interface Waiting {
+/** The queued events of one source. */
+interface SourceQueue {
   readonly events: BusEvent[];
   bytes: number;
 }
@@ -156,12 +156,12 @@ const MOST_EVENTS = 1_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Events that wait for one subscriber: those of each source in order, and the sources in turn. One
- * that publishes without a pause loses events of its own, and never those of others.
+ * The queue of one subscriber: the events of each source in order, and the sources in turn. A source
+ * that publishes too fast loses its own events, never those of others.
  */
 export class EventQueue {
   /** The source whose turn it is comes first. */
-  readonly #sources = new Map<string, Waiting>();
+  readonly #sources = new Map<string, SourceQueue>();
 
   /** Returns how many were dropped for it. */
   add(event: BusEvent): number {
@@ -171,7 +171,7 @@ export class EventQueue {
     waiting.events.push(event);
     waiting.bytes += bytes;
     let dropped = 0;
-    // The newest is kept in any case: there is nothing better to have in its place.
+    // The newest event is always kept.
     while (waiting.events.length > 1 && isTooMuch(waiting)) {
       waiting.bytes -= waiting.events.shift()?.bytes ?? 0;
       dropped++;
@@ -192,6 +192,6 @@ export class EventQueue {
   }
 }
 
-function isTooMuch({ events, bytes }: Waiting): boolean {
+function isTooMuch({ events, bytes }: SourceQueue): boolean {
   return events.length > MOST_EVENTS || bytes > MOST_BYTES;
 }

@@ -23,14 +23,14 @@ export class Pieces {
     return { content: this.#size === 0 ? [] : [this.#content()] };
   }
 
-  /** Text where it is text, whatever it is called: plugins call everything binary. */
+  /** Text if it is valid UTF-8, whatever its content type: plugins call everything binary. */
   #content(): Content {
     const bytes = Buffer.concat(this.#parts);
     try {
       const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
       if (!text.includes("\0")) return { type: "text", text };
     } catch {
-      // It is no text.
+      // Not UTF-8.
     }
     const mimeType = this.#contentType;
     const blob = bytes.toString("base64");

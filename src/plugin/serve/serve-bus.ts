@@ -28,7 +28,7 @@ export interface Bus {
   readonly log: Log;
   readonly report: BusService["report"];
   readonly firstStarts: FirstStarts;
-  /** Which plugin brings what. */
+  /** Which plugin has which tool and prompt. */
   readonly tools: Pick<PluginTools, "ownerOf" | "ownerOfPrompt">;
   /** A plugin has registered, maybe because it offers something else now. */
   readonly registered: (id: string) => void;
@@ -135,7 +135,7 @@ function unknownTool({ firstStarts }: Bus, name: string, error: unknown): unknow
   return new TrunklineError(error.code, `${error.message}. ${hint}`);
 }
 
-/** A prompt is another plugin's work, too: whoever may not call all its tools may not have it done. */
+/** A prompt runs code of its plugin: only a guest that may call all tools of the plugin may get it. */
 function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string): boolean {
   const owner = tools.ownerOfPrompt(prompt);
   return guests.of(connection).mayCall("*", owner);
@@ -167,7 +167,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
         events.subscribe(name, { id, topic, filters, deliver });
         return confirmed;
       }
-      // Whoever cannot be dialled hears of events on the stream that it asked on.
+      // A subscriber that cannot be dialled gets events on the stream of its subscription.
       const over = Promise.withResolvers<void>();
       const end = events.subscribe(name, {
         ...{ id, topic, filters, ended: over.resolve },

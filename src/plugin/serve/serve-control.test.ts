@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { memoryConnection } from "../../../test/support/linked-plugin.ts";
+import { connectionTo } from "../../../test/support/linked-plugin.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
@@ -30,8 +30,7 @@ async function call(caller: string, toolName: string, args: { id?: string } = {}
   const handlers = serveControl(orchestrator, guests, {
     toolCall: () => ({ case: "toolCall", value: { success: true, result: { text: "another" } } }),
   });
-  const dial = async () =>
-    Object.assign(memoryConnection(handlers), { peer: { name: caller } as PeerCertificate });
+  const dial = () => connectionTo(handlers, { name: caller } as PeerCertificate);
   await using client = new BusClient({ name: "The bus", dial });
   const answer = await client.ask({ case: "toolCall", value: { toolName, arguments: args } });
   return answerOf("It", answer, "toolCall");

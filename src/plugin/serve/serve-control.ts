@@ -4,17 +4,12 @@ import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import { CONTROL_NAME, type Guests } from "../guests.ts";
 import type { Orchestrator } from "../orchestrator.ts";
 
-/** Tools for whoever runs the bus: not listed, and for nobody else. */
+/** Tools of `trunkline plugin`, which are not listed and which no other caller may use. */
 export const CONTROL = {
   list: "trunkline.plugins.list",
   logs: "trunkline.plugins.logs",
   restart: "trunkline.plugins.restart",
 } as const;
-
-/** Whether a tool is one of those, whoever else offers one of that name. */
-export function isControl(tool: string): boolean {
-  return tool === CONTROL.list || tool === CONTROL.logs || tool === CONTROL.restart;
-}
 
 /** Puts the tools of `trunkline plugin` before all others. */
 export function serveControl(

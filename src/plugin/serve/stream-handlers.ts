@@ -31,7 +31,7 @@ const MOST_BYTES = 1024 * 1024;
 
 /** Answers that come in pieces. Their caller may cancel on the same stream or on another. */
 export function streamHandlers(run: Run): BusHandlers {
-  /** What runs, by who began it and what it called it. */
+  /** Running streams, by the certificate of the caller and the id of the stream. */
   const running = new Map<string, Stopper>();
   const keyOf = ({ connection }: BusCall, streamId: string): string =>
     `${connection.peer?.fingerprint ?? ""}\n${streamId}`;
@@ -89,7 +89,7 @@ export function serveStreams(callTool: CallTool): BusHandlers {
     };
     const result = await callTool(fromToolRequest(start), call, piece);
     const { success = false, errorCode = "", errorMessage = "" } = toToolResponse(result);
-    // One that does not know of pieces has said nothing yet.
+    // A tool that does not stream has sent nothing yet.
     if (success && !hasSpoken && result.content.length > 0) await pieceOf(result, piece);
     return { success, errorCode, errorMessage };
   });
@@ -115,7 +115,7 @@ export async function callInPieces(
   const link = await plugin.link();
   const streamId = crypto.randomUUID();
   const value = { streamId, ...toToolRequest(toolCallOf(name, args, context)) };
-  // Plugins do not notice that a stream was broken off: they are told.
+  // Plugins do not notice the reset of a stream, so they are sent a cancellation.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
   const asking = { stop: new SignalStop(context.signal), cancel, isNested: isNested(context) };
   const pieces = new Pieces();
@@ -134,7 +134,7 @@ export async function callInPieces(
   throw new TrunklineError("unavailable", `Plugin '${plugin.id}' aborted its answer`);
 }
 
-/** Programs without tools that answer in pieces do not know the request. */
+/** Programs without streaming tools do not know the request. */
 function isUnknown(code: string): boolean {
   return code === FAILURE.toolNotFound || code === FAILURE.unknownRequest;
 }

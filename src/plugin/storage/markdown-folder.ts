@@ -77,7 +77,7 @@ export class MarkdownFolder {
   async own(): Promise<string> {
     const own = await this.locate(OWN);
     if ((await mkdir(own, { recursive: true })) !== undefined) {
-      // It is nobody's business what is in it.
+      // Its files do not belong into a repository.
       await writeFile(join(own, ".gitignore"), "*\n");
     }
     if ((await look(own))?.isDirectory() !== true) throw escaping(own);
@@ -180,7 +180,7 @@ async function look(location: string): Promise<Stats | undefined> {
   });
 }
 
-/** What may not be looked at has no names in it, as far as we are concerned. */
+/** A folder that may not be read counts as empty. */
 async function namesIn(location: string): Promise<string[]> {
   return readdir(location).catch((error: unknown) => {
     const { code = "" } = error as NodeJS.ErrnoException;
@@ -189,7 +189,7 @@ async function namesIn(location: string): Promise<string[]> {
   });
 }
 
-/** Removes what others have left who were ended while they wrote. Under the lock, nobody writes. */
+/** Removes temporary files of processes that were killed. Nobody writes while we have the lock. */
 async function sweep(own: string): Promise<void> {
   const left = (await readdir(own)).filter((name) => name.endsWith(TEMPORARY));
   await Promise.all(left.map((name) => rm(join(own, name), { force: true })));

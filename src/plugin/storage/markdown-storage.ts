@@ -17,7 +17,7 @@ import {
 import { storageFolder, storagePath } from "./storage.ts";
 import { storagePattern } from "./storage.ts";
 
-/** Of one who may read but not write there, by the system's and by SQLite's codes. */
+/** Error codes, of the system and of SQLite, for a folder that may be read but not written. */
 const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
 
 /**
@@ -57,7 +57,7 @@ export class MarkdownStorage implements Storage {
         const file = await this.#folder.read(location);
         const last = (await this.#folder.version(location)) ?? 0;
         checkExpected(path, expected, file === undefined ? undefined : last);
-        // Whoever wrote what cannot be read is in the middle of something, and would lose it.
+        // A person may be editing a file that cannot be parsed, and would lose the changes.
         if (file !== undefined) await parseMarkdown(path, file.bytes);
         const version = last + 1;
         await this.#folder.replace(location, { ...file, bytes }, version);
@@ -97,9 +97,9 @@ export class MarkdownStorage implements Storage {
   }
 
   /**
-   * Does something while no other process of ours does anything here. Readers wait, too: what they
-   * saw between a new version and its document could be taken for that version. Only one who cannot
-   * lock because it may not write goes on, since nothing can come of it.
+   * Runs work under the lock of the folder. Readers take it too: between a new version and its document
+   * they would take the old document for that version. A reader that may not write there, and so cannot
+   * lock, reads without the lock.
    */
   async #alone<T>(purpose: "read" | "write", work: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {

@@ -29,7 +29,7 @@ export function namespacedStorage(
       try {
         path = within(call, value.path);
       } catch (error) {
-        // The answer to a write has room for words of its own.
+        // The answer to a write has a field for the reason.
         if (!(error instanceof TrunklineError)) throw error;
         return { case: "storageWrite", value: { success: false, error: error.message } };
       }

@@ -1,63 +1,43 @@
+import type { Asked } from "../../protocol/bus/connect.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
 import type { AskedPlugin } from "../plugin/plugin.ts";
-import type { PluginLink } from "../plugin/plugin-link.ts";
 import { DEFAULT_STORAGE } from "./serve-storage.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { nameOf } from "../guests.ts";
 
-/** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
+/** Routes requests for storage to the plugin that provides its kind, or to our own storage. */
 export function routeStorage(
   providerOf: (type: string) => AskedPlugin | undefined,
   isNested: (call: BusCall) => boolean,
   own: BusHandlers,
 ): BusHandlers {
-  const provider = ({ storageType }: { readonly storageType: string }): AskedPlugin | undefined =>
-    providerOf(storageType || DEFAULT_STORAGE);
-  return {
-    storageRead: async (value, call) => {
-      const plugin = provider(value);
-      if (plugin === undefined) return own.storageRead?.(value, call);
-      const asking = { stop: call.stop, again: true, isNested: isNested(call) };
-      return answerOf(await (await plugin.link()).ask({ case: "storageRead", value }, asking));
-    },
-    storageWrite: async (value, call) => {
-      const plugin = provider(value);
-      if (plugin === undefined) return own.storageWrite?.(value, call);
-      // Once it was sent, nobody knows whether it was written: its caller has versions to find out.
-      const asking = { isNested: isNested(call) };
-      return answerOf(await (await plugin.link()).ask({ case: "storageWrite", value }, asking));
-    },
-    storageDelete: async (value, call) => {
-      const plugin = provider(value);
-      if (plugin === undefined) return own.storageDelete?.(value, call);
-      const asking = { isNested: isNested(call) };
-      return answerOf(await (await plugin.link()).ask({ case: "storageDelete", value }, asking));
-    },
-    storageList: async (value, call) => {
-      const plugin = provider(value);
-      if (plugin === undefined) return own.storageList?.(value, call);
-      const asking = { stop: call.stop, again: true, isNested: isNested(call) };
-      return answerOf(await (await plugin.link()).ask({ case: "storageList", value }, asking));
-    },
+  // Once a change was sent, nobody knows whether it was made: its caller has versions to find out.
+  const reads: readonly string[] = ["storageRead", "storageList"];
+  const route = (kind: keyof BusHandlers) => async (value: Routed, call: BusCall) => {
+    const plugin = providerOf(value.storageType || DEFAULT_STORAGE);
+    if (plugin === undefined) return (own[kind] as Handler | undefined)?.(value as never, call);
+    const asking = reads.includes(kind) ? { stop: call.stop, again: true } : {};
+    const request = { case: kind, value } as Asked;
+    const link = await plugin.link();
+    const { response } = await link.ask(request, { ...asking, isNested: isNested(call) });
+    if (response.case === undefined) throw new Error("The plugin gave an empty answer");
+    return response;
   };
+  const kinds = ["storageRead", "storageWrite", "storageDelete", "storageList"] as const;
+  return Object.fromEntries(kinds.map((kind) => [kind, route(kind)]));
 }
 
-type Answered = Awaited<ReturnType<PluginLink["ask"]>>;
-
-/** The plugin's own answer, as it is. */
-function answerOf({ response }: Answered): Extract<Answered["response"], { case: string }> {
-  if (response.case === undefined) throw new Error("The plugin gave an empty answer");
-  return response;
+interface Routed {
+  readonly storageType: string;
 }
 
-/** What one guest may have done to our own storage at once; more waits. */
+/** Requests of one guest to our own storage that run at once; more wait. */
 const AT_ONCE = 4;
 
 type Handler = (value: never, call: BusCall) => unknown;
 
 /**
- * Lets no guest have the disk for itself. To wait is harmless here: our own storage calls nobody, so
- * what is waited for comes to its end.
+ * Keeps one guest from using the disk alone. Waiting cannot deadlock: our own storage calls nobody.
  */
 export function limitStorage(handlers: BusHandlers): BusHandlers {
   const slots = new Semaphore({ runningEach: AT_ONCE });

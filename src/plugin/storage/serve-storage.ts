@@ -11,7 +11,7 @@ export const DEFAULT_STORAGE = "markdown";
 export interface StorageService {
   /** The storage of a kind. Throws if there is none. */
   readonly storageFor: (type: string) => Storage | Promise<Storage>;
-  /** Told why something could not be deleted: the answer has no room for it. */
+  /** Reports why something could not be deleted: the answer has no field for it. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 

@@ -31,7 +31,7 @@ const HOSTILE = [
 ] as const;
 
 /** How often a process is killed that writes to each kind of storage. */
-const KILLS = rounds({ few: 3, all: 8 });
+const KILLS = rounds({ few: 1, all: 8 });
 
 for (const kind of KINDS) {
   describe(`Storage, ${kind}`, { timeout: 120_000 }, () => {

@@ -116,108 +116,60 @@ function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "" && part !== ".");
 }
 
-type Step = "star" | ((character: string) => boolean);
-
 const LONGEST_PATTERN = 1_000;
+
+/** One character within brackets. */
+const MEMBER = String.raw`(?:\\[^]|[^\]\\-])`;
+const RANGE = new RegExp(`(${MEMBER})(?:-(${MEMBER}))?`, "gu");
+const STEP = new RegExp(String.raw`\[\^?(?:${MEMBER}(?:-${MEMBER})?)+\]|\\[^]|[^[\\]`, "gu");
 
 /**
  * Whether a file name is like a pattern, in which `*` is any text, `?` one character, `[a-z]` one of
- * these, `[^a-z]` one of the others, and `\` takes the meaning from what follows. Never goes back
- * further than the last star: no pattern takes long, whoever wrote it.
+ * these, `[^a-z]` one of the others, and `\` takes the meaning from what follows.
  */
 export function storagePattern(pattern: string): (name: string) => boolean {
-  const steps = new PatternReader(pattern).read();
-  return (name) => matches(steps, Array.from(name));
+  if (pattern.length > LONGEST_PATTERN) {
+    const message = `Cannot use this pattern: it is longer than ${LONGEST_PATTERN} characters`;
+    throw new TrunklineError("usage", message);
+  }
+  const steps = pattern.match(STEP) ?? [];
+  if (steps.join("") !== pattern) {
+    const next = "Write '\\' before each '[', ']', '-' and '\\' that stands for itself";
+    const message = `Cannot use the pattern '${pattern}': it is incomplete. ${next}`;
+    throw new TrunklineError("usage", message);
+  }
+  const [first = "", ...rest] = steps
+    .map((step) => (step === "*" ? "*" : sourceOf(step)))
+    .join("")
+    .split("*");
+  const last = rest.pop();
+  // Each part between two stars is taken where it is first found, which suffices. In a lookahead, nothing
+  // goes back to look for it again: no pattern takes long, whoever wrote it.
+  const middle = rest.map((part, index) => `(?=([^]*?${part}))\\${index + 1}`);
+  const end = last === undefined ? "" : `[^]*${last}`;
+  const expression = new RegExp(`^${first}${middle.join("")}${end}$`, "u");
+  return (name) => expression.test(name);
 }
 
-function matches(steps: readonly Step[], name: readonly string[]): boolean {
-  let at = 0;
-  let step = 0;
-  let star = -1;
-  let starAt = 0;
-  while (at < name.length) {
-    const wanted = steps[step];
-    if (wanted === "star") {
-      star = step++;
-      starAt = at;
-    } else if (wanted?.(name[at] as string) === true) {
-      step++;
-      at++;
-    } else if (star >= 0) {
-      step = star + 1;
-      at = ++starAt;
-    } else {
-      return false;
-    }
-  }
-  return steps.slice(step).every((rest) => rest === "star");
+/** The regular expression of one character. It has no star. */
+function sourceOf(step: string): string {
+  if (step === "?") return "[^]";
+  if (!step.startsWith("[")) return codeOf(step);
+  const isOthers = step.startsWith("[^");
+  const ranges = Array.from(
+    step.slice(isOthers ? 2 : 1, -1).matchAll(RANGE),
+    ([, from = "", to = from]) => {
+      const [low, high] = [codeOf(from), codeOf(to)];
+      return Number.parseInt(low.slice(3), 16) > Number.parseInt(high.slice(3), 16)
+        ? ""
+        : `${low}-${high}`;
+    },
+  );
+  return `[${isOthers ? "^" : ""}${ranges.join("")}]`;
 }
 
-class PatternReader {
-  readonly #pattern: string;
-  readonly #characters: string[];
-  #at = 0;
-
-  constructor(pattern: string) {
-    if (pattern.length > LONGEST_PATTERN) {
-      const message = `Cannot use this pattern: it is longer than ${LONGEST_PATTERN} characters`;
-      throw new TrunklineError("usage", message);
-    }
-    this.#pattern = pattern;
-    this.#characters = Array.from(pattern);
-  }
-
-  read(): Step[] {
-    const steps: Step[] = [];
-    while (this.#at < this.#characters.length) steps.push(this.#step());
-    return steps;
-  }
-
-  #step(): Step {
-    const character = this.#take("");
-    if (character === "*") return "star";
-    if (character === "?") return () => true;
-    if (character === "[") return this.#class();
-    const wanted = character === "\\" ? this.#take("a character after '\\'") : character;
-    return (other) => other === wanted;
-  }
-
-  #class(): Step {
-    const isOthers = this.#skip("^");
-    const ranges: [first: string, last: string][] = [];
-    do {
-      const first = this.#member();
-      ranges.push([first, this.#skip("-") ? this.#member() : first]);
-    } while (!this.#skip("]"));
-    return (character) =>
-      ranges.some(([first, last]) => isBetween(character, first, last)) !== isOthers;
-  }
-
-  #member(): string {
-    const character = this.#take("']'");
-    if (character === "]" || character === "-") throw this.#malformed(`'${character}' is escaped`);
-    return character === "\\" ? this.#take("a character after '\\'") : character;
-  }
-
-  #skip(character: string): boolean {
-    if (this.#characters[this.#at] !== character) return false;
-    this.#at++;
-    return true;
-  }
-
-  #take(missing: string): string {
-    const character = this.#characters[this.#at++];
-    if (character === undefined) throw this.#malformed(`there is ${missing}`);
-    return character;
-  }
-
-  #malformed(unless: string): TrunklineError {
-    const message = `Cannot use the pattern '${this.#pattern}' unless ${unless}`;
-    return new TrunklineError("usage", message);
-  }
-}
-
-function isBetween(character: string, first: string, last: string): boolean {
-  const code = character.codePointAt(0) ?? 0;
-  return code >= (first.codePointAt(0) ?? 0) && code <= (last.codePointAt(0) ?? 0);
+/** A character, which a backslash may precede, by its number. */
+function codeOf(character: string): string {
+  const [only = "", escaped = only] = character;
+  return `\\u{${escaped.codePointAt(0)?.toString(16)}}`;
 }

@@ -11,7 +11,7 @@ import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
-import { chooseMode, chooseModel, chooseOption } from "../../session/settings.ts";
+import { choose, chooseOption } from "../../session/settings.ts";
 import { isForeignCursor, type ListedForeign } from "../../session/foreign/foreign-sessions.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
@@ -204,11 +204,11 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
   };
   return [
     door.serve(METHODS.setMode, async ({ sessionId, modeId }, { state }) => {
-      await chooseMode(await need(sessionId, state), modeId, state);
+      await choose(await need(sessionId, state), "mode", modeId, state);
       return {};
     }),
     door.serve(METHODS.setModel, async ({ sessionId, modelId }, { state }) => {
-      await chooseModel(await need(sessionId, state), modelId, state);
+      await choose(await need(sessionId, state), "model", modelId, state);
       return {};
     }),
     door.serve(METHODS.setConfigOption, async ({ sessionId, configId, value }, { state }) => {

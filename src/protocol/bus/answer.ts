@@ -21,7 +21,7 @@ export function answerOf<C extends AnswerCase>(
   throw new TrunklineError("unavailable", `${from} gave ${got}, not '${wanted}'`);
 }
 
-/** Of a request that nothing need be said to, such as `publish`: throws if it failed. */
+/** For a request whose answer may be empty, such as `publish`: throws if it failed. */
 export function checkAnswer(from: string, response: PluginResponse): void {
   const answer = response.response;
   if (answer.case === "toolCall" && !answer.value.success) throw refused(from, answer.value);

@@ -23,8 +23,8 @@ export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
 export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
 
 /**
- * A level of JSON is two messages, and three are around it. The check before has counted already;
- * this only tells the reader that so many are right.
+ * A level of JSON is two messages, and three are around it. `checkWire` has counted the levels already;
+ * this only raises the reader's own limit.
  */
 const RECURSION = { recursionLimit: 2 * MAX_DEPTH + 8 };
 
@@ -42,12 +42,12 @@ export function encodeResponse(response: ResponseInit): Buffer {
   return encode(PluginResponseSchema, response);
 }
 
-/** Told how many parts a message has before it is parsed. Throws to refuse it. */
+/** Called with the number of parts of a message before it is parsed. Throws to refuse the message. */
 export type Weigh = (parts: number) => void;
 
 /**
- * Reads the body of a frame. One that asks for something that is not in our schema is a request
- * whose `case` is undefined: it has an id, so it can be answered. Fields unknown here are kept.
+ * Reads the body of a frame. A kind of request that our schema does not have is a request whose `case`
+ * is undefined: it has an id, so it can be answered. Unknown fields are kept.
  */
 export function decodeRequest(body: Uint8Array, weigh?: Weigh): PluginRequest {
   return decode(PluginRequestSchema, body, weigh);
@@ -57,7 +57,7 @@ export function decodeResponse(body: Uint8Array): PluginResponse {
   return decode(PluginResponseSchema, body);
 }
 
-/** A frame whose prefix announces too much is not waited for. */
+/** Refuses a frame as soon as its prefix announces too many bytes. */
 export const REFUSE_LONG_FRAME: Refuse = {
   length: PREFIX,
   problem(begin) {

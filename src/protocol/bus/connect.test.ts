@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { memoryConnection } from "../../../test/support/linked-plugin.ts";
+import { connectionTo } from "../../../test/support/linked-plugin.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { until } from "../../../test/support/until.ts";
 import { Stopper } from "../../base/stop.ts";
-import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
+import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeRequest, encodeResponse } from "./codec.ts";
 import { BusClient, LostError } from "./connect.ts";
@@ -17,7 +17,7 @@ const WELL = { case: "health", value: { message: "well" } } as const;
 function meeting(...acts: ((stream: BidiStream) => unknown)[]): BusClient {
   let at = 0;
   const serve = (stream: BidiStream): void => void acts[Math.min(at++, acts.length - 1)]?.(stream);
-  return new BusClient({ name: "It", dial: async () => new MemoryConnection(serve) });
+  return new BusClient({ name: "It", dial: () => memoryConnection(serve) });
 }
 
 /** Answers with the id that it makes of the request's. */
@@ -43,7 +43,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
   it("sends the end of its request with the last bytes", async () => {
     covers("bus.stream.fin");
     const sent: string[] = [];
-    const connection = memoryConnection({ health: () => WELL });
+    const connection = await connectionTo({ health: () => WELL });
     const openStream = connection.openStream.bind(connection);
     connection.openStream = () => {
       const stream = openStream();
@@ -85,7 +85,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     await using client = meeting(silent);
     await assert.rejects(client.ask(HEALTH, { timeout: 10 }), {
       code: "timeout",
-      message: "No answer from It to 'health' within 10 ms",
+      message: "No answer from it to 'health' within 10 ms",
     });
     const stop = new Stopper();
     const asked = client.ask(HEALTH, { stop });
@@ -98,8 +98,8 @@ describe("BusClient", { timeout: 30_000 }, () => {
   it("reads no more of an answer than its limit", async () => {
     await using client = new BusClient({
       name: "It",
-      dial: async () =>
-        memoryConnection({
+      dial: () =>
+        connectionTo({
           health: () => ({ case: "health", value: { message: "x".repeat(5_000) } }),
         }),
     });

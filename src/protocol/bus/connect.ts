@@ -15,38 +15,38 @@ import {
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
 
-/** What is asked, by the name of its kind. */
+/** A request, by the name of its kind. */
 export type Asked = NonNullable<RequestInit["request"]>;
 
 export interface BusClientOptions extends RedialOptions {
-  /** Milliseconds to wait for an answer, or a piece of one, where a request has no limit itself. */
+  /** Milliseconds to wait for an answer, or a piece of one, unless the request has its own timeout. */
   readonly patience?: number;
 }
 
 export interface AskOptions {
-  /** Gives the request up. */
+  /** Cancels the request. */
   readonly stop?: Stop;
-  /** Milliseconds to wait for the answer; else as long as the client waits for any. */
+  /** Milliseconds to wait for the answer; default the client's patience. */
   readonly timeout?: number;
-  /** Bytes of the answer; else as many as a frame may have. */
+  /** Bytes of the answer; default the size of the largest frame. */
   readonly most?: number;
-  /** Asks once more when the connection is lost over it: only where that is harmless. */
+  /** Repeats the request once if the connection is lost: only for requests that are idempotent. */
   readonly again?: boolean;
 }
 
 export interface AskForManyOptions {
   readonly stop?: Stop;
-  /** Tells the other side that no more is wanted. Without it, the stream is broken off. */
+  /** Tells the other side to stop sending. Without it, the stream is reset. */
   readonly cancel?: () => void;
 }
 
-/** Milliseconds that a request which may be asked twice waits for a lost connection. */
+/** Milliseconds that a repeated request waits for a lost connection to come back. */
 const COMING_BACK = 5_000;
 /** The largest frame and its length. */
 const MOST_BYTES = MAX_FRAME + PREFIX;
 const CANCELLED = 1;
 
-/** The asking side of the bus: a stream for each request, on connections that come back. */
+/** The client side of the bus: a stream for each request, on connections that are dialled again. */
 export class BusClient implements AsyncDisposable {
   readonly #name: string;
   readonly #patience: number | undefined;
@@ -63,12 +63,12 @@ export class BusClient implements AsyncDisposable {
     return this.#redial.isUp;
   }
 
-  /** Connects now, so that a failure is known before anything is asked. */
+  /** Connects now, so that a failure is known before the first request. */
   async connect(): Promise<void> {
     await this.#redial.get();
   }
 
-  /** Asks and waits for the answer. A connection that is lost over it is said to be. */
+  /** Sends a request and waits for its answer. Rejects with `LostError` if the connection is lost. */
   async ask(request: Asked, options: AskOptions = {}): Promise<PluginResponse> {
     try {
       return await this.#once(request, options);
@@ -78,7 +78,7 @@ export class BusClient implements AsyncDisposable {
     }
   }
 
-  /** Asks for what comes in pieces, until whoever reads them has enough or it is called off. */
+  /** Sends a request whose answer comes in pieces, until the reader has enough or it is cancelled. */
   async *askForMany(
     request: Asked,
     options: AskForManyOptions = {},
@@ -87,7 +87,7 @@ export class BusClient implements AsyncDisposable {
     const frame = encodeRequest({ requestId: this.#nextId(), request });
     const stream = await this.#redial.open();
     const sent = stream.end(frame);
-    // That it could not be sent shows where the answers are read.
+    // A failure to send also ends the answers.
     sent.catch(() => {});
     yield* answersOn(stream, {
       stop,
@@ -101,7 +101,7 @@ export class BusClient implements AsyncDisposable {
     await this.#redial[Symbol.asyncDispose]();
   }
 
-  /** Asks once more, when the connection is back. */
+  /** Repeats a request when the connection is back. */
   async #again(lost: LostError, request: Asked, options: AskOptions): Promise<PluginResponse> {
     await this.#back(lost, options.stop);
     return await this.#once(request, options);
@@ -138,7 +138,7 @@ export class BusClient implements AsyncDisposable {
     throw new TrunklineError("unavailable", why);
   }
 
-  /** Waits for the connection to come back; where it does not, that it was lost is what counts. */
+  /** Waits for the connection to come back. Rejects with the first loss if it does not. */
   async #back(lost: LostError, stop: Stop | undefined): Promise<void> {
     const called = Promise.withResolvers<never>();
     const off = { stopped: called.reject };
@@ -154,8 +154,9 @@ export class BusClient implements AsyncDisposable {
   }
 
   #asked(request: Asked): string {
-    // The name begins a sentence elsewhere.
-    return `${this.#name.replace(/^The /, "the ")} to '${request.case}'`;
+    // Elsewhere the name begins a sentence.
+    const name = this.#name.charAt(0).toLowerCase() + this.#name.slice(1);
+    return `${name} to '${request.case}'`;
   }
 
   #nextId(): string {
@@ -177,19 +178,19 @@ export class BusClient implements AsyncDisposable {
   }
 }
 
-/** The connection went before there was an answer. */
+/** The connection was lost before the answer came. */
 export class LostError extends TrunklineError {
   constructor(message: string) {
     super("closed", message);
   }
 }
 
-/** Breaks an exchange off when its work is called off or takes too long. */
+/** Resets a stream when its request is cancelled or takes too long. */
 class Limit implements StopListener, Disposable {
   readonly #stream: BidiStream;
   readonly #stop: Stop | undefined;
   readonly #deadline: Deadline | undefined;
-  /** Why it was broken off, if it was. */
+  /** Why the stream was reset; undefined if it was not. */
   reason: Error | undefined;
 
   constructor(

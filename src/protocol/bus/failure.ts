@@ -61,7 +61,7 @@ function dataOf({ data }: ToolFault): JsonObject | undefined {
   try {
     return toStruct({ data }, "error");
   } catch {
-    // What cannot be sent must not cost the caller its answer.
+    // Without the data, the caller still gets its answer.
     return undefined;
   }
 }

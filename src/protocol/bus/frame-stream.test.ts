@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
-import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
-import type { BidiStream } from "../../wire/quic/connection.ts";
+import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
+import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "./codec.ts";
 import { BusClient } from "./connect.ts";
 import { readFrames, readResponses } from "./frame-stream.ts";
@@ -47,39 +47,47 @@ for (const scheme of ["quic", "tls"] as const) {
   });
 }
 
+/** A stream on which the other side was asked for something. */
+function begun(connection: Connection): BidiStream {
+  const stream = connection.openStream();
+  void stream.end();
+  return stream;
+}
+
 describe("a stream that ends inside a frame", () => {
   it("is reported as cut off, as a request and as an answer", async () => {
     const cut = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
     const truncated = (stream: BidiStream) => stream.end(cut.subarray(0, cut.length - 2));
-    const connection = new MemoryConnection((stream) => void truncated(stream));
+    const connection = await memoryConnection((stream) => void truncated(stream));
     const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
-    await assert.rejects(async () => readFrames(connection.openStream(), taker), {
+    await assert.rejects(async () => readFrames(begun(connection), taker), {
       message: "Cannot read a request: its last 2 bytes are missing",
     });
-    await assert.rejects(Array.fromAsync(readResponses(connection.openStream())), {
-      message: "Cannot read an answer: the last 2 bytes are missing",
+    await assert.rejects(Array.fromAsync(readResponses(begun(connection))), {
+      message: "Cannot read an answer: its last 2 bytes are missing",
     });
   });
 
   it("is no request and no answer if it is empty", async () => {
-    const connection = new MemoryConnection((stream) => void stream.end());
+    const connection = await memoryConnection((stream) => void stream.end());
     const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
-    await assert.rejects(async () => readFrames(connection.openStream(), taker), /ended before it/);
-    assert.deepEqual(await Array.fromAsync(readResponses(connection.openStream())), []);
+    await assert.rejects(async () => readFrames(begun(connection), taker), /ended before it/);
+    assert.deepEqual(await Array.fromAsync(readResponses(begun(connection))), []);
   });
 
   it("keeps the request that came before the part that was cut off", async () => {
     covers("bus.stream.read-to-end");
     const frame = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
-    const connection = new MemoryConnection((stream) => {
+    const connection = await memoryConnection((stream) => {
       void stream.end(Buffer.concat([frame, frame, frame.subarray(0, 3)]));
     });
     const taken: string[] = [];
-    await readFrames(connection.openStream(), {
+    const reading = readFrames(begun(connection), {
       first: (body) => void taken.push(`first ${body.length}`),
       further: (body) => void taken.push(`further ${body.length}`),
       received: () => {},
     });
+    await assert.rejects(reading, /its last 1 bytes are missing/);
     const { length } = frame.subarray(4);
     assert.deepEqual(taken, [`first ${length}`, `further ${length}`]);
   });

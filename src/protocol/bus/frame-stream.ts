@@ -6,31 +6,54 @@ import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 
-/** Who takes the frames of one stream. */
+/** Handles the frames of one stream. */
 export interface FrameTaker {
   /** The request. */
   first(body: Buffer): void;
-  /** What follows it, such as that its answer is no longer wanted. */
+  /** A later frame, such as a cancellation. */
   further(body: Buffer): void;
-  /** So many bytes came. Throws where they are too many, and then no more are read. */
+  /** Bytes have arrived. Throws if they are too many; reading stops then. */
   received(bytes: number): void;
 }
 
 /**
  * Reads a stream to its end. The request is taken as soon as it is whole, since some clients leave
- * their side open until they have the answer. Rejects if the stream ends before a whole request.
+ * their side open until they have the answer. Rejects if the stream does not end after a whole frame.
  */
 export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> {
+  const cannot = (why: string) => new TrunklineError("limit", `Cannot read a request: ${why}`);
   let frames = 0;
+  for await (const body of framesOf(stream, cannot, (bytes) => taker.received(bytes))) {
+    if (frames++ > 0) {
+      taker.further(body);
+      continue;
+    }
+    stream.patient?.();
+    taker.first(body);
+  }
+  if (frames === 0) throw cannot("the stream ended before it");
+}
+
+/** The answers on one stream, as they come. */
+export async function* readResponses(
+  stream: BidiStream,
+): AsyncGenerator<PluginResponse, void, void> {
+  const cannot = (why: string) =>
+    new TrunklineError("unavailable", `Cannot read an answer: ${why}`);
+  for await (const body of framesOf(stream, cannot)) yield decodeResponse(body);
+}
+
+/** The frames on one stream, as they come. `received` hears of the bytes of each chunk first. */
+async function* framesOf(
+  stream: BidiStream,
+  cannot: (why: string) => TrunklineError,
+  received: (bytes: number) => void = () => {},
+): AsyncGenerator<Buffer, void, void> {
+  const frames: Buffer[] = [];
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => {
-      if (frames++ > 0) {
-        taker.further(body);
-        return;
-      }
-      stream.patient?.();
-      taker.first(body);
+      frames.push(body);
     },
     oversize: (length) => {
       problem = `it has over ${MAX_FRAME} bytes, namely ${length}`;
@@ -41,57 +64,22 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
   });
   try {
     for await (const chunk of stream.chunks()) {
-      taker.received(chunk.length);
+      received(chunk.length);
       decoder.push(chunk);
+      yield* frames.splice(0);
       if (problem !== undefined) break;
     }
   } finally {
     decoder.end();
   }
-  if (frames > 0) return;
-  const why = problem ?? "the stream ended before it";
-  throw new TrunklineError("limit", `Cannot read a request: ${why}`);
-}
-
-/** The answers on one stream, as they come. */
-export async function* readResponses(
-  stream: BidiStream,
-): AsyncGenerator<PluginResponse, void, void> {
-  const frames: Buffer[] = [];
-  let problem: string | undefined;
-  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
-    frame: (body) => {
-      frames.push(body);
-    },
-    oversize: (length) => {
-      problem = `a frame has over ${MAX_FRAME} bytes, namely ${length}`;
-    },
-    truncated: (missing) => {
-      problem = `the last ${missing} bytes are missing`;
-    },
-  });
-  const taken = function* (): Generator<PluginResponse> {
-    for (const body of frames.splice(0)) yield decodeResponse(body);
-    if (problem !== undefined) {
-      throw new TrunklineError("unavailable", `Cannot read an answer: ${problem}`);
-    }
-  };
-  try {
-    for await (const chunk of stream.chunks()) {
-      decoder.push(chunk);
-      yield* taken();
-    }
-  } finally {
-    decoder.end();
-  }
-  yield* taken();
+  if (problem !== undefined) throw cannot(problem);
 }
 
 export interface AnswerStreamOptions {
   readonly stop?: Stop | undefined;
-  /** Tells the other side that no more is wanted; it ends the stream then. */
+  /** Tells the other side to stop sending; it ends the stream then. */
   readonly cancel?: (() => void) | undefined;
-  /** Milliseconds to wait for each of them. */
+  /** Milliseconds to wait for each answer. */
   readonly patience?: number | undefined;
   /** Who was asked, and for what, in words. */
   readonly whom?: string;
@@ -103,15 +91,15 @@ export function noAnswer(milliseconds: number, whom: string): TrunklineError {
 }
 
 const CANCELLED = 1;
-/** The kinds of answers that more may follow. */
+/** The kinds of answers after which more may come. */
 const GOES_ON: ReadonlySet<string> = new Set(["streamChunk", "eventDelivery"]);
-/** Milliseconds in which a stream that was called off may end by itself. */
+/** Milliseconds after which a cancelled stream that does not end is reset. */
 const ENDING = 2_000;
 
 /**
- * The answers on one stream, until it ends, whoever reads has enough, or the work is called off,
- * which is thrown at once. What the other side still sends then is read and dropped where it can be
- * told to stop: a stream that is broken off under way costs the connection what was on it.
+ * The answers on one stream, until it ends, the reader has enough, or the request is cancelled, which
+ * is thrown at once. If the other side can be told to stop, what it still sends is read and dropped:
+ * the bytes of a stream that is reset are lost from the flow control window of the connection.
  */
 export async function* answersOn(
   stream: BidiStream,
@@ -162,7 +150,7 @@ async function runOut(
   try {
     for await (const _ of answers);
   } catch {
-    // Nobody wants to know how it ended.
+    // The reader has left: how the stream ends does not matter.
   }
   clearTimeout(late);
   stream.reset(CANCELLED);

@@ -1,24 +1,24 @@
 import { TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
-  /** Requests that run at once; as many more may have begun to come. */
+  /** Requests that run at once; as many more may have arrived in part. */
   readonly exchanges: number;
-  /** Bytes of their requests, and of answers that were not taken yet. */
+  /** Bytes of requests that run, and of answers that are not sent yet. */
   readonly bytes: number;
 }
 
-/** An exchange whose request is still to come. */
+/** An exchange whose request has not arrived whole. */
 export interface Begun {
   giveUp(): void;
 }
 
 /**
- * What one guest has under way, on all of its connections. What is too much is refused: whoever
- * asks for it waits for nothing, and holds nobody else up.
+ * Counts the requests and bytes of one guest, on all of its connections. Whatever exceeds the limits is
+ * refused at once, so that it delays nobody else.
  */
 export class Ledger {
   readonly #limits: LedgerLimits;
-  /** Those of which the request is not there yet, the oldest first. */
+  /** Exchanges whose request has not arrived whole, the oldest first. */
   readonly #begun = new Set<Begun>();
   #exchanges = 0;
   #bytes = 0;
@@ -35,12 +35,12 @@ export class Ledger {
     return this.#bytes;
   }
 
-  /** Whether nothing is under way. */
+  /** Whether there are no requests and no bytes. */
   get isIdle(): boolean {
     return this.#begun.size === 0 && this.#exchanges === 0 && this.#bytes === 0;
   }
 
-  /** A request begins to come. When there are too many, the one that has taken longest is given up. */
+  /** A request begins to arrive. If there are too many of these, the oldest is reset. */
   begin(exchange: Begun): void {
     this.#begun.add(exchange);
     if (this.#begun.size <= this.#limits.exchanges) return;
@@ -50,12 +50,12 @@ export class Ledger {
     oldest.giveUp();
   }
 
-  /** It will come no more. */
+  /** The request will not arrive. */
   end(exchange: Begun): void {
     this.#begun.delete(exchange);
   }
 
-  /** A request is there, and runs. Throws "limit" when too many do; then it does not. */
+  /** A request has arrived and runs. Throws "limit" if too many run. */
   run(exchange: Begun): void {
     this.#begun.delete(exchange);
     const { exchanges } = this.#limits;
@@ -69,7 +69,7 @@ export class Ledger {
     this.#exchanges--;
   }
 
-  /** Takes so many bytes. Throws "limit" when that is too much; then none were taken. */
+  /** Counts bytes. Throws "limit", and counts none, if they are too many. */
   take(bytes: number): void {
     const limit = this.#limits.bytes;
     if (this.#bytes + bytes > limit) {
@@ -83,7 +83,7 @@ export class Ledger {
   }
 }
 
-/** A guest has too much under way. */
+/** A guest has reached one of its limits. */
 export class OverLimit extends TrunklineError {
   constructor(why: string) {
     super("limit", `Cannot take the request: ${why}. Wait for some to end.`);

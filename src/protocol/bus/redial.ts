@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -9,31 +10,30 @@ export interface RedialOptions {
   readonly dial: (signal: AbortSignal) => Promise<Connection>;
   readonly connected?: (connection: Connection) => void;
   readonly lost?: (reason: Error) => void;
-  /** Exchanges after which a connection is given up for a new one; each costs the next one more. */
+  /** Exchanges after which a connection is replaced: each makes the next one slower. */
   readonly mostExchanges?: number;
-  /** Connections at once; when all are busy, what is asked waits for what was asked before. */
+  /** Connections at once; when all are busy, requests wait for earlier ones. */
   readonly mostConnections?: number;
   /**
-   * Another connection leads to it, too, and says whether it can be reached. This one is dialled
-   * again only when it is used again.
+   * Another connection to the same peer shows whether it can be reached. This one is dialled again only
+   * when it is needed.
    */
   readonly isKnown?: boolean;
 }
 
 const MOST_EXCHANGES = 5_000;
 const MOST_CONNECTIONS = 8;
-/** Milliseconds for another connection, where nothing is heard on one; then twice as many, up to a limit. */
+/** Milliseconds for a second connection while the first is silent; doubled after each failure. */
 const FIRST_PROBE = 200;
 const LONGEST_PROBE = 10_000;
-/** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
+/** A connection that lasted so many milliseconds is dialled again at once when it is lost. */
 const GOOD = 1_000;
-/** Milliseconds; it is never left alone for good. */
+/** In milliseconds. It never stops trying. */
 const BACKOFF = { firstWait: 100, longestWait: 5_000, mostFailures: Infinity, rest: 5_000 };
 
 /**
- * A connection that is there when it is wanted: dialled with the first use, dialled again when it
- * was lost, changed for a new one before it has grown slow, and joined by others while it carries
- * as much as one should.
+ * A connection that is dialled with its first use, dialled again when it is lost, replaced before it
+ * becomes slow, and joined by further connections while it carries as many exchanges as one should.
  */
 export class Redial implements AsyncDisposable {
   readonly #options: RedialOptions;
@@ -42,12 +42,12 @@ export class Redial implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #draining = new Set<Connection>();
   readonly #further: FurtherConnections;
-  /** Those who wait for it to come back. */
+  /** Callers that wait for the connection to come back. */
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
   #current: Connection | undefined;
   #wasUp = false;
   #exchanges = 0;
-  /** Wear of the present connection that did not get us a new one. */
+  /** The wear at which a new connection could not be dialled: it is not counted again. */
   #forgiven = 0;
   #dialling: Promise<Connection> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -71,15 +71,15 @@ export class Redial implements AsyncDisposable {
     return this.#current !== undefined && !this.#current.isClosed;
   }
 
-  /** Opens an exchange. While the other side cannot be reached, whoever asks is told why at once. */
+  /** Opens an exchange. Rejects at once, with the reason, while the other side cannot be reached. */
   open(): BidiStream | Promise<BidiStream> {
     const connection = this.get();
     if (!(connection instanceof Promise)) return connection.openStream();
-    // Looked for anew: others have waited for the same one, and may have filled it meanwhile.
+    // Other callers have waited for the same connection, and may have filled it.
     return connection.then(() => this.open());
   }
 
-  /** A connection for one exchange that is opened at once; a promise where there is none yet. */
+  /** A connection for an exchange that is opened at once; a promise if it has to be dialled first. */
   get(): Connection | Promise<Connection> {
     const current = this.#current;
     if (current === undefined || current.isClosed) {
@@ -95,21 +95,18 @@ export class Redial implements AsyncDisposable {
     return further ?? current;
   }
 
-  /** Waits until it is there again, for so many milliseconds; rejects with why it is not. */
+  /** Waits until it is connected again, for so many milliseconds. Rejects with the reason if it is not. */
   async back(patience: number): Promise<void> {
     this.#stopping.signal.throwIfAborted();
     if (this.isUp) return;
     const waiting = Promise.withResolvers<void>();
-    const late = setTimeout(() => {
-      waiting.reject(this.#failure ?? this.#down("is not reachable"));
-    }, patience);
     this.#waiting.add(waiting);
-    // It is tried with the backoff, or at once where nobody has noticed yet that it is gone.
+    // It is dialled by the backoff timer, or now if the loss was not noticed yet.
     if (this.#timer === undefined) this.#dial().catch(() => {});
     try {
-      await waiting.promise;
+      const late = (): Error => this.#failure ?? this.#down("is not reachable");
+      await atMost(patience, waiting.promise, late);
     } finally {
-      clearTimeout(late);
       this.#waiting.delete(waiting);
     }
   }
@@ -127,7 +124,7 @@ export class Redial implements AsyncDisposable {
     await further;
   }
 
-  /** Counts an exchange. A worn connection serves until a new one is there. */
+  /** Counts an exchange. A worn connection is used until its replacement is connected. */
   #count(current: Connection): void {
     this.#exchanges++;
     const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
@@ -156,7 +153,7 @@ export class Redial implements AsyncDisposable {
       return connection;
     } catch (error) {
       this.#failed(error instanceof Error ? error : new Error(String(error)));
-      // To whoever has used it, it is not news that it can be reached, but that it cannot.
+      // After a first connection, the message says that it is tried again.
       throw this.#wasUp ? (this.#failure ?? error) : error;
     }
   }
@@ -208,11 +205,11 @@ export class Redial implements AsyncDisposable {
 
   async #probe(quiet: Connection): Promise<void> {
     const { signal } = this.#stopping;
-    // A handshake whose first packet is lost waits a second before it sends it again.
+    // A handshake whose first packet is lost is repeated only after a second.
     const late = AbortSignal.timeout(this.#probeTime);
     const dialling = this.#options.dial(AbortSignal.any([signal, late]));
     const other = await dialling.catch(() => undefined);
-    // Over a slow network it takes longer.
+    // A slow network needs more time.
     const longer = Math.min(this.#probeTime * 2, LONGEST_PROBE);
     this.#probeTime = other === undefined ? longer : FIRST_PROBE;
     if (other === undefined) return;
@@ -224,7 +221,7 @@ export class Redial implements AsyncDisposable {
 
   #failed(reason: Error): void {
     if (this.#stopping.signal.aborted) return;
-    // A connection that is only to be changed for a new one still serves.
+    // A connection that was only to be replaced can still be used.
     if (this.isUp) {
       this.#exchanges = 0;
       this.#forgiven = this.#current?.wear ?? 0;
@@ -243,23 +240,23 @@ export class Redial implements AsyncDisposable {
 }
 
 /**
- * Exchanges that one connection carries at once. The other side lets only so many run, and more
- * would wait for one of them to end: Orchestra's programs allow 100.
+ * Exchanges that one connection carries at once. The other side limits them (Orchestra's programs to
+ * 100), and more would wait for one of them to end.
  */
 export const MOST_AT_ONCE = 64;
-/** Milliseconds after which a connection that carried nothing is closed. */
+/** Milliseconds after which an idle connection is closed. */
 const IDLE = 10_000;
 
 export interface FurtherConnectionsOptions {
   readonly dial: () => Promise<Connection>;
   readonly connected?: (connection: Connection) => void;
-  /** Besides the first. */
+  /** In addition to the first. */
   readonly most: number;
-  /** Exchanges after which a connection is given up for a new one. */
+  /** Exchanges after which a connection is replaced. */
   readonly mostExchanges: number;
 }
 
-/** Connections beside the first, dialled when that carries as much as one connection should. */
+/** Connections in addition to the first, dialled when that one is full. */
 export class FurtherConnections implements AsyncDisposable {
   readonly #options: FurtherConnectionsOptions;
   readonly #open = new Set<Connection>();
@@ -272,7 +269,7 @@ export class FurtherConnections implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** One with room; one more where none has any. Undefined where there are as many as there may be. */
+  /** A connection with a free slot; dials one if all are full. Undefined if there are too many already. */
   get(): Connection | Promise<Connection | undefined> | undefined {
     for (const connection of this.#open) {
       if (connection.isClosed) continue;
@@ -281,7 +278,7 @@ export class FurtherConnections implements AsyncDisposable {
       else if (connection.openStreams < MOST_AT_ONCE) return connection;
     }
     if (this.#dialling === undefined && this.#open.size >= this.#options.most) return undefined;
-    // Many may wait for the one that is dialled: those it has no room for come here again.
+    // Several callers may wait for the new connection; those that find it full try again.
     return this.#dial().then(() => this.get());
   }
 

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { covers } from "../../../test/support/requirement.ts";
-import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
+import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import { Ledger, type LedgerLimits } from "./ledger.ts";
@@ -161,7 +161,7 @@ describe("a service", () => {
       },
     };
     const report = (_: string, fields: Record<string, unknown>) => void reported.push(fields);
-    const connection = new MemoryConnection((stream, self) => {
+    const connection = await memoryConnection((stream, self) => {
       void serveExchange(stream, self, { handlers, report });
     });
     const response = await ask(connection, HEALTH);

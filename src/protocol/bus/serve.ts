@@ -11,47 +11,47 @@ type Request = PluginRequest["request"];
 type Kind = NonNullable<Request["case"]>;
 type ValueOf<K extends Kind> = Extract<Request, { case: K }>["value"];
 
-/** What a request is answered with. Some are answered with nothing but that they came. */
+/** The answer to a request; undefined for an empty one. */
 export type Answer = NonNullable<ResponseInit["response"]> | undefined;
 
 /** One request while it is being answered. */
 export interface BusCall {
   readonly connection: Connection;
-  /** Comes when whoever asked has gone or no longer wants it. */
+  /** Stops when the caller has gone or has cancelled. */
   readonly stop: Stop;
-  /** What the request takes, roughly. */
+  /** Memory that the request takes, roughly. */
   readonly bytes: number;
-  /** Answers with one piece of several; the handler's own answer is the last. */
+  /** Sends one piece of the answer; what the handler returns is the last. */
   send(answer: NonNullable<Answer>): Promise<void>;
 }
 
-/** Who answers what. A kind that is left out is answered with `unknown_request`. */
+/** Handlers by kind of request. A missing kind is answered with `unknown_request`. */
 export type BusHandlers = {
   readonly [K in Kind]?: (value: ValueOf<K>, call: BusCall) => Answer | Promise<Answer>;
 };
 
 export interface BusService {
   readonly handlers: BusHandlers;
-  /** Where faults of our own go, under the id that their caller learns. */
+  /** Reports internal errors, under the id that the caller is told. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
-  /** Keeps what one guest asks from costing others. */
+  /** Keeps the requests of one guest from delaying others. */
   readonly guard?: Guard;
 }
 
 export interface Guard {
-  /** What whoever is behind a connection has under way. */
+  /** The ledger of the guest behind a connection. */
   ledgerOf(connection: Connection): Ledger;
-  /** Begins work for whoever has that ledger, now or soon. */
+  /** Begins work for the guest with that ledger, now or soon. */
   begin(ledger: Ledger, work: () => void): void;
 }
 
 const UNREADABLE = 2;
-/** What a part of a message takes once it is read, besides its bytes. */
+/** Bytes that a part of a parsed message takes, in addition to its own. */
 const PART = 64;
 /** Frames that may follow a request on its stream. Only one of them, `streamCancel`, has a meaning. */
 const MOST_FURTHER = 16;
 
-/** Answers what comes on one stream. Whatever it is, only this stream suffers. */
+/** Answers the request on one stream. Whatever comes, only this stream is affected. */
 export async function serveExchange(
   stream: BidiStream,
   connection: Connection,
@@ -62,8 +62,8 @@ export async function serveExchange(
   try {
     await readFrames(stream, exchange);
   } catch (error) {
-    // Once the request has come, `stop` tells its handler that the stream has failed. A connection
-    // that ends before has asked nothing, so only what cannot be read is answered here.
+    // Once the request has arrived, `stop` tells its handler that the stream has failed. A connection
+    // that ends before has asked nothing, so only an unreadable request is answered here.
     if (!exchange.isAsked && !(error instanceof ConnectionError)) {
       await exchange.unread(error as Error);
     }
@@ -94,12 +94,12 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     this.#service = service;
   }
 
-  /** The request is there. */
+  /** The request has arrived. */
   get isAsked(): boolean {
     return this.#isAsked;
   }
 
-  /** Resolves when the answer is on its way, or never will be. Undefined if nothing was asked. */
+  /** Resolves when the answer was sent, or could not be. Undefined if there was no request. */
   get answered(): Promise<void> | undefined {
     return this.#answered?.promise;
   }
@@ -157,12 +157,12 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     }
   }
 
-  /** Whoever asked has gone. */
+  /** The caller has gone. */
   stopped(reason: Error): void {
     this.#stopper.stop(reason);
   }
 
-  /** Answers what is not a request with a failure, if the other side still listens. */
+  /** Answers an unreadable or refused request with a failure, if the other side still listens. */
   async unread(error: Error): Promise<void> {
     const { message } = error;
     this.#report("bus.unreadable", { error: message });
@@ -171,7 +171,7 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
       const value = failure(code, message);
       await this.#stream.end(this.#frameOf({ case: "toolCall", value }));
     } catch {
-      // It is gone.
+      // The other side has gone.
     }
     this.#stream.reset(UNREADABLE);
   }
@@ -271,11 +271,11 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     try {
       return this.#frameOf({ case: "toolCall", value });
     } catch {
-      // Words that are too long, or no text. Something has to be said in any case.
+      // The message is too long, or no valid text.
       const code = FAILURE.handler;
       return this.#frameOf({
         case: "toolCall",
-        value: failure(code, "The failure cannot be said"),
+        value: failure(code, "The failure could not be described"),
       });
     }
   }

@@ -9,7 +9,7 @@ export const MAX_DEPTH = 256;
  */
 const MAX_PARTS = 100_000;
 
-/** Why bytes are not a message. */
+/** Why bytes are not a valid message. */
 export class WireProblem extends Error {
   readonly kind: "malformed" | "limit";
 
@@ -20,10 +20,9 @@ export class WireProblem extends Error {
 }
 
 /**
- * Looks through the bytes of a message before they are read. The reader trusts them: a field of
- * another wire type it takes for what the schema says, one that is longer than its message it reads
- * on, a message given twice it merges, at a price that grows with each. Returns of how many parts it
- * is made.
+ * Checks the bytes of a message before they are parsed, because the parser trusts them: it ignores the
+ * wire type of a field, reads beyond the end of a nested message, and merges a message that is given
+ * twice, which takes longer each time. Returns the number of parts.
  */
 export function checkWire(shape: WireShape, bytes: Uint8Array): number {
   const check = new WireCheck(bytes);
@@ -150,7 +149,7 @@ function name(shape: WireShape, number: number): string {
   return `field ${number} of ${shape.name}`;
 }
 
-/** How a message may lie in its bytes. */
+/** How a message is encoded. */
 export interface WireShape {
   readonly name: string;
   /** By number. */

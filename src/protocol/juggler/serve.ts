@@ -12,6 +12,7 @@ import {
   type Caller,
   CannotAsk,
   type Content,
+  type ToolContext,
   ToolFault,
   type ToolResult,
 } from "../../tool/tool.ts";
@@ -25,7 +26,6 @@ import {
   type ServerInfo,
 } from "./methods.ts";
 import type { ExecuteActionParams } from "./schema.gen.ts";
-import { JugglerToolContext } from "./tool-context.ts";
 import { resolve } from "node:path";
 
 export interface JugglerOptions {
@@ -78,12 +78,30 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
         const offer = await options.offer();
         const caller = callerNamed(name);
         const profile = profileFor(offer, caller, options.folder);
-        const context = new JugglerToolContext(caller, call, { folder, profile });
+        const context = contextOf(call, { caller, folder, profile });
         return await execute(params, context, offer);
       },
       { queue: new TaskQueue(), key: queueOf },
     ),
   ];
+}
+
+/** The context of an action. The dialect has no messages for progress, logs or questions. */
+function contextOf<S>(
+  call: Call<S>,
+  given: Pick<ToolContext, "caller" | "folder" | "profile">,
+): ToolContext {
+  return {
+    ...given,
+    meta: {},
+    signal: call.signal,
+    progress: () => call.progressed(),
+    log: () => {},
+    canAsk: () => false,
+    ask: async (question) => {
+      throw new CannotAsk(question);
+    },
+  };
 }
 
 function profileFor(
@@ -111,7 +129,7 @@ function folderOf({ context }: ExecuteActionParams, own: string | undefined): st
 
 async function execute(
   params: ExecuteActionParams,
-  toolContext: JugglerToolContext,
+  toolContext: ToolContext,
   offer: Offer,
 ): Promise<ExecuteActionResult> {
   const { tool, arguments: args = {} } = params;

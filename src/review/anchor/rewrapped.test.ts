@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWords, type Rewrapped, rewrapped } from "./rewrapped.ts";
+import { lineWords, type Rewrapped, rewrapped } from "./track-lines.ts";
 
 function found(before: string[], now: string[]): [number, Rewrapped][] {
   return [...rewrapped(before, now)];

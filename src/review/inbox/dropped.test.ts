@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { isOnGitFile, threadOfDropped } from "./dropped.ts";
+import { isOnGitFile, threadOfDropped } from "./drop-files.ts";
 import { SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 
 describe("threadOfDropped()", () => {

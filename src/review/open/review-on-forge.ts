@@ -43,9 +43,16 @@ export async function reviewOnForge(
     if (!options.isReading) throw noToken(reference);
     options.note(`${noToken(reference).message} It is read without one.`);
   }
-  return reference.kind === "github"
-    ? onGitHub(name, reference, token, options.note)
-    : onGitLab(name, reference, token);
+  const { forge, threads } =
+    reference.kind === "github"
+      ? onGitHub(reference, token, options.note)
+      : onGitLab(reference, token);
+  return {
+    name,
+    threads,
+    reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
+    resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
+  };
 }
 
 /** A token goes to the host of its identity, and nowhere else. */
@@ -73,48 +80,39 @@ function noToken({ host }: RemoteReference): TrunklineError {
   return new TrunklineError("untrusted", `No identity has a token for ${host}. ${next}.`);
 }
 
+interface ForgeThreads {
+  readonly forge: GitHubReviews | GitLabReviews;
+  readonly threads: RemoteReview["threads"];
+}
+
 function onGitHub(
-  name: string,
   reference: RemoteReference,
   token: string | undefined,
   note: (text: string) => void,
-): RemoteReview {
+): ForgeThreads {
   const headers = token === undefined ? {} : GitHub.headersFor(token);
   const rest = httpAt(apiOf("github", reference), headers);
   const forge = new GitHubReviews(rest, httpAt(graphqlOf(reference), headers), reference);
-  return {
-    name,
-    threads: async () => {
-      const comments = await forge.comments();
+  const states = async (): Promise<unknown[]> => {
+    if (token === undefined) return [];
+    try {
+      return await forge.threads();
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
       // The comments are worth having even where the rest is not to be had.
-      const nodes =
-        token === undefined
-          ? []
-          : await forge.threads().catch((error: unknown) => {
-              if (!(error instanceof TrunklineError)) throw error;
-              note(`Which threads are resolved is not known. ${error.message}`);
-              return [];
-            });
-      return readGitHubComments(comments, new Map(gitHubStates(nodes)));
-    },
-    reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
-    resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
+      note(`Which threads are resolved is not known. ${error.message}`);
+      return [];
+    }
   };
+  const threads = async () =>
+    readGitHubComments(await forge.comments(), new Map(gitHubStates(await states())));
+  return { forge, threads };
 }
 
-function onGitLab(
-  name: string,
-  reference: RemoteReference,
-  token: string | undefined,
-): RemoteReview {
+function onGitLab(reference: RemoteReference, token: string | undefined): ForgeThreads {
   const headers = token === undefined ? {} : GitLab.headersFor(token);
   const forge = new GitLabReviews(httpAt(apiOf("gitlab", reference), headers), reference);
-  return {
-    name,
-    threads: async () => readGitLabDiscussions(await forge.discussions()),
-    reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
-    resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
-  };
+  return { forge, threads: async () => readGitLabDiscussions(await forge.discussions()) };
 }
 
 function httpAt(api: string, headers: Readonly<Record<string, string>>): ForgeHttp {

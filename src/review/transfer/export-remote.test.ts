@@ -46,8 +46,8 @@ describe("exportRemote()", () => {
     const review = new FakeReview(2);
     await importRemote(commands, await review.threads(), review.name);
     const [one, two] = await commands.list();
-    await commands.reply(one?.id ?? "", { by: "bot", role: "agent", text: "/merge" });
-    await commands.reply(two?.id ?? "", { by: "ada", role: "person", text: "/merge" });
+    await commands.say("reply", one?.id ?? "", { by: "bot", role: "agent", text: "/merge" });
+    await commands.say("reply", two?.id ?? "", { by: "ada", role: "person", text: "/merge" });
     await exportRemote(commands, review, { inert, isTrial: false });
     assert.deepEqual(
       review.said.map((text) => text.split("\n")[0]),
@@ -77,7 +77,7 @@ describe("exportRemote()", () => {
     const review = new FakeReview(5);
     await importRemote(commands, await review.threads(), review.name);
     for (const { id } of await commands.list()) {
-      await commands.reply(id, { by: "ada", role: "person", text: "so" });
+      await commands.say("reply", id, { by: "ada", role: "person", text: "so" });
     }
     review.isBroken = true;
     const { refused } = await exportRemote(commands, review, { inert, isTrial: false });

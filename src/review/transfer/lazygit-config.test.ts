@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { parse } from "yaml";
 
-import { lazygitCommands, withCommands } from "./lazygit-config.ts";
+import { lazygitCommands, withCommands } from "./lazygit-setup.ts";
 
 const COMMANDS = lazygitCommands("trunkline");
 const THEIRS = { key: "x", command: "echo hi", context: "files" };

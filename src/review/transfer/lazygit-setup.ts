@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
-import { lazygitCommands, withCommands } from "./lazygit-config.ts";
 import { findRepository } from "../repository.ts";
+import { isMap, isSeq, parseDocument, stringify } from "yaml";
 
 /** Bytes. No real configuration is larger. */
 const MAX_SIZE = 1024 * 1024;
@@ -73,4 +72,149 @@ function userConfig(env: NodeJS.ProcessEnv): string {
   const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
   const legacy = join(config, "jesseduffield/lazygit/config.yml");
   return existsSync(legacy) ? legacy : join(config, "lazygit/config.yml");
+}
+
+const BEGIN = "# >>> trunkline: made by `trunkline setup lazygit`, and removed with --remove";
+const END = "# <<< trunkline";
+
+/** Lazygit's YAML reader has no aliases, and reads a bare Y as true. */
+const FORM = {
+  lineWidth: 0,
+  aliasDuplicateObjects: false,
+  version: "1.1",
+} as const;
+
+/** The custom commands for lazygit. All input goes through `quote`. */
+export function lazygitCommands(program: string): readonly object[] {
+  const severities = [
+    { name: "should", value: "should" },
+    { name: "must", value: "must" },
+    { name: "nit", value: "nit" },
+    { name: "question", value: "question" },
+  ];
+  const thread = {
+    type: "menuFromCommand",
+    title: "Thread",
+    key: "Thread",
+    command: `${program} review list --menu`,
+    filter: "^(?P<id>[0-9a-z]+):(?P<text>.*)$",
+    valueFormat: "{{ .id }}",
+    labelFormat: "{{ .id }} {{ .text }}",
+  };
+  const comment = (context: string, path: string, version = ""): object => ({
+    key: "Y",
+    context,
+    description: "Trunkline: comment on a line",
+    prompts: [
+      {
+        type: "menuFromCommand",
+        title: "Line",
+        key: "Line",
+        command: `${program} review lines ${path}${version}`,
+        filter: "^(?P<line>-?[0-9]+):(?P<text>.*)$",
+        valueFormat: "{{ .line }}",
+        labelFormat: "{{ .line }} {{ .text }}",
+      },
+      { type: "menu", title: "Severity", key: "Severity", options: severities },
+      { type: "input", title: "Comment", key: "Comment" },
+    ],
+    command: [
+      `${program} review add --file ${path}${version} --line={{.Form.Line}}`,
+      "--severity {{.Form.Severity}} --comment={{.Form.Comment | quote}}",
+    ].join(" "),
+    output: "popup",
+    outputTitle: "Trunkline",
+  });
+  return [
+    comment("files, staging, stagingSecondary", "{{.SelectedPath | quote}}"),
+    comment(
+      "commitFiles, patchBuilding",
+      "{{.SelectedCommitFile.Name | quote}}",
+      " --commit={{.SelectedCommit.Hash | quote}}",
+    ),
+    {
+      key: "<c-g>",
+      context: "global",
+      description: "Trunkline: reply to a review thread",
+      prompts: [thread, { type: "input", title: "Reply", key: "Comment" }],
+      command: `${program} review reply {{.Form.Thread}} --comment={{.Form.Comment | quote}}`,
+      output: "popup",
+      outputTitle: "Trunkline",
+    },
+    {
+      key: "<c-y>",
+      context: "global",
+      description: "Trunkline: review threads",
+      prompts: [
+        thread,
+        {
+          type: "menu",
+          title: "What to do with it",
+          key: "Action",
+          options: ["show", "resolve", "reopen", "apply"].map((value) => ({ name: value, value })),
+        },
+      ],
+      command: `${program} review {{.Form.Action}} {{.Form.Thread}}`,
+      output: "popup",
+      outputTitle: "Trunkline",
+    },
+  ];
+}
+
+/**
+ * A lazygit configuration with these commands added, and otherwise unchanged. An empty list removes
+ * them. Throws if the layout is not supported.
+ */
+export function withCommands(text: string, commands: readonly object[]): string {
+  const before = withoutOurs(text);
+  if (commands.length === 0) return before;
+  const document = parseDocument(before);
+  const [wrong] = document.errors;
+  if (wrong !== undefined) throw refusal(wrong.message.split("\n")[0] ?? "it is not YAML");
+  if (document.contents !== null && !isMap(document.contents)) throw refusal("it is not a map");
+  const after = inserted(before, document.get("customCommands", true), commands);
+  const check = parseDocument(after);
+  const list: unknown = check.toJS();
+  const { customCommands } = list as { customCommands?: unknown[] };
+  if (check.errors.length > 0 || customCommands === undefined)
+    throw refusal("its layout is not supported");
+  return after;
+}
+
+function inserted(text: string, present: unknown, commands: readonly object[]): string {
+  const ended = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  if (present === undefined) {
+    const block = stringify({ customCommands: commands }, FORM);
+    return `${ended}${BEGIN}\n${block}${END}\n`;
+  }
+  if (!isSeq(present) || present.flow === true || present.items.length === 0) {
+    throw refusal("write `customCommands` as a block list first, or remove it");
+  }
+  const [first] = present.items as { range?: [number, number, number] }[];
+  const [start = 0, , end = 0] = present.range ?? [];
+  // Our items have the same indent.
+  const dash = text.lastIndexOf("-", (first?.range?.[0] ?? start) - 1);
+  const indent = " ".repeat(dash - (text.lastIndexOf("\n", dash) + 1));
+  const block = stringify(commands, FORM).trimEnd().split("\n");
+  const ours = [BEGIN, ...block, END].map((line) => `${indent}${line}\n`).join("");
+  const head = text.slice(0, end);
+  const isEnded = head.endsWith("\n");
+  return `${head}${isEnded ? "" : "\n"}${ours}${text.slice(end)}`;
+}
+
+function withoutOurs(text: string): string {
+  const lines = text.split("\n");
+  const kept: string[] = [];
+  let isOurs = false;
+  for (const line of lines) {
+    if (line.trim() === BEGIN) isOurs = true;
+    if (!isOurs) kept.push(line);
+    if (line.trim() === END) isOurs = false;
+  }
+  if (isOurs) throw refusal(`it has no line '${END}' after '${BEGIN}'`);
+  return kept.join("\n");
+}
+
+function refusal(why: string): TrunklineError {
+  return new TrunklineError("config", `Cannot change lazygit's configuration: ${why}.`);
 }

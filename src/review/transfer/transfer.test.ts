@@ -14,8 +14,8 @@ describe("exportThreads() and readTransfer()", () => {
     using commands = await sample.commands();
     const comment = { file: "a.txt", line: 3, suggestion: "x", by: "ada", source: "cli" };
     const { id } = await commands.add({ ...comment, comment: 'Über "quotes"\n', severity: "must" });
-    await commands.reply(id, { ...AGENT, text: "done" });
-    await commands.resolve(id, { ...PERSON, text: "good" });
+    await commands.say("reply", id, { ...AGENT, text: "done" });
+    await commands.say("resolve", id, { ...PERSON, text: "good" });
     const { gitDir, root } = commands.here;
     const text = await exportThreads(commands.reviews, { gitDir });
 

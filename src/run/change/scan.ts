@@ -186,21 +186,17 @@ async function withLfs(
   const input = Buffer.from(entries.map(({ path }) => `${path}\0`).join(""), "utf8");
   const args = ["check-attr", "--cached", "-z", "--stdin", "filter"];
   const { stdout } = await git.run(args, { env, input });
-  // Path, attribute and value of each.
+  // Path, attribute and value of each. A value may be empty.
   const words = stdout.toString("utf8").split("\0");
   return entries.filter((_, at) => words[at * 3 + 2] === "lfs");
 }
 
 async function filesOf(git: ServerGit, env: NodeJS.ProcessEnv): Promise<IndexEntry[]> {
-  const { stdout } = await git.run(["ls-files", "--stage", "-z"], { env });
-  return stdout
-    .toString("utf8")
-    .split("\0")
-    .flatMap((line) => {
-      const [, mode = "", object = "", path = ""] =
-        /^(\d+) ([0-9a-f]+) \d\t(.*)$/s.exec(line) ?? [];
-      return mode.startsWith("100") ? [{ path, mode, object }] : [];
-    });
+  const lines = await git.list(["ls-files", "--stage", "-z"], { env });
+  return lines.flatMap((line) => {
+    const [, mode = "", object = "", path = ""] = /^(\d+) ([0-9a-f]+) \d\t(.*)$/s.exec(line) ?? [];
+    return mode.startsWith("100") ? [{ path, mode, object }] : [];
+  });
 }
 
 async function objectsOfHead(git: ServerGit): Promise<ReadonlySet<string>> {

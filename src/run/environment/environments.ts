@@ -88,7 +88,7 @@ export interface EnvironmentRequest {
 }
 
 /** A request with what was found out about it. */
-interface Wanted extends EnvironmentRequest {
+interface WantedLayer extends EnvironmentRequest {
   readonly recipe: Recipe;
   readonly name: LayerName;
   readonly files: RevisionFiles;
@@ -100,14 +100,11 @@ const LOOK_EVERY = 100;
 const LARGEST_FILE = 1024 * 1024;
 /** How many set-ups run at once; each may use as many resources as an agent. */
 const AT_ONCE = 4;
-const MOST_FOUND = 500;
 
 /** Sets repositories up, once for all runs that can use the result. */
 export class Environments {
   readonly #options: EnvironmentsOptions;
   readonly #slots = new Semaphore({ running: AT_ONCE });
-  /** The layers that were found for revisions, by repository and revision. */
-  readonly #found = new Map<string, string>();
 
   constructor(options: EnvironmentsOptions) {
     this.#options = options;
@@ -139,30 +136,11 @@ export class Environments {
   async #layerFor(request: EnvironmentRequest): Promise<Layer | undefined> {
     const { layers, driver, workspaces } = this.#options;
     const begun = await workspaces.layerOf(request.workspace);
-    if (begun === undefined) return await this.#needQuickly(request);
+    if (begun === undefined) return await this.#need(request);
     if (begun === null) return undefined;
     const layer = await layers.exactly(request.repository, begun);
     // A workspace that is a copy already contains the layer's files.
-    return layer ?? (driver.name === "overlay" ? await this.#needQuickly(request) : undefined);
-  }
-
-  /** Caches the layer of each revision, which saves reading the files of the revision again. */
-  async #needQuickly(request: EnvironmentRequest): Promise<Layer | undefined> {
-    const { layers, log } = this.#options;
-    const { repository, revision } = request;
-    const key = `${repository.key} ${revision}`;
-    const id = this.#found.get(key);
-    const known = id === undefined ? undefined : await layers.exactly(repository, id);
-    if (known !== undefined) {
-      log.info("run.setup-hit", { url: repository.url, layer: known.id });
-      return known;
-    }
-    const layer = await this.#need(request);
-    if (layer === undefined) return undefined;
-    this.#found.set(key, layer.id);
-    const [oldest] = this.#found.keys();
-    if (this.#found.size > MOST_FOUND && oldest !== undefined) this.#found.delete(oldest);
-    return layer;
+    return layer ?? (driver.name === "overlay" ? await this.#need(request) : undefined);
   }
 
   /** Finds a layer, waits for one that is being made, or makes it. */
@@ -192,7 +170,7 @@ export class Environments {
   }
 
   /** The known result of set-up: a layer, or a failure that must not be retried yet. */
-  async #known(wanted: Wanted): Promise<{ readonly layer: Layer | undefined } | undefined> {
+  async #known(wanted: WantedLayer): Promise<{ readonly layer: Layer | undefined } | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, begun, retry } = wanted;
     const layer = await this.#find(wanted);
@@ -206,7 +184,7 @@ export class Environments {
     return { layer };
   }
 
-  async #want(request: EnvironmentRequest): Promise<Wanted | undefined> {
+  async #want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
     const { settings, parse, machine } = this.#options;
     const { repository, revision } = request;
     const begun = Date.now();
@@ -225,7 +203,7 @@ export class Environments {
     return { ...request, recipe, name, files, begun };
   }
 
-  async #find({ repository, name, files, credentials }: Wanted): Promise<Layer | undefined> {
+  async #find({ repository, name, files, credentials }: WantedLayer): Promise<Layer | undefined> {
     const { layers } = this.#options;
     const found = await layers.find(repository, name, files);
     if (found !== undefined) return found;
@@ -237,14 +215,14 @@ export class Environments {
     return await layers.find(repository, name, files);
   }
 
-  async #makeInTurn(wanted: Wanted): Promise<Layer | undefined> {
+  async #makeInTurn(wanted: WantedLayer): Promise<Layer | undefined> {
     if (!this.#slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
     }
     return await this.#slots.run(() => this.#make(wanted), { stop: wanted.stop });
   }
 
-  async #make(wanted: Wanted): Promise<Layer | undefined> {
+  async #make(wanted: WantedLayer): Promise<Layer | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, stop } = wanted;
     const { url } = repository;

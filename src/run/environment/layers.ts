@@ -26,15 +26,13 @@ export async function filesOf(
   repository: CachedRepository,
   revision: string,
 ): Promise<RevisionFiles> {
-  const { stdout } = await repository.git.run(["ls-tree", "-r", "-z", revision]);
-  const entries = stdout
-    .toString("utf8")
-    .split("\0")
-    .flatMap((line): [string, string][] => {
+  const lines = await repository.git.list(["ls-tree", "-r", "-z", revision]);
+  return new Map(
+    lines.map((line) => {
       const tab = line.indexOf("\t");
-      return tab < 0 ? [] : [[line.slice(tab + 1), line.slice(0, tab)]];
-    });
-  return new Map(entries);
+      return [line.slice(tab + 1), line.slice(0, tab)] as const;
+    }),
+  );
 }
 
 /**

@@ -105,13 +105,13 @@ export function readRetrySetup(meta: unknown): true | undefined {
   return trunkline?.retrySetup === true || undefined;
 }
 
-type Found = Pick<Recipe, "title" | "steps" | "env" | "notes">;
+type FoundCommands = Pick<Recipe, "title" | "steps" | "env" | "notes">;
 
 async function commandsOf(
   source: RecipeSource,
   configured: RepositorySetup | undefined,
   from: SetupSettings["from"],
-): Promise<Found | undefined> {
+): Promise<FoundCommands | undefined> {
   if (configured?.command !== undefined) return inShell(configured.command);
   if (from.includes("script") && source.has(SCRIPT)) return inShell(`sh ${SCRIPT}`);
   const path = from.includes("devcontainer") ? DEVCONTAINERS.find(source.has) : undefined;
@@ -122,7 +122,7 @@ async function commandsOf(
   return { ...read, title: short(`${path}: ${first}`) };
 }
 
-function inShell(command: string): Found {
+function inShell(command: string): FoundCommands {
   const title = short(command);
   return { title, steps: [{ name: title, commands: [shell(command)] }], env: {}, notes: [] };
 }

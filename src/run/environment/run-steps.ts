@@ -6,6 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Throttle } from "../../base/limit/rate-limiter.ts";
 import type { OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { FileOwner } from "../workspace/driver.ts";
@@ -144,19 +145,14 @@ export async function runSteps(
   stop: Stop,
 ): Promise<void> {
   const children = new Set<OwnedChild>();
-  const over = Promise.withResolvers<never>();
-  over.promise.catch(() => {});
+  const over = new AbortController();
+  const signal = AbortSignal.any([stop.signal, over.signal]);
   const why = `it was stopped after its timeout of ${timeout / 1_000} s`;
-  const late = setTimeout(() => over.reject(failed(why)), timeout);
-  const listener = { stopped: over.reject };
-  stop.add(listener);
+  const late = setTimeout(() => over.abort(failed(why)), timeout);
   try {
-    for (const step of steps) {
-      await Promise.race([runStep(place, step, output, children), over.promise]);
-    }
+    for (const step of steps) await untilAborted(runStep(place, step, output, children), signal);
   } finally {
     clearTimeout(late);
-    stop.remove(listener);
     for (const child of children) child.kill();
     await Promise.all([...children].map(({ gone }) => gone));
   }

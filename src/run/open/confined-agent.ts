@@ -1,19 +1,20 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
-import type { Agent, AgentOpenOptions, AgentSession } from "../../session/agent.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import type { Run } from "../run.ts";
+import type { InnerAgent } from "../spares.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
-import { RefusedHosts } from "./refused-hosts.ts";
+import type { Log } from "../../base/log.ts";
+import { progressUpdate } from "../run-agent.ts";
+import type { SessionUpdate } from "../../session/agent.ts";
 
 export interface ConfinedAgentOptions {
   readonly run: Run;
@@ -29,90 +30,63 @@ export interface ConfinedAgentOptions {
 /** Limits for all programs of a sandbox together. */
 export const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
 
-/** An agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
-export class ConfinedAgent implements Agent, AsyncDisposable {
-  readonly name: string;
-  readonly #agent: ExternalAgent;
-  readonly #sandbox: Sandbox;
-  readonly #egress: EgressProxy;
-  readonly #refused: RefusedHosts;
-
-  private constructor(
-    agent: ExternalAgent,
-    sandbox: Sandbox,
-    egress: EgressProxy,
-    refused: RefusedHosts,
-  ) {
-    this.name = agent.name;
-    this.#refused = refused;
-    this.#agent = agent;
-    this.#sandbox = sandbox;
-    this.#egress = egress;
+/** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
+export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
+  const { run, parts, agent, allowHosts, models } = options;
+  const { PATH = "" } = process.env;
+  const program = findProgram(agent.command, PATH);
+  if (program === undefined) {
+    const why =
+      "it is neither a path nor in PATH. Install it, or set `command` of the agent to its path";
+    throw new TrunklineError("unavailable", `Cannot find the program '${agent.command}': ${why}.`);
   }
-
-  static async open(options: ConfinedAgentOptions): Promise<ConfinedAgent> {
-    const { run, parts, agent, allowHosts, models } = options;
-    const { PATH = "" } = process.env;
-    const program = findProgram(agent.command, PATH);
-    if (program === undefined) {
-      const why =
-        "it is neither a path nor in PATH. Install it, or set `command` of the agent to its path";
-      throw new TrunklineError(
-        "unavailable",
-        `Cannot find the program '${agent.command}': ${why}.`,
-      );
-    }
-    // Absolute paths among the configured arguments, such as a script for an interpreter.
-    const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
-    const { workspace } = run.plan;
-    const { tree, home } = run.workspace;
-    const refused = new RefusedHosts(agent.log, workspace);
-    const egress = new EgressProxy({
-      allowHosts,
-      services: models.services,
-      setting: "`remote.egress.allowHosts`",
-      refused: refused.refused,
-    });
-    // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
-    const data = join(run.workspace.folder, "sandbox");
-    await rm(data, { recursive: true, force: true });
-    const sandbox = await Sandbox.open({
-      name: workspace,
-      data,
-      parts,
-      write: [tree],
-      also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
-      ...(home === undefined ? {} : { home: { path: home, at: HOME } }),
-      read: [run.objects, ...program.needs, ...named, ...options.needs],
-      limits: LIMITS,
-      egress,
-      proxyVariables: models.variables,
-      user: run.owner,
-    });
-    const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
-      const path = command === agent.command ? program.path : command;
-      const wrapped = sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd });
-      const takes = (listener: unknown): void => egress.serve(listener as never);
-      return { ...rest, ...wrapped, takes };
-    };
-    const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
-    return new ConfinedAgent(inner, sandbox, egress, refused);
-  }
-
-  start(owner: string): Promise<void> {
-    return this.#agent.start(owner);
-  }
-
-  open(options: AgentOpenOptions): Promise<AgentSession> {
-    this.#refused.tellTo((update) => options.update(update));
-    return this.#agent.open(options);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent[Symbol.asyncDispose]();
-    this.#egress[Symbol.dispose]();
-    await this.#sandbox[Symbol.asyncDispose]();
-  }
+  // Absolute paths among the configured arguments, such as a script for an interpreter.
+  const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
+  const { workspace } = run.plan;
+  const { tree, home } = run.workspace;
+  const refused = new RefusedHosts(agent.log, workspace);
+  const egress = new EgressProxy({
+    allowHosts,
+    services: models.services,
+    setting: "`remote.egress.allowHosts`",
+    refused: refused.refused,
+  });
+  // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
+  const data = join(run.workspace.folder, "sandbox");
+  await rm(data, { recursive: true, force: true });
+  const sandbox = await Sandbox.open({
+    name: workspace,
+    data,
+    parts,
+    write: [tree],
+    also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
+    home,
+    read: [run.objects, ...program.needs, ...named, ...options.needs],
+    limits: LIMITS,
+    egress,
+    proxyVariables: models.variables,
+    user: run.owner,
+  });
+  const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
+    const path = command === agent.command ? program.path : command;
+    const wrapped = sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd });
+    const takes = (listener: unknown): void => egress.serve(listener as never);
+    return { ...rest, ...wrapped, takes };
+  };
+  const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
+  return {
+    name: inner.name,
+    start: (owner) => inner.start(owner),
+    open: (session) => {
+      refused.tellTo((update) => session.update(update));
+      return inner.open(session);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await inner[Symbol.asyncDispose]();
+      egress[Symbol.dispose]();
+      await sandbox[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
@@ -120,12 +94,43 @@ export async function removeSandbox(workspace: string, user: Run["owner"]): Prom
   await Sandbox.remove(workspace, user, LIMITS);
 }
 
-/** The path of HOME for agents, the same as for set-up, so that paths stay valid. */
-export const HOME = "/home/agent";
-
 /** git refuses repositories of other users, and in the sandbox the user differs. */
 export const SAFE = {
   GIT_CONFIG_COUNT: "1",
   GIT_CONFIG_KEY_0: "safe.directory",
   GIT_CONFIG_VALUE_0: "*",
 };
+
+/** The most hosts that are reported: a program could invent any number of names. */
+const MOST = 20;
+const LONGEST = 300;
+
+/** Reports the connections that a sandbox refuses, in the log and in the session, once for each host. */
+export class RefusedHosts {
+  readonly #log: Log;
+  readonly #workspace: string;
+  readonly #told = new Set<string>();
+  readonly #waiting: SessionUpdate[] = [];
+  #update: ((update: SessionUpdate) => void) | undefined;
+
+  constructor(log: Log, workspace: string) {
+    this.#log = log;
+    this.#workspace = workspace;
+  }
+
+  /** Sets the session, and reports earlier refusals to it. */
+  tellTo(update: (update: SessionUpdate) => void): void {
+    this.#update = update;
+    for (const each of this.#waiting.splice(0)) update(each);
+  }
+
+  /** `why` contains the host, and the setting that would allow it. */
+  readonly refused = (host: string, why: string): void => {
+    if (this.#told.has(host) || this.#told.size >= MOST) return;
+    this.#told.add(host);
+    this.#log.warn("run.egress-refused", { workspace: this.#workspace, host, why });
+    const update = progressUpdate(`A connection was refused: ${why.slice(0, LONGEST)}.`);
+    if (this.#update === undefined) this.#waiting.push(update);
+    else this.#update(update);
+  };
+}

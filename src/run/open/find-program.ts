@@ -1,5 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
+
+import { isExecutable } from "../../sandbox/remedy.ts";
 
 export interface FoundProgram {
   readonly path: string;
@@ -39,14 +41,5 @@ function isPackage(folder: string): boolean {
     return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown }).name !== undefined;
   } catch {
     return true;
-  }
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -5,12 +5,9 @@ import { hostText } from "../../base/address.ts";
 import { webHost } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
-import type { Author } from "../deliver.ts";
+import { type Author, NOBODY } from "../../git/git.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
-
-/** The author of commits if no identity matches the repository. */
-const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
 
 export interface Identified {
   readonly credentials: Credentials;

@@ -7,17 +7,17 @@ export interface ModelServices {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-interface Known {
+interface KnownProvider {
   readonly name: string;
   readonly key: string;
   readonly address: string;
   readonly usual: string;
-  /** What agents call: with a key, more could be done, such as reading the files of others. */
+  /** The calls that agents need. A key allows more, such as reading files of others. */
   readonly allows: readonly string[];
   readonly header: (key: string) => Readonly<Record<string, string>>;
 }
 
-const KNOWN: readonly Known[] = [
+const KNOWN: readonly KnownProvider[] = [
   {
     name: "anthropic",
     key: "ANTHROPIC_API_KEY",

@@ -1,7 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
-
+import { join, dirname } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import type { Run } from "../run.ts";
@@ -23,11 +22,32 @@ import type { SessionSetup } from "../../session/session-setup.ts";
 import { openData } from "../../config/data-folder.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
-import { removeSandbox } from "./confined-agent.ts";
-import { identifyFor } from "./identify.ts";
-import { innerAgent } from "./inner-agent.ts";
-import { proposeOnForge } from "./propose-on-forge.ts";
+import { removeSandbox, openConfinedAgent } from "./confined-agent.ts";
+import { identifyFor, type Identified } from "./identify.ts";
 import { runSetup } from "./run-setup.ts";
+import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import { BUILT_IN } from "../../config/config.ts";
+import { modelServices } from "./model-services.ts";
+import {
+  apiOf,
+  type Forge,
+  type ForgeKind,
+  forgeKind,
+  newRequestPage,
+  type RepositoryAddress,
+  webHost,
+} from "../../forge/forge.ts";
+import { ForgeHttp, type ForgeHttpOptions } from "../../forge/forge-http.ts";
+import { Gitea } from "../../forge/gitea.ts";
+import { GitHub } from "../../forge/github.ts";
+import { GitLab } from "../../forge/gitlab.ts";
+import { propose } from "../../forge/propose.ts";
+import { hostText } from "../../base/address.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import { type Identity, splitHost } from "../../identity/identity.ts";
+import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
+import { pinAddresses, type RemotePolicy } from "../remote-ref.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -152,4 +172,144 @@ async function sandboxFor(
 async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
   if (canOverlay(folder)) return new OverlayDriver();
   return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
+}
+
+export interface InnerAgentOptions {
+  readonly run: Run;
+  /** Undefined if runs have no sandbox (`remote.sandbox`). */
+  readonly parts: SandboxParts | undefined;
+}
+
+/**
+ * The agent that works in a run. Even the built-in agent is started as a separate program, so that
+ * everything it reads and runs is inside the sandbox.
+ */
+export async function innerAgent(
+  { config, log }: AppContext,
+  name: string,
+  { run, parts }: InnerAgentOptions,
+): Promise<InnerAgent> {
+  const settings = name === BUILT_IN ? builtIn(config, parts) : config.agents[name];
+  if (settings === undefined) {
+    throw new TrunklineError(
+      "not-found",
+      `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
+    );
+  }
+  const limits = config.limits.messages;
+  const agent: ExternalAgentOptions = { ...settings, name, limits, log };
+  if (parts === undefined) return new ExternalAgent(agent);
+  return await openConfinedAgent({
+    run,
+    parts,
+    agent,
+    needs:
+      name === BUILT_IN
+        ? selfCommand()
+            .slice(1)
+            .map((path) => dirname(path))
+        : [],
+    allowHosts: config.remote.egress.allowHosts,
+    models: modelServices(process.env),
+  });
+}
+
+/**
+ * It cannot read the configuration in its sandbox, so it is told the prices of models, and that its commands
+ * are in a sandbox already.
+ */
+function builtIn(
+  { models: { cost } }: AppContext["config"],
+  parts: SandboxParts | undefined,
+): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+  const [command, ...args] = selfCommand();
+  const set = [
+    ...(Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`]),
+    ...(parts === undefined ? [] : ["--set", "agent.sandbox=off"]),
+  ];
+  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...set] };
+}
+
+/** Milliseconds for all calls of one pull request: the answer of the turn waits for them. */
+const TIME = 25_000;
+const TIME_OF_A_CALL = 10_000;
+
+export interface ForgePolicy extends RemotePolicy {
+  /** The software of self-hosted forges, by host. */
+  readonly forges: Readonly<Record<string, ForgeKind>>;
+}
+
+/** Opens pull requests with the token of the identity that matches the repository. */
+export function proposeOnForge(
+  policy: ForgePolicy,
+  identify: (url: string) => Promise<Identified>,
+): Propose {
+  return async (proposal) => {
+    let page: string | undefined;
+    try {
+      const { identity, credentials } = await identify(proposal.url);
+      const address = addressOf(proposal.url, identity);
+      const kind = forgeKind(address.host, policy.forges, identity);
+      if (kind === undefined) {
+        const says = `the software of the forge '${address.host}' is not known. Set it in \`remote.forges\`.`;
+        throw new TrunklineError("config", says);
+      }
+      page = newRequestPage(kind, address, proposal.head);
+      const forge = forgeAt(kind, address, policy, needToken(credentials), proposal);
+      return await propose(forge, proposal);
+    } catch (error) {
+      return failure(error, page);
+    }
+  };
+}
+
+function failure(error: unknown, page: string | undefined): ProposalResult {
+  const { message } = error as Error;
+  const why = /[.!?]$/.test(message) ? message : `${message}.`;
+  return { state: "failed", why, ...(page === undefined ? {} : { page }) };
+}
+
+/** The web address of a repository. For SSH it is assumed to be on the same host. */
+function addressOf(url: string, identity: Identity | undefined): RepositoryAddress {
+  const { transport, host = "", port, owner, repository } = parseRemoteUrl(url);
+  if (host === "" || owner === undefined || repository === undefined) {
+    throw new TrunklineError("usage", "the repository is not on a forge.");
+  }
+  const place = { owner, repository, scheme: transport === "http" ? "http" : "https" } as const;
+  if (transport === "https" || transport === "http") {
+    return { ...place, host: hostText({ host, port }) };
+  }
+  // The identity's host is used only for its SSH alias and its port: its token may go nowhere
+  // else, and the same path on another forge is somebody else's repository.
+  const { host: its = "", sshHost } = identity ?? {};
+  const isIts = its !== "" && (host === sshHost || host === splitHost(its).name);
+  return { ...place, host: isIts ? its : webHost(host) };
+}
+
+function needToken({ token, noToken }: Identified["credentials"]): string {
+  if (token !== undefined) return token;
+  const none = "no identity matches the repository";
+  const next = "Add one with `trunkline identity add`, and set its token";
+  throw new TrunklineError("untrusted", noToken ?? `${none}. ${next}.`);
+}
+
+const FORGES = { github: GitHub, gitlab: GitLab, gitea: Gitea } as const;
+
+function forgeAt(
+  kind: ForgeKind,
+  address: RepositoryAddress,
+  policy: RemotePolicy,
+  token: string,
+  { signal }: Proposal,
+): Forge {
+  const Kind = FORGES[kind];
+  const api = apiOf(kind, address);
+  const options: ForgeHttpOptions = {
+    api,
+    headers: Kind.headersFor(token),
+    addresses: () => pinAddresses(parseRemoteUrl(`${api}/`), policy),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIME)]),
+    timeout: TIME_OF_A_CALL,
+  };
+  return new Kind(new ForgeHttp(options), address.owner, address.repository);
 }

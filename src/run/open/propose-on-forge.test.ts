@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { ForgeRequests } from "../../../test/support/git-rig/forge-requests.ts";
 import { type IdentitySettings, resolveIdentity } from "../../identity/identity.ts";
 import type { Proposal, ProposalResult } from "../pull-request.ts";
-import { type ForgePolicy, proposeOnForge } from "./propose-on-forge.ts";
+import { type ForgePolicy, proposeOnForge } from "./open-runs.ts";
 
 const PROPOSAL: Omit<Proposal, "url"> = {
   head: "agent/a1",

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
-import { RefusedHosts } from "./refused-hosts.ts";
+import { RefusedHosts } from "./confined-agent.ts";
 
 function open() {
   const hosts = new RefusedHosts(new Log("error"), "workspace");

@@ -44,7 +44,7 @@ export class Bases {
     return found;
   }
 
-  /** The base with which a workspace began; it is created again if it is gone. */
+  /** The base that a workspace began with; it is created again if it was removed. */
   async exactly(repository: CachedRepository, revision: string): Promise<Base> {
     const folder = join(this.#options.folder, repository.key);
     const base = baseIn(folder, revision);

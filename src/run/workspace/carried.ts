@@ -71,7 +71,7 @@ export async function layWorkspace(
     const unpacked = await git.text(["bundle", "unbundle", path], TIMEOUT);
     for (const line of unpacked.split("\n")) {
       const [commit = "", ref = ""] = line.split(" ");
-      // Whoever packed it may have named anything, such as an option.
+      // The machine that packed it is not trusted: the name could be an option.
       if (ref.startsWith("refs/")) await git.run(["update-ref", "--", ref, commit]);
     }
     await git.run(["update-ref", WIP, await newestFiles(git, checkpoint)]);

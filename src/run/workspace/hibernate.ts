@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import type { Stop } from "../../base/stop.ts";
 import { copyIndex } from "../../git/copy-index.ts";
+import { authorVariables } from "../../git/git.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base } from "./bases.ts";
@@ -42,7 +43,7 @@ export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored
   const exact = await exactGit(copy);
   try {
     // Git would run in the folder of a submodule, with the programs that its configuration names.
-    const entries = [...pathsIn((await git.run(STAGED)).stdout), ...(await exact.paths(STAGED))];
+    const entries = [...(await git.list(STAGED)), ...(await exact.paths(STAGED))];
     for (const path of submodulesIn(entries)) {
       if (await hasFiles(join(folder, path))) return "files";
     }
@@ -56,7 +57,7 @@ export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored
     const message = ["-m", "Files of an idle session"];
     const commit = await git.text(
       ["-c", "core.fsync=all", "commit-tree", tree, "-p", "HEAD", ...message],
-      { env: OURS },
+      { env: authorVariables() },
     );
     await git.run(["-c", "core.fsync=all", "update-ref", WIP, commit]);
     const ignored = [...others, "--ignored", "--directory"];
@@ -77,8 +78,7 @@ export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefin
     await exact.remove();
   }
   const changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
-  const { stdout } = await git.run([...changed, base.revision, WIP]);
-  await giveFiles(tree, pathsIn(stdout), owner);
+  await giveFiles(tree, await git.list([...changed, base.revision, WIP]), owner);
   // The index of the base caches file metadata, so git does not read the files again.
   await copyIndex(base.index, join(git.gitDir, "index"));
   await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
@@ -109,13 +109,6 @@ export async function removeStaleLocks(gitDir: string): Promise<void> {
   }
 }
 
-const OURS = {
-  GIT_AUTHOR_NAME: "Trunkline",
-  GIT_AUTHOR_EMAIL: "trunkline@localhost",
-  GIT_COMMITTER_NAME: "Trunkline",
-  GIT_COMMITTER_EMAIL: "trunkline@localhost",
-};
-
 /** Overrides the repository's `.gitattributes`: no line ends, keywords or encodings are converted. */
 const AS_THEY_ARE = "* -text !eol -ident !filter !working-tree-encoding\n";
 
@@ -144,7 +137,7 @@ async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
   const env = { GIT_INDEX_FILE: index, GIT_OBJECT_DIRECTORY: join(git.gitDir, "objects") };
   return {
     run: (args) => own.text(args, { env, ...TIMEOUT }),
-    paths: async (args) => pathsIn((await own.run(args, { env, ...TIMEOUT })).stdout),
+    paths: (args) => own.list(args, { env, ...TIMEOUT }),
     remove: async () => {
       await rm(gitDir, { recursive: true, force: true });
       await rm(index, { force: true });
@@ -164,11 +157,4 @@ function submodulesIn(entries: readonly string[]): string[] {
 /** Whether a folder contains anything. Git would not store files in a submodule. */
 async function hasFiles(folder: string): Promise<boolean> {
   return (await readdir(folder).catch(() => [])).length > 0;
-}
-
-function pathsIn(output: Buffer): string[] {
-  return output
-    .toString("utf8")
-    .split("\0")
-    .filter((path) => path !== "");
 }

@@ -37,14 +37,14 @@ type Command = MountRequest extends infer R
     : never
   : never;
 
-interface Waiting {
+interface PendingMount {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
 /** Mounts and unmounts workspaces in one helper process, which is started for the first mount. */
 export class Mounts implements AsyncDisposable {
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingMount>();
   #helper: Promise<OwnedChild> | undefined;
   #last = 0;
   #isOver = false;

@@ -3,11 +3,11 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import type { RepositoryCache } from "../repository-cache.ts";
-import { Tidy } from "./tidy.ts";
+import { tidy } from "../runs.ts";
 import type { Hibernation } from "./hibernate.ts";
 import type { Workspaces } from "./workspace.ts";
 
-describe("Tidy", () => {
+describe("tidy()", () => {
   it("first unmounts workspaces, then hibernates them, and stops when it is closed", async () => {
     const done: string[] = [];
     const begun = Promise.withResolvers<void>();
@@ -24,9 +24,9 @@ describe("Tidy", () => {
     const lines: string[] = [];
     const log = new Log("warn", (line) => lines.push(line));
     const cache = {} as RepositoryCache;
-    const tidy = new Tidy({ workspaces, cache, hibernateAfter: 1, log });
+    const tidying = tidy({ workspaces, cache, hibernateAfter: 1, log });
     await begun.promise;
-    await tidy[Symbol.asyncDispose]();
+    await tidying[Symbol.asyncDispose]();
     assert.deepEqual(done, ["sweep", "hibernate"]);
     assert.match(lines.join(), /run\.not-hibernated.*the disk is full/);
   });

@@ -50,7 +50,7 @@ export async function diskUse(folder: string): Promise<number> {
 }
 
 /** An open workspace. */
-export class Workspace {
+export interface Workspace {
   /** The folder of everything that belongs to it. */
   readonly folder: string;
   /** The folder of its files. */
@@ -61,30 +61,8 @@ export class Workspace {
   readonly git: ServerGit;
   /** Whether it was created now, not opened again. */
   readonly isNew: boolean;
-  readonly #close: () => Promise<void>;
-  #closing: Promise<void> | undefined;
-
-  constructor(options: {
-    folder: string;
-    tree: string;
-    home: string | undefined;
-    git: ServerGit;
-    isNew: boolean;
-    close: () => Promise<void>;
-  }) {
-    this.folder = options.folder;
-    this.tree = options.tree;
-    this.home = options.home;
-    this.git = options.git;
-    this.isNew = options.isNew;
-    this.#close = options.close;
-  }
-
   /** Releases the tree. The changes are kept for the next time. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
+  close(): Promise<void>;
 }
 
 export interface WorkspaceRequest {
@@ -155,14 +133,9 @@ export class Workspaces implements AsyncDisposable {
     const home = await this.#openHome(folder, request);
     const git = this.#git(join(folder, "git"), tree);
     const lock = opening.move();
-    const workspace = new Workspace({
-      folder,
-      tree,
-      home,
-      git,
-      isNew,
-      close: () => this.#close(request, folder, lock),
-    });
+    let closing: Promise<void> | undefined;
+    const close = (): Promise<void> => (closing ??= this.#close(request, folder, lock));
+    const workspace = { folder, tree, home, git, isNew, close };
     try {
       if (facts === undefined) await this.#begin(request, base, workspace);
       else await this.#continue(request, base, workspace, facts);
@@ -312,8 +285,7 @@ export class Workspaces implements AsyncDisposable {
     if (base.revision !== revision) {
       await git.run(readTreeFrom(base.revision, revision), { timeout: 10 * 60_000 });
       const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
-      const written = await git.text([...names, base.revision, revision]);
-      await giveFiles(tree, written.split("\0").filter(Boolean), owner);
+      await giveFiles(tree, await git.list([...names, base.revision, revision]), owner);
     }
     await this.#giveOwnGit(tree, git, facts, owner);
     const kept: Facts = {

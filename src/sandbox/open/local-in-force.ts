@@ -18,7 +18,7 @@ interface Words {
   readonly setting: string;
   readonly off: string;
   readonly inForce: string;
-  /** What becomes of those that are to run in it, by the setting. */
+  /** What happens without a sandbox, by the setting. */
   readonly without: Readonly<Record<"auto" | "on", string>>;
 }
 

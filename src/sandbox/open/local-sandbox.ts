@@ -1,7 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  readFileSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
-
+import { join, relative, resolve, dirname } from "node:path";
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -18,22 +29,23 @@ import { listedVariables, toolchainsIn } from "../home-files.ts";
 import { namedFiles, type SandboxUser } from "../system-files.ts";
 import { systemProgram } from "../remedy.ts";
 import { folderOf, readRecord } from "../../worktree/worktrees.ts";
-import { ownPaths } from "../../config/locations.ts";
+import { ownPaths, expandPath } from "../../config/locations.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { personalGitConfig } from "./personal-git-config.ts";
-import { ProjectHomes } from "./project-home.ts";
+import { GitConfig } from "../../git/config/git-config.ts";
+import { Git } from "../../git/git.ts";
+import { createHash } from "node:crypto";
 
 const SETTING = "`agent.egress.allowHosts`";
 
 /** A running command. */
-interface Visit {
+interface RunningCommand {
   readonly ask: AskHost;
   readonly answers: Map<string, Promise<boolean>>;
   readonly refused: Map<string, string>;
 }
 
 /** The open sandbox of a session, and its proxy. */
-interface Opened extends AsyncDisposable {
+interface OpenSandbox extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly isShown: (path: string) => boolean;
   readonly git: ShadowGit;
@@ -59,7 +71,7 @@ export class LocalSandbox implements CommandSandbox {
   readonly #folders: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly #programs: typeof sandboxPrograms;
-  readonly #visits = new Set<Visit>();
+  readonly #visits = new Set<RunningCommand>();
   readonly #opened = new Lazy(() => this.#open());
 
   /** `programs` finds those that make a sandbox. */
@@ -92,7 +104,7 @@ export class LocalSandbox implements CommandSandbox {
     if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
     const { sandbox, isShown } = opened;
     const git = await opened.git.enter();
-    const visit: Visit = { ask, answers: new Map(), refused: new Map() };
+    const visit: RunningCommand = { ask, answers: new Map(), refused: new Map() };
     this.#visits.add(visit);
     const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
     const notes: string[] = [];
@@ -118,7 +130,7 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   /** Undefined where this machine can have no sandbox, and never had one. */
-  async #open(): Promise<Opened | undefined> {
+  async #open(): Promise<OpenSandbox | undefined> {
     const { config, log } = this.#app;
     const { sandbox: wanted } = config.agent;
     const works = workedFile(config.data);
@@ -128,7 +140,7 @@ export class LocalSandbox implements CommandSandbox {
       return opened;
     } catch (error) {
       if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
-      // What is in the way may be in the project. Only the machine is a reason to go without.
+      // The cause may be in the project. Commands run without a sandbox only if the machine allows none.
       const why = await problemOfMachine(this.#programs);
       if (why === undefined) throw unsafe(error as Error, wanted);
       if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
@@ -137,7 +149,7 @@ export class LocalSandbox implements CommandSandbox {
     }
   }
 
-  async #start(): Promise<Opened> {
+  async #start(): Promise<OpenSandbox> {
     const { bwrap, nsenter } = this.#programs();
     const { data } = this.#app.config;
     const homes = new ProjectHomes(data);
@@ -265,7 +277,7 @@ export async function problemOfMachine(programs = sandboxPrograms): Promise<stri
   }
 }
 
-/** A sandbox that has worked, or that the project is in the way of, is not done without. */
+/** The error of a command that must not run without a sandbox: one has worked before, or the project prevents it. */
 function unsafe(error: Error, wanted: "auto" | "on" | "off"): TrunklineError {
   const next =
     wanted === "on"
@@ -312,4 +324,150 @@ function problemWith(folders: readonly string[], home: string, data: string): st
     }
   }
   return undefined;
+}
+
+/** Settings that tell no secret, and that commits and merges should have in a sandbox, too. */
+const LISTED = [
+  /^user\.(?:name|email|signingkey|useconfigonly)$/,
+  /^(?:commit|tag)\.gpgsign$/,
+  /^gpg\.format$/,
+  /^core\.(?:autocrlf|eol|safecrlf|quotepath|whitespace|abbrev|commentchar|ignorecase)$/,
+  /^(?:init\.defaultbranch|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)|fetch\.prune)$/,
+  /^(?:merge|diff|rebase|rerere|branch|color|column|log|status|safe)\.[a-z]+$/,
+  /^filter\.lfs\.[a-z]+$/,
+];
+
+const MOST_IGNORED = 1024 * 1024;
+
+/**
+ * Files of /etc that give git in a sandbox the settings of the person and the machine that are on the list,
+ * and what the person ignores in every repository.
+ */
+export async function personalGitConfig(
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ gitconfig: string; gitignore: string }> {
+  const read = await GitConfig.read(new Git(folder, { env })).catch(() => new GitConfig([]));
+  // Not the repository's own, which could name any file.
+  const config = new GitConfig(
+    read.entries.filter(({ scope }) => scope === "system" || scope === "global"),
+  );
+  const lines = config.entries
+    .filter(({ key }) => LISTED.some((listed) => listed.test(key)))
+    .map(({ key, value }) => settingText(key, value ?? "true"));
+  const usual = join(env.XDG_CONFIG_HOME || join(homeOf(env), ".config"), "git", "ignore");
+  const ignored = expandPath(config.get("core.excludesFile") ?? usual, homeOf(env), env);
+  const excludes = settingText("core.excludesfile", "/etc/gitignore");
+  return { gitconfig: [...lines, excludes].join(""), gitignore: textOf(ignored) };
+}
+
+function settingText(key: string, value: string): string {
+  const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
+  const middle = first === last ? "" : ` ${quoted(key.slice(first + 1, last))}`;
+  return `[${key.slice(0, first)}${middle}]\n\t${key.slice(last + 1)} = ${quoted(value)}\n`;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t")}"`;
+}
+
+function textOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found?.isFile() === true && found.size <= MOST_IGNORED ? readFileSync(file, "utf8") : "";
+}
+
+/** The name of the file that says which folder a home belongs to. */
+const PROJECT = "project";
+
+/** Steps of a path, those of its links included. */
+const MOST_STEPS = 1_000;
+
+/**
+ * The home folders that commands in the sandbox have, one for each project, with the caches of its tools.
+ * They are kept between sessions, and can be removed at any time.
+ */
+export class ProjectHomes {
+  readonly #folder: string;
+
+  constructor(data: string) {
+    this.#folder = join(data, "sandbox", "homes");
+  }
+
+  /** The home of a project, which is made if it is missing. */
+  of(project: string): string {
+    const folder = join(this.#folder, this.#noted(project));
+    const home = join(folder, "home");
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    return realpathSync.native(home);
+  }
+
+  /** Notes folders that commands are about to write to. */
+  note(folders: readonly string[]): void {
+    for (const folder of folders) this.#noted(folder);
+  }
+
+  /**
+   * The path without links. Throws if one of the links is in a folder that commands have written to: they
+   * may have made it, and it may lead to anything.
+   */
+  real(path: string): string {
+    const written = this.#written();
+    const steps = stepsOf(path);
+    let real = "/";
+    for (let count = 0; steps.length > 0; count++) {
+      const next = join(real, steps.shift() ?? "");
+      const isLink = lstatSync(next, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+      if (!isLink) {
+        real = next;
+        continue;
+      }
+      if (count > MOST_STEPS || written.some((folder) => isInside(real, folder))) {
+        const why = `'${next}' is a link that a command may have made`;
+        throw new TrunklineError("unavailable", `'${path}' is not used: ${why}. Name its target`);
+      }
+      const target = readlinkSync(next);
+      steps.unshift(...stepsOf(target));
+      if (target.startsWith("/")) real = "/";
+    }
+    return real;
+  }
+
+  /** The path without links; undefined if it does not exist, or must not be followed. */
+  follow(path: string): string | undefined {
+    try {
+      const real = this.real(path);
+      return existsSync(real) ? real : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The path without a link in the root, which sandboxes have, too. */
+  inRoot(path: string): string {
+    const [, first = "", ...rest] = path.split("/");
+    return join(realPath(`/${first}`), ...rest);
+  }
+
+  #noted(folder: string): string {
+    const name = createHash("sha256").update(folder).digest("hex").slice(0, 32);
+    const file = join(this.#folder, name, PROJECT);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, folder, { mode: 0o600 });
+    return name;
+  }
+
+  #written(): string[] {
+    try {
+      return readdirSync(this.#folder).map((name) =>
+        readFileSync(join(this.#folder, name, PROJECT), "utf8"),
+      );
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+  }
+}
+
+function stepsOf(path: string): string[] {
+  return path.split("/").filter((step) => step !== "" && step !== ".");
 }

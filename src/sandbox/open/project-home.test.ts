@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { ProjectHomes } from "./project-home.ts";
+import { ProjectHomes } from "./local-sandbox.ts";
 
 describe("ProjectHomes", () => {
   it("has one home for each project, and the same one in the next session", () => {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-
 import type { Log } from "../../base/log.ts";
 import {
   ANYONE,
@@ -12,19 +11,19 @@ import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
 import { TOKEN_PREFIX, type OwnerToken } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { BrowserLogins } from "./browser-logins.ts";
-import { FailedAttempts } from "./failed-attempts.ts";
 import type { Verdict } from "./jwt-verifier.ts";
 import type { Proof } from "./admission.ts";
 import { isLocal } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 import type { Verifications } from "./verifications.ts";
+import { isIPv6 } from "node:net";
 
 /** An authenticated caller, and how long that holds. */
 export interface Admitted {
   readonly principal: Principal;
   /** The token or cookie; connections that were opened with it are closed once it is not valid. */
   readonly proof?: Proof;
-  /** What ends the work that it started, beyond its connections. */
+  /** Ends the work that it started, beyond its connections. */
   readonly standing?: Proof;
 }
 export type Refused = Exclude<Authorization, { principal: Principal }>;
@@ -230,4 +229,56 @@ export function challenge({ error, description, scopes = [], metadataUrl }: Chal
   };
   const told = Object.entries(parts).filter(([, value]) => value !== undefined);
   return `Bearer ${told.map(([name, value]) => `${name}="${value}"`).join(", ")}`;
+}
+
+/** Wrong tokens that one address may send in a window. */
+const LIMIT = 20;
+const WINDOW = 60_000;
+/** Addresses that are remembered; beyond that, those that began longest ago are forgotten. */
+const MOST = 10_000;
+
+/** How often each address has sent a wrong token lately. */
+export class FailedAttempts {
+  readonly #now: () => number;
+  /** In the order in which their windows began. */
+  readonly #addresses = new Map<string, { count: number; readonly until: number }>();
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#addresses.size;
+  }
+
+  /** Seconds until an address may try again; 0 when it may. */
+  wait(address: string): number {
+    const known = this.#addresses.get(keyOf(address));
+    if (known === undefined || known.count < LIMIT) return 0;
+    return Math.max(0, Math.ceil((known.until - this.#now()) / 1000));
+  }
+
+  /** Counts one that failed. Returns how many there were in this window. */
+  add(address: string): number {
+    const now = this.#now();
+    for (const [key, { until }] of this.#addresses) {
+      if (until > now && this.#addresses.size < MOST) break;
+      this.#addresses.delete(key);
+    }
+    const key = keyOf(address);
+    const known = this.#addresses.get(key);
+    if (known !== undefined) return ++known.count;
+    this.#addresses.set(key, { count: 1, until: now + WINDOW });
+    return 1;
+  }
+}
+
+/** RFC 4291, section 2.5.1: a network has 64 bits of addresses, so IPv6 is counted by network. */
+function keyOf(address: string): string {
+  if (!isIPv6(address) || address.includes(".")) return address;
+  const [head = "", tail] = address.split("::");
+  const front = head === "" ? [] : head.split(":");
+  const back = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => "0");
+  return [...front, ...(tail === undefined ? [] : zeros), ...back].slice(0, 4).join(":");
 }

@@ -158,7 +158,7 @@ export interface Proof {
   readonly until?: number;
 }
 
-interface Standing {
+interface StandingProof {
   proof: Proof;
   readonly end: () => void;
 }
@@ -169,7 +169,7 @@ interface Standing {
  */
 export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
-  readonly #standing = new Map<string, Standing>();
+  readonly #standing = new Map<string, StandingProof>();
   #timer: NodeJS.Timeout | undefined;
 
   /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { FailedAttempts } from "./failed-attempts.ts";
+import { FailedAttempts } from "./access.ts";
 
 describe("FailedAttempts", () => {
   it("makes an address wait that fails too often, and no other", () => {

@@ -25,7 +25,7 @@ export type Verdict =
   | { readonly kind: "invalid"; readonly why: string }
   | { readonly kind: "insufficient" };
 
-/** Tells good access tokens of the configured authorization servers from bad ones. */
+/** Verifies access tokens of the configured authorization servers. */
 export class JwtVerifier {
   readonly #oauth: OAuth;
   readonly #issuers: ReadonlyMap<string, IssuerKeys>;

@@ -9,7 +9,7 @@ import type { Admission } from "./admission.ts";
 /** Bytes of a body; a code is far shorter. */
 const LARGEST = 1024;
 
-/** What a browser sees that has not been let in. */
+/** The page for a browser that is not logged in. */
 export const WELCOME = new Page(`<h1>Trunkline</h1>
 <p>This gateway asks everybody who they are. To let this browser in, run this on the machine that
 the gateway runs on:</p>

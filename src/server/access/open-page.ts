@@ -12,8 +12,8 @@ location.replace(here);
 `;
 
 /**
- * What a link on another website gets: a page of ours that opens the same address from here. The request
- * of the other website itself is answered without looking at who sent it.
+ * The answer to a link on another website: a page of ours that opens the same address again. The first
+ * request is answered without looking at who sent it.
  */
 export const OPEN_AGAIN = new Page(
   `<h1>Trunkline</h1>\n<p>Opening …</p>\n<noscript>This page needs JavaScript. Type its address, or run: trunkline open</noscript>`,

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { describe, it } from "node:test";
 
 import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts";
-import { peerUser } from "./peer-user.ts";
+import { peerUser } from "./browser-logins.ts";
 
 const noTables = process.platform === "linux" ? false : "only Linux tells whose a connection is";
 

@@ -28,11 +28,6 @@ export interface ForeignRefusal {
  * Headers that may come once only: given two, a proxy and this server might each believe another.
  */
 const ONLY_ONCE = ["host", "origin", "authorization", "sec-fetch-site"];
-/** By their lengths, which differ: the check runs for every header of every request. */
-const BY_LENGTH = ONLY_ONCE.reduce<string[]>((table, name) => {
-  table[name.length] = name;
-  return table;
-}, []);
 
 /**
  * Why a request is refused whatever token it has; undefined where it is not. Protects against DNS
@@ -83,16 +78,8 @@ function refuse(message: string): ForeignRefusal {
 }
 
 function headerTwice(rawHeaders: readonly string[]): string | undefined {
-  let seen = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? "";
-    const known = BY_LENGTH[name.length];
-    if (known === undefined || known !== name.toLowerCase()) continue;
-    const bit = 1 << known.length;
-    if ((seen & bit) !== 0) return known;
-    seen |= bit;
-  }
-  return undefined;
+  const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  return ONLY_ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
 }
 
 /** Whether a `Host` header may stand for this server. */

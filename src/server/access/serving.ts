@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import { hostOf, isLoopbackAddress, isLoopbackAuthority, type Reach } from "./refuse-foreign.ts";
 
 /**
- * How the gateway is served, and to whom: `server` and `serve` of the configuration, understood.
+ * How the gateway is served, and to whom: the resolved settings `server` and `serve`.
  */
 export interface Serving extends Reach {
   readonly host: string;

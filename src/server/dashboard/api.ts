@@ -297,7 +297,7 @@ export interface ServerRow {
   readonly state: "up" | "starting" | "down" | "idle";
   readonly says?: string;
   readonly tools: number;
-  /** How it is reached: the command or the address, secrets masked. */
+  /** The command or the address, with secrets masked. */
   readonly where: string;
   readonly log: readonly string[];
 }
@@ -349,7 +349,7 @@ export interface DeliveryRow {
   readonly receiver: string;
   readonly state: DeliveryState;
   readonly attempts: number;
-  /** What the last attempt came to, or why there was none. */
+  /** The result of the last attempt, or why there was none. */
   readonly result?: string;
 }
 

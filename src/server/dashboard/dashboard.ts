@@ -263,8 +263,8 @@ function serverParts(
     event: "overview",
     every: 1_000,
     // The time since the start would make each one another.
-    read: async () => new Map([["", { ...(await readOverview(overview)), uptimeSeconds: 0 }]]),
-    isFor: mayUseAll,
+    read: async () => [{ ...(await readOverview(overview)), uptimeSeconds: 0 }],
+    idOf: () => "",
   });
   return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
 }

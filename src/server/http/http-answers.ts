@@ -76,7 +76,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 };
 
-/** Answers with what went wrong. What has no words for others is in the log. */
+/** Answers with the error's message. An error without words for others is only logged. */
 export function failWith(response: ServerResponse, error: unknown, path: string, log: Log): void {
   if (response.headersSent) {
     response.destroy();

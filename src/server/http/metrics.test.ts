@@ -22,9 +22,9 @@ describe("Metrics", () => {
     metrics.httpRequest("/mcp", 200);
     metrics.httpRequest("/mcp", 200);
     metrics.httpRequest("/mcp", 401);
-    metrics.connectionOpened("acp");
-    metrics.connectionOpened("acp");
-    metrics.connectionClosed("acp");
+    metrics.connection("acp", "opened");
+    metrics.connection("acp", "opened");
+    metrics.connection("acp", "closed");
     const lines = metrics.render(COUNTED).split("\n");
     for (const line of [
       'trunkline_http_requests_total{route="/mcp",status="200"} 2',
@@ -45,7 +45,7 @@ describe("Metrics", () => {
 
   it("has the format of Prometheus: every sample after the help and type of its name", () => {
     const metrics = new Metrics();
-    metrics.connectionOpened("mcp");
+    metrics.connection("mcp", "opened");
     metrics.work.requests("mcp")({
       method: "tools/list",
       params: {},

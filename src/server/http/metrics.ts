@@ -31,27 +31,19 @@ export interface Counted {
 export class Metrics {
   /** Observes the work of the gateway. */
   readonly work = new WorkMetrics();
-  readonly #series = new Map<string, Map<string, number>>();
-  readonly #about = new Map<string, { help: string; type: "counter" | "gauge" }>();
+  /** Counts by their labels. */
+  readonly #requests = new Map<string, number>();
+  readonly #connections = new Map<string, number>();
+  readonly #open = new Map<string, number>();
   readonly #started = performance.now();
 
-  constructor() {
-    this.#declare("trunkline_http_requests_total", "counter", "HTTP requests answered.");
-    this.#declare("trunkline_connections_total", "counter", "Conversations begun.");
-    this.#declare("trunkline_connections_open", "gauge", "Open connections.");
-  }
-
   httpRequest(route: string, status: number): void {
-    this.#add("trunkline_http_requests_total", `route="${route}",status="${status}"`, 1);
+    add(this.#requests, `route="${route}",status="${status}"`, 1);
   }
 
-  connectionOpened(door: string): void {
-    this.#add("trunkline_connections_total", `door="${door}"`, 1);
-    this.#add("trunkline_connections_open", `door="${door}"`, 1);
-  }
-
-  connectionClosed(door: string): void {
-    this.#add("trunkline_connections_open", `door="${door}"`, -1);
+  connection(door: string, change: "opened" | "closed"): void {
+    if (change === "opened") add(this.#connections, `door="${door}"`, 1);
+    add(this.#open, `door="${door}"`, change === "opened" ? 1 : -1);
   }
 
   get uptimeSeconds(): number {
@@ -70,40 +62,32 @@ export class Metrics {
       const help = "Spans that the collector took, and those that it never got.";
       text += table("trunkline_telemetry_spans_total", "counter", help, "outcome", spans);
     }
-    for (const [name, { help, type }] of this.#about) {
-      text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
-      for (const [labels, value] of this.#series.get(name) ?? []) {
-        text += `${name}{${labels}} ${value}\n`;
-      }
-    }
+    const [requests, connections] = ["HTTP requests answered.", "Conversations begun."];
+    text += series("trunkline_http_requests_total", "counter", requests, this.#requests);
+    text += series("trunkline_connections_total", "counter", connections, this.#connections);
+    text += series("trunkline_connections_open", "gauge", "Open connections.", this.#open);
     return text + this.work.render();
   }
+}
 
-  #declare(name: string, type: "counter" | "gauge", help: string): void {
-    this.#about.set(name, { help, type });
-    this.#series.set(name, new Map());
-  }
-
-  #add(name: string, labels: string, amount: number): void {
-    const series = this.#series.get(name);
-    series?.set(labels, (series.get(labels) ?? 0) + amount);
-  }
+function add(counts: Map<string, number>, labels: string, amount: number): void {
+  counts.set(labels, (counts.get(labels) ?? 0) + amount);
 }
 
 /** Upper bounds in seconds: from a tool of our own to the turn of an agent. */
 const BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300] as const;
 
-/** Series of one histogram. What others choose a name for must not fill the memory. */
+/** The most series of a histogram: names that others choose must not fill the memory. */
 const MOST_SERIES = 500;
 const LONGEST_VALUE = 100;
 
-/** The value of every label of what came after there were too many series. */
+/** The value of all labels of what is observed beyond that limit. */
 const OTHER = "other";
 
 interface Series {
   /** The labels as text, without braces. */
   readonly labels: string;
-  /** By bound, each without those of lower bounds; the last is above all. */
+  /** Counts by bound, not cumulative; the last one is for values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
 }
@@ -244,9 +228,20 @@ function table(
   label: string,
   values: Readonly<Record<string, number>>,
 ): string {
-  const samples = Object.entries(values).map(([key, value]) => {
-    return `${name}{${label}="${key}"} ${value}\n`;
+  const labelled = Object.entries(values).map(([key, value]) => {
+    return [`${label}="${key}"`, value] as const;
   });
+  return series(name, type, help, labelled);
+}
+
+/** A metric with a value for each text of labels. */
+function series(
+  name: string,
+  type: "counter" | "gauge",
+  help: string,
+  values: Iterable<readonly [labels: string, value: number]>,
+): string {
+  const samples = Array.from(values, ([labels, value]) => `${name}{${labels}} ${value}\n`);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.join("")}`;
 }
 

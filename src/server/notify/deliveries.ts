@@ -23,7 +23,7 @@ export interface DeliveryView {
   readonly state: DeliveryState;
   readonly time: string;
   readonly attempts: readonly { readonly time: string; readonly result: string }[];
-  /** What the last attempt came to, or why there was none. */
+  /** The result of the last attempt, or why there was none. */
   readonly result?: string | undefined;
   /** When it is tried again. */
   readonly next?: string | undefined;

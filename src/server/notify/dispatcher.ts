@@ -16,7 +16,7 @@ export interface DispatcherOptions {
   readonly lookEvery?: number;
 }
 
-/** What a sending came to; "retry" becomes a pending delivery, or a failed one after the last attempt. */
+/** The result of sending; "retry" becomes a pending delivery, or a failed one after the last attempt. */
 export interface Sending {
   readonly state: "delivered" | "failed" | "withdrawn" | "retry";
   readonly result: string;
@@ -37,7 +37,7 @@ export class Dispatcher implements AsyncDisposable {
   readonly #options: DispatcherOptions;
   readonly #sending = new Set<Promise<void>>();
   readonly #stop = new AbortController();
-  /** What attempts came to that could not be stored yet. Nobody takes these deliveries while we live. */
+  /** Results of attempts that could not be stored yet. No other process takes these deliveries while this one runs. */
   readonly #unstored = new Map<Delivery, Outcome>();
   #timer: NodeJS.Timeout | undefined;
   #look: Promise<void> | undefined;
@@ -48,7 +48,7 @@ export class Dispatcher implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Looks at the queue: something may be due. */
+  /** Looks for deliveries that are due. */
   wake(): void {
     if (this.#isOver) return;
     this.#isAskedAgain = true;
@@ -95,7 +95,7 @@ export class Dispatcher implements AsyncDisposable {
     this.#timer = setTimeout(() => this.wake(), Math.max(10, wait)).unref();
   }
 
-  /** Starts what is due. When the next one is. */
+  /** Starts the deliveries that are due. Returns when the next one is. */
   async #start(): Promise<number | undefined> {
     const { entries } = this.#options;
     const queue = await this.#options.queue();
@@ -138,7 +138,7 @@ export class Dispatcher implements AsyncDisposable {
     return undefined;
   }
 
-  /** Records what attempts came to. Throws if that fails; then the outcomes are kept. */
+  /** Stores the results of attempts. If that throws, they are kept for the next time. */
   async #storeOutcomes(): Promise<void> {
     if (this.#unstored.size === 0) return;
     const queue = await this.#options.queue();

@@ -5,7 +5,7 @@ import type { SessionNotice } from "../../session/notice.ts";
 import type { Reason } from "./entries.ts";
 import { answerAddress, sessionAddress } from "./session-address.ts";
 
-/** What is stored of something that happened. The words in it are only sent where that is configured. */
+/** What is stored of an event in a session. Its words are only sent where that is configured. */
 export interface NoticeContent {
   readonly reason: Reason;
   readonly sessionId?: string;
@@ -56,7 +56,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
   test: "A test notification of Trunkline",
 };
 
-/** The names of options may have words of the agent. */
+/** Labels of our own, since the names of options may have words of the agent. */
 const LABELS: Readonly<Record<PermissionKind, string>> = {
   allow_once: "Allow",
   allow_always: "Always allow",

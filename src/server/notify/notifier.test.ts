@@ -14,7 +14,7 @@ import { OwnerToken } from "../../store/access/access-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import { AnswerLinks, openNotifyDatabase, PushDevices } from "../../store/notify/notify-store.ts";
 import type { Message } from "./message.ts";
-import { signatureOf } from "./send/send-webhook.ts";
+import { signatureOf } from "./notifier.ts";
 
 describe("a webhook", { timeout: 30_000 }, () => {
   it("gets a signed notification without the words of prompts and agents, and links that answer once", async () => {

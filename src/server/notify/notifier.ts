@@ -11,13 +11,23 @@ import {
   type Receiver,
 } from "../../store/notify/notify-store.ts";
 import { Dispatcher, type Sending } from "./dispatcher.ts";
-import type { NotifyEntry } from "./entries.ts";
+import type { NotifyEntry, How, Reason } from "./entries.ts";
 import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";
-import type { NotifySecrets } from "./notify-secrets.ts";
-import { sendCommand } from "./send/send-command.ts";
-import { sendPush } from "./send/send-push.ts";
-import { sendWebhook } from "./send/send-webhook.ts";
-import { StoreRetries } from "./store-retries.ts";
+import { type NotifySecrets, webhookKey } from "./notify-secrets.ts";
+import { createHmac } from "node:crypto";
+import { post } from "./send/post.ts";
+import { type SendResult, sentBy } from "./send/sent.ts";
+import { homedir } from "node:os";
+import { usualVariables } from "../../base/process/environment.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Stopper } from "../../base/stop.ts";
+import { runProgram } from "../../git/run-program.ts";
+import { encryptPush, LARGEST_PUSH } from "./push/encrypt-push.ts";
+import { readEndpoint } from "./push/push-hosts.ts";
+import type { VapidKey } from "./push/vapid.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { background } from "../../base/background.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 
 export interface NotifierOptions {
   readonly data: string;
@@ -108,7 +118,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     if (entry === undefined) return { state: "failed", result: "it is no longer configured" };
     const tokens = await this.#tokensFor(content);
     if (tokens === "over") return { state: "withdrawn", result: "answered before it was sent" };
-    // Rather later than without its links.
+    // If gateways cannot be read, it is sent later: without a gateway it would have no links.
     const [running] = await runningGateways(data, { mustRead: true });
     const gateway = running?.browser ?? publicUrl;
     const { detail, how } = entry;
@@ -186,4 +196,185 @@ async function receiversOf(
     }));
   }
   return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
+}
+
+/** Posts a message as JSON, signed as Standard Webhooks specifies. */
+export async function sendWebhook(
+  message: Message,
+  { timeout, allowPrivate }: NotifyEntry,
+  { url, headers }: How & { kind: "webhook" },
+  { secret, signal }: { readonly secret: string; readonly signal: AbortSignal },
+): Promise<SendResult> {
+  const body = Buffer.from(JSON.stringify(message));
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const signed = {
+    "webhook-id": message.id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": `v1,${signatureOf(secret, message.id, timestamp, body)}`,
+  };
+  const all = { ...headers, "content-type": "application/json", ...signed };
+  return sentBy(await post(url, { headers: all, body, timeout, allowPrivate, signal }));
+}
+
+export function signatureOf(secret: string, id: string, timestamp: string, body: Buffer): string {
+  return createHmac("sha256", webhookKey(secret))
+    .update(`${id}.${timestamp}.`)
+    .update(body)
+    .digest("base64");
+}
+
+/** Bytes of output that are logged. */
+const MOST_OUTPUT = 64 * 1024;
+
+/** Starts a program, without a shell, that reads the message from its standard input. */
+export async function sendCommand(
+  message: Message,
+  { name, timeout }: NotifyEntry,
+  { command, args }: How & { kind: "command" },
+  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+): Promise<SendResult> {
+  const stop = new Stopper();
+  const stopped = (): void => stop.stop(new TrunklineError("closed", "Trunkline was stopped"));
+  signal.addEventListener("abort", stopped, { once: true });
+  try {
+    const { code, stdout, stderr } = await runProgram({
+      command,
+      args,
+      env: { ...usualVariables(), ...desktopVariables() },
+      cwd: homedir(),
+      input: `${JSON.stringify(message)}\n`,
+      timeout,
+      maxOutput: MOST_OUTPUT,
+      stop,
+    });
+    log.info("notify.command", { name, code, stdout: stdout.toString(), stderr });
+    if (code === 0) return { state: "delivered", result: "the command ended with exit code 0" };
+    const [why = ""] = stderr.trim().split("\n");
+    const said = why === "" ? "" : `: ${why.slice(0, 200)}`;
+    return { state: "retry", result: `the command ended with ${code}${said}` };
+  } finally {
+    signal.removeEventListener("abort", stopped);
+  }
+}
+
+/** Where programs such as notify-send find the person's screen. */
+function desktopVariables(): NodeJS.ProcessEnv {
+  const { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS } = process.env;
+  const found = { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+export interface SendPushOptions {
+  readonly vapid: VapidKey;
+  /** RFC 8292, section 2.1: whom the push service can contact. */
+  readonly subject: string;
+  readonly signal: AbortSignal;
+  /** The push service says that the device is gone. */
+  readonly gone: () => Promise<void>;
+}
+
+/** RFC 8030, sections 5.2 and 5.3: seconds for which a push service keeps a message, and how urgent it is. */
+const LASTING: Readonly<Record<Reason, { readonly ttl: number; readonly urgency: string }>> = {
+  permission: { ttl: 6 * 3600, urgency: "high" },
+  question: { ttl: 6 * 3600, urgency: "high" },
+  failed: { ttl: 24 * 3600, urgency: "normal" },
+  "turn-ended": { ttl: 24 * 3600, urgency: "normal" },
+  test: { ttl: 300, urgency: "high" },
+};
+
+/** RFC 8030, section 7.3: the subscription has expired, or the person has ended it. */
+const GONE: ReadonlySet<number> = new Set([404, 410]);
+
+/** The text of a message. One that is too long goes without its details: what it is for matters more. */
+function textOf(message: Message): Buffer {
+  const text = Buffer.from(JSON.stringify(message));
+  if (text.length <= LARGEST_PUSH) return text;
+  const { detail: _, ...rest } = message;
+  return Buffer.from(JSON.stringify(rest));
+}
+
+/** Sends a message to a browser through its push service, which cannot read it. */
+export async function sendPush(
+  message: Message,
+  entry: NotifyEntry,
+  device: PushDevice,
+  { vapid, subject, signal, gone }: SendPushOptions,
+): Promise<SendResult> {
+  const url = readEndpoint(device.endpoint, [entry]);
+  const { ttl, urgency } = LASTING[message.reason];
+  const headers = {
+    ttl: String(ttl),
+    urgency,
+    "content-type": "application/octet-stream",
+    "content-encoding": "aes128gcm",
+    authorization: vapid.authorization(device.endpoint, subject),
+  };
+  const body = encryptPush(textOf(message), device);
+  const { timeout, allowPrivate } = entry;
+  const posted = await post(url, { headers, body, timeout, allowPrivate, signal });
+  if (!GONE.has(posted.status)) return sentBy(posted);
+  await gone();
+  const result = `the device is no longer subscribed (status ${posted.status}), and was removed`;
+  return { state: "failed", result };
+}
+
+export interface StoreRetriesOptions {
+  readonly log: Log;
+  /** Milliseconds before the second attempt; each further one waits twice as long. */
+  readonly firstWait?: number;
+}
+
+const FIRST_WAIT = 1_000;
+const LIMITS = { longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
+/** Changes that wait in memory while the store fails. */
+const MOST_WAITING = 1_000;
+
+/**
+ * Stores changes one after the other, and repeats one that fails while its reason may go away: nobody else
+ * would tell a person of a notification that was not stored because the disk was full for a minute.
+ */
+export class StoreRetries implements AsyncDisposable {
+  readonly #log: Log;
+  readonly #backoff: Backoff;
+  readonly #over = new AbortController();
+  #last: Promise<void> = Promise.resolve();
+  #waiting = 0;
+
+  constructor({ log, firstWait = FIRST_WAIT }: StoreRetriesOptions) {
+    this.#log = log;
+    this.#backoff = new Backoff({ ...LIMITS, firstWait });
+  }
+
+  add(change: () => Promise<unknown>): void {
+    if (this.#waiting >= MOST_WAITING) {
+      const why = `${MOST_WAITING} earlier ones wait until the store works again`;
+      return this.#log.error("notify.lost", { why });
+    }
+    this.#waiting++;
+    this.#last = this.#last.then(() => this.#store(change)).finally(() => this.#waiting--);
+    return background(this.#last, "Storing a notification");
+  }
+
+  /** Tries what waits once more, and ends. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    await this.#last;
+  }
+
+  async #store(change: () => Promise<unknown>): Promise<void> {
+    const { signal } = this.#over;
+    for (;;) {
+      const isLast = signal.aborted;
+      try {
+        await change();
+        return this.#backoff.succeeded();
+      } catch (error) {
+        const mayPass = error instanceof TrunklineError && error.code === "unavailable";
+        if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
+        this.#log.warn("notify.not-stored", { error });
+      }
+      const wait = this.#backoff.failed();
+      await delay(wait, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
 }

@@ -7,17 +7,17 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Log } from "../../base/log.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { AppContext } from "../../config/app-context.ts";
-import { openNotices, openNotifier } from "./open-notifier.ts";
+import { openNotifier } from "./open-notifier.ts";
 
 function appWith(data: string, notifications: AppContext["config"]["notifications"]): AppContext {
   const config = { ...defaultConfig(data), notifications };
   return new AppContext({ ...config, log: { level: "error", verbose: false, requests: false } });
 }
 
-describe("openNotices()", () => {
+describe("openNotifier()", () => {
   it("opens nothing where nobody is to be notified", async () => {
     await using folder = await SampleFolder.create();
-    assert.equal(await openNotices(appWith(folder.path, [])), undefined);
+    assert.equal(await openNotifier(appWith(folder.path, []), {}), undefined);
   });
 
   it("lets sessions go on while the database cannot be opened, and says so to whoever tries it out", async () => {
@@ -25,7 +25,7 @@ describe("openNotices()", () => {
     mkdirSync(join(folder.path, "notifications.sqlite"), { recursive: true });
     const app = appWith(folder.path, [{ command: ["true"] }]);
     Object.assign(app, { log: new Log("error", () => {}) });
-    await using notices = await openNotices(app);
+    await using notices = await openNotifier(app, {});
     assert.ok(notices !== undefined);
     await using notifier = await openNotifier(app, {});
     await assert.rejects(notifier!.add({ reason: "test" }), /notifications\.sqlite/);

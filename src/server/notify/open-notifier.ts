@@ -1,4 +1,3 @@
-import type { NoticeListener } from "../../session/notice.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
 import type { Notifier } from "./notifier.ts";
@@ -18,12 +17,4 @@ export async function openNotifier(
   const secrets = new NotifySecrets({ data, configFile, env });
   const { publicUrl } = serve;
   return new Notifier({ data, entries, secrets, publicUrl, log });
-}
-
-/** The same for sessions. */
-export async function openNotices(
-  app: AppContext,
-): Promise<(NoticeListener & AsyncDisposable) | undefined> {
-  if (app.config.notifications.length === 0) return undefined;
-  return await openNotifier(app, process.env);
 }

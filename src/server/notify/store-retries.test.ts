@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
-import { StoreRetries } from "./store-retries.ts";
+import { StoreRetries } from "./notifier.ts";
 
 const full = (): TrunklineError => new TrunklineError("unavailable", "the disk is full");
 

@@ -31,7 +31,7 @@ export interface GatewaySocketOptions {
 }
 
 /** A window that is served. */
-interface Served {
+interface ServedWindow {
   readonly channel: Channel<string>;
   readonly gone: Promise<unknown>;
 }
@@ -43,7 +43,7 @@ interface Served {
 export class GatewaySocket implements AsyncDisposable {
   readonly #app: AppContext;
   readonly #options: GatewaySocketOptions;
-  readonly #served = new Set<Served>();
+  readonly #served = new Set<ServedWindow>();
   readonly #unfollow: () => void;
   #socket: ProcessSocket<RelayGreeting | StatusQuestion, GatewayWelcome> | undefined;
   /** As it is now: it may change while the gateway runs. */

@@ -35,7 +35,7 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
   ];
 }
 
-/** Says that a principal has as many of something as it may. */
+/** The message for a principal that has reached its limit. */
 export function tooMany(what: string, most: number): string {
   return `Too many ${what} of this token at once: it may have ${most}. Wait for one to end.`;
 }

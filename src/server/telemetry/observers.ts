@@ -3,7 +3,7 @@ import type { RequestObserver } from "../../rpc/peer-options.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver } from "../../tool/call-observer.ts";
 
-/** Whoever observes the work of a program: traces, metrics, the request log. */
+/** Observes the work of a program, for traces, metrics or the request log. */
 export interface Observer {
   readonly calls?: CallObserver;
   readonly turns?: TurnObserver;
@@ -13,11 +13,11 @@ export interface Observer {
   readonly requests?: (door: string) => RequestObserver;
   /** Spans that the collector took, and those that it never got. */
   readonly spans?: { readonly exported: number; readonly dropped: number } | undefined;
-  /** Hands over what it still has; takes a bounded time. */
+  /** Sends what it still has, within a limited time. */
   readonly flush?: () => Promise<void>;
 }
 
-/** All observers of a program as one. Only there where something is observed. */
+/** All observers of a program as one; it exists only if something is observed. */
 export class Observers implements Required<Observer> {
   readonly #all: Observer[] = [];
 

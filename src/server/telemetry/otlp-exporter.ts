@@ -1,6 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { setTimeout as delay } from "node:timers/promises";
 
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { SpanAttributes } from "../../base/trace.ts";
 import { type EndedSpan, exportRequest } from "./otlp-json.ts";
 
@@ -61,13 +63,13 @@ interface Answer {
 export class OtlpExporter {
   readonly #options: ExporterOptions;
   readonly #limits: ExporterLimits;
-  /** Undefined where the address is of no use: a variable of the environment may be anything. */
+  /** Undefined if it is not a web address: an environment variable may have any text. */
   readonly #collector: URL | undefined;
   #queue: EndedSpan[] = [];
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   /** Ends the pause before the next attempt. */
-  #wake: (() => void) | undefined;
+  #pausing = new AbortController();
   /** The program ends: it does not wait for a collector that cannot be reached. */
   #isFlushing = false;
   /** Ends what is being sent. */
@@ -117,7 +119,7 @@ export class OtlpExporter {
     while (!signal.aborted) {
       if (this.#sending === undefined && this.#queue.length > 0) this.#send();
       if (this.#sending === undefined) return;
-      this.#wake?.();
+      this.#pausing.abort();
       await this.#sending;
     }
   }
@@ -126,7 +128,7 @@ export class OtlpExporter {
   #giveUp(): void {
     this.#working.abort();
     this.#working = new AbortController();
-    this.#wake?.();
+    this.#pausing.abort();
     if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, LATE);
   }
 
@@ -175,7 +177,9 @@ export class OtlpExporter {
         if (this.#isFlushing) return problem;
       }
       if (attempt >= attempts || signal.aborted) return problem;
-      await this.#pause(wait);
+      this.#pausing = new AbortController();
+      const { signal: woken } = this.#pausing;
+      await delay(wait, undefined, { signal: woken, ref: false }).catch(() => {});
       if (signal.aborted) return problem;
     }
   }
@@ -207,22 +211,11 @@ export class OtlpExporter {
     if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
   }
 
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = setTimeout(wake, milliseconds).unref();
-      this.#wake = wake;
-    });
-  }
-
   async #post(collector: URL, body: string, working: AbortSignal): Promise<Answer> {
     const { headers } = this.#options;
     const signal = AbortSignal.any([working, AbortSignal.timeout(this.#limits.timeout)]);
-    const more = await beforeAbort(headers(), signal);
+    // A keychain may wait for a person.
+    const more = await untilAborted(headers(), signal);
     const request = collector.protocol === "https:" ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const sent = request(collector, {
@@ -268,14 +261,4 @@ export class OtlpExporter {
 function webAddress(text: string): URL | undefined {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) ? url : undefined;
-}
-
-/** A keychain may wait for a person. */
-function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }

@@ -3,15 +3,14 @@ import { META } from "../../protocol/mcp/meta.ts";
 import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
 import type { Observer } from "./observers.ts";
 
-/** The door whose calls are no requests of a peer. */
+/** The door whose calls do not come as requests of a peer. */
 const BUS = "bus";
 const LONGEST = 200;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * One line for each request, without what was asked and answered. The lines go where the log goes, also
- * where its level leaves out other lines of theirs.
+ * Logs one line for each request, without its parameters and its result, whatever the level of the log.
  */
 export class RequestLog implements Observer {
   readonly #write: (fields: Fields) => void;

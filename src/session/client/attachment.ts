@@ -44,9 +44,9 @@ export class Attachment {
   #isOver = false;
   /** Number of the last event of the log that was sent. */
   #sent: number;
-  /** The same with those that wait in the queue. */
+  /** Number of the last event of the log that was sent or is queued. */
   #known: number;
-  /** The same with those that were read from the log. */
+  /** Number of the last event that was read from the log. */
   #read = 0;
   #caughtUp: PromiseWithResolvers<void> | undefined;
 

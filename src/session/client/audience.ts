@@ -1,7 +1,6 @@
 import { background } from "../../base/background.ts";
 import type { SessionUpdate } from "../agent.ts";
-import { isFor } from "./attachment.ts";
-import { Attachments } from "./attachments.ts";
+import { Attachment, type AttachmentOptions, isFor } from "./attachment.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
 import { roomIn } from "./fit-update.ts";
@@ -19,9 +18,21 @@ const TAKEN: SessionUpdate = {
   _meta: { "trunkline/aside": true },
 };
 
-/** Sends a session's updates to its clients: live, replayed from the log, and before the first came. */
+/** Something that the clients of a session are asked until one has answered. */
+export interface PendingAnswer<T> {
+  readonly answered: Promise<T>;
+  ask(client: SessionClient): void;
+  /** The client has detached. */
+  forget(client: SessionClient): void;
+  cancel(): void;
+}
+
+/** The attached clients of a session: sends them updates, live or from the log, and asks them. */
 export class Audience {
-  readonly attachments: Attachments;
+  readonly #options: AttachmentOptions;
+  readonly #attachments = new Map<SessionClient, Attachment>();
+  readonly #pending = new Set<PendingAnswer<unknown>>();
+  #leftAt = performance.now();
   readonly delivery: Delivery;
   readonly #sessionId: string;
   readonly #store: SessionStore;
@@ -37,18 +48,34 @@ export class Audience {
     this.#store = store;
     this.#limits = limits;
     const { backlog } = limits;
-    this.attachments = new Attachments({
+    this.#options = {
       ...{ sessionId, backlog },
       missed: (client, after, upTo) => this.#missed(client, after, upTo),
-    });
+    };
     this.delivery = new Delivery(last, {
       rate: limits.updateRate,
       maxSize: limits.updateSize,
       show: (shown, except) => {
         if (this.#early !== undefined) this.#keep(this.#early, shown);
-        this.attachments.show(shown, except);
+        this.#show(shown, except);
       },
     });
+  }
+
+  /** All attached clients, `first` before the others. */
+  clients(first?: SessionClient): SessionClient[] {
+    const all = [...this.#attachments.keys()];
+    if (first === undefined || !this.#attachments.has(first)) return all;
+    return [first, ...all.filter((client) => client !== first)];
+  }
+
+  has(client: SessionClient): boolean {
+    return this.#attachments.has(client);
+  }
+
+  /** Milliseconds since the last client left; 0 while one is attached. */
+  get emptyFor(): number {
+    return this.#attachments.size === 0 ? performance.now() - this.#leftAt : 0;
   }
 
   /** The current slash commands, which are shown to each client that attaches. */
@@ -56,13 +83,19 @@ export class Audience {
     this.#commands = update;
   }
 
-  /** The first client also gets the updates that the agent sent while the session was opened. */
+  /**
+   * Shows the client all updates from now on, and asks it what nobody has answered. The first client also gets
+   * the updates that the agent sent while the session was opened.
+   */
   attach(client: SessionClient): void {
     // The client may have disconnected while the session was opened.
     if (client.isGone) return;
     const { last } = this.delivery;
-    this.attachments.attach(client, last);
-    for (const shown of this.#early ?? []) this.attachments.showTo(client, shown);
+    this.#attachments.get(client)?.end();
+    const attachment = new Attachment(client, last, this.#options);
+    this.#attachments.set(client, attachment);
+    for (const pending of this.#pending) pending.ask(client);
+    for (const shown of this.#early ?? []) attachment.show(shown);
     this.#early = undefined;
     if (this.#commands !== undefined)
       background(this.#showTo(client, last, this.#commands), "Showing the commands");
@@ -77,7 +110,7 @@ export class Audience {
     after?: number,
     settings?: readonly SessionUpdate[],
   ): Promise<void> {
-    this.attachments.detach(client);
+    this.detach(client);
     this.#early = undefined;
     const { notices } = client.capabilities;
     const origin = after === undefined || client.isEchoed === true ? undefined : client.origin;
@@ -101,6 +134,47 @@ export class Audience {
     this.attach(client);
   }
 
+  /** Returns the number of the last event that the client was shown. */
+  detach(client: SessionClient): number {
+    const attachment = this.#attachments.get(client);
+    attachment?.end();
+    if (this.#attachments.delete(client)) this.#leftAt = performance.now();
+    for (const pending of this.#pending) pending.forget(client);
+    return attachment?.last ?? 0;
+  }
+
+  /** Resolves when the client has been sent all updates so far. */
+  async caughtUp(client: SessionClient): Promise<void> {
+    await this.#attachments.get(client)?.caughtUp();
+  }
+
+  /**
+   * Asks all clients until one has answered. A client is asked once `ready` has resolved and it has
+   * been sent all updates before the question.
+   */
+  async ask<T>(pending: PendingAnswer<T>, ready: Promise<void>): Promise<T> {
+    this.#pending.add(pending);
+    try {
+      // The turn may be cancelled before everything was shown.
+      await Promise.race([ready, pending.answered]);
+      for (const [client, attachment] of this.#attachments) {
+        background(
+          attachment.caughtUp().then(() => {
+            if (this.#attachments.get(client) === attachment) pending.ask(client);
+          }),
+          "Asking a client",
+        );
+      }
+      return await pending.answered;
+    } finally {
+      this.#pending.delete(pending);
+    }
+  }
+
+  cancelAsking(): void {
+    for (const pending of this.#pending) pending.cancel();
+  }
+
   /** The updates that an attached client has missed. */
   async *#missed(client: SessionClient, after: number, upTo: number): AsyncGenerator<ShownUpdate> {
     const { notices } = client.capabilities;
@@ -115,25 +189,31 @@ export class Audience {
   /** Sends one client an update that is not stored. */
   tell(client: SessionClient, update: SessionUpdate): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
-      this.attachments.showTo(client, shown);
+      this.#attachments.get(client)?.show(shown);
     }
   }
 
   /** Sends an update that is not stored. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
-      this.attachments.show(shown, except);
+      this.#show(shown, except);
     }
   }
 
   /** Detaches all clients. If another process has the session now, they go on there. */
   close(isTaken: boolean): void {
     this.delivery.close();
-    for (const client of this.attachments.clients()) {
-      const last = this.attachments.detach(client);
+    for (const client of this.clients()) {
+      const last = this.detach(client);
       if (!isTaken) continue;
       background(this.#showTo(client, last, TAKEN), "Telling a client");
       client.taken?.(this.#sessionId, last);
+    }
+  }
+
+  #show(shown: ShownUpdate, except: SessionClient | undefined): void {
+    for (const attachment of this.#attachments.values()) {
+      if (attachment.client !== except) attachment.show(shown);
     }
   }
 

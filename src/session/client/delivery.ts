@@ -13,8 +13,8 @@ export interface PendingUpdate extends ShownUpdate {
   readonly except?: SessionClient | undefined;
 }
 
-/** One that waits for its turn: later text is merged into it. */
-interface WaitingUpdate extends PendingUpdate {
+/** A queued update. Later text is merged into it. */
+interface QueuedUpdate extends PendingUpdate {
   /** Bytes of its JSON, once text was merged into it. */
   readonly bytes?: number;
 }
@@ -45,7 +45,7 @@ export class Delivery {
   readonly #flow: number;
   #allowance: number;
   #countedAt: number;
-  #waiting: WaitingUpdate[] = [];
+  #waiting: QueuedUpdate[] = [];
   #timer: NodeJS.Timeout | undefined;
   #room: PromiseWithResolvers<void> | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -134,7 +134,7 @@ export class Delivery {
   readonly #next = (): void => {
     this.#timer = undefined;
     while (this.#waiting.length > 0 && this.#take())
-      this.#show(this.#waiting.shift() as WaitingUpdate);
+      this.#show(this.#waiting.shift() as QueuedUpdate);
     if (this.#waiting.length > 0) this.#wait();
     this.#settle();
   };

@@ -78,7 +78,8 @@ function shorten(update: SessionUpdate, room: number): SessionUpdate {
   return { sessionUpdate, ...Object.fromEntries(known) };
 }
 
-function cut(value: unknown, longest: number): unknown {
+/** Shortens the strings in a value, with a note of how much was cut. */
+export function cut(value: unknown, longest: number): unknown {
   if (typeof value === "string") {
     if (value.length <= longest) return value;
     return `${value.slice(0, longest).toWellFormed()}… (${value.length - longest} characters more)`;

@@ -3,8 +3,7 @@ import type { Log } from "../../base/log.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import type { SessionNotes } from "../session-notes.ts";
 import type { Transcript } from "../turn/transcript.ts";
-import type { Asked } from "./attachments.ts";
-import type { Audience } from "./audience.ts";
+import type { Audience, PendingAnswer } from "./audience.ts";
 import type { SessionClient } from "./client.ts";
 
 interface PendingQuestionOptions {
@@ -18,7 +17,7 @@ interface PendingQuestionOptions {
  * An open `elicitation/create`. All attached clients that can answer are asked, and those that attach
  * later. The first answer counts; the question is withdrawn from the other clients.
  */
-export class PendingQuestion implements Asked<unknown> {
+export class PendingQuestion implements PendingAnswer<unknown> {
   readonly answered: Promise<unknown>;
   readonly #options: PendingQuestionOptions;
   readonly #settle: PromiseWithResolvers<unknown>;
@@ -115,7 +114,7 @@ export class Questions {
     this.#keep();
     noticed(message);
     try {
-      return await audience.attachments.ask(pending, transcript.settled());
+      return await audience.ask(pending, transcript.settled());
     } finally {
       stop.remove(stopped);
       this.#open.delete(open);

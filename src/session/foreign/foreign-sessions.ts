@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
 import type { Agent, ForeignPage } from "../agent.ts";
@@ -149,16 +151,11 @@ export class ForeignSessions {
     const { principal, cwd, cursor } = query;
     const agent = await this.#options.agent(name, principal);
     if (agent.list === undefined) return undefined;
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
+    const late = delay(PATIENCE, undefined, { ref: false }).then(() => {
       const says = `It did not answer within ${PATIENCE / 1000} seconds.`;
-      late.reject(new TrunklineError("timeout", says));
-    }, PATIENCE);
-    try {
-      return await Promise.race([agent.list({ owner: principal.id, cwd, cursor }), late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+      throw new TrunklineError("timeout", says);
+    });
+    return await Promise.race([agent.list({ owner: principal.id, cwd, cursor }), late]);
   }
 
   /** Sessions of agents that are ours already: we began or have taken over them. */

@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
-import { ForgetDeleted } from "./forget-deleted.ts";
+import { forgetDeleted } from "./forget-deleted.ts";
 
-describe("ForgetDeleted", { timeout: 30_000 }, () => {
+describe("forgetDeleted()", { timeout: 30_000 }, () => {
   it("forgets what was deleted elsewhere, and tries again what failed", async () => {
     const left = new Map([
       ["a", { url: "u" }],
@@ -13,7 +13,7 @@ describe("ForgetDeleted", { timeout: 30_000 }, () => {
     ]);
     const forgotten: unknown[] = [];
     const problems: string[] = [];
-    await using _ = new ForgetDeleted({
+    await using _ = forgetDeleted({
       async *deleted() {
         for (const [id, run] of left) yield { id, run, drop: async () => void left.delete(id) };
       },

@@ -15,43 +15,35 @@ export interface ForgetDeletedOptions {
   readonly every?: number;
 }
 
-/** Removes what this machine has of sessions that were deleted while other nodes had them open. */
-export class ForgetDeleted implements AsyncDisposable {
-  readonly #options: ForgetDeletedOptions;
-  readonly #over = new AbortController();
-  readonly #work: Promise<void>;
-
-  constructor(options: ForgetDeletedOptions) {
-    this.#options = options;
-    this.#work = this.#run();
-    background(this.#work, "Forgetting sessions that were deleted elsewhere");
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort();
-    await this.#work;
-  }
-
-  async #run(): Promise<void> {
-    const { every = EVERY, log } = this.#options;
-    const { signal } = this.#over;
-    while (!signal.aborted) {
-      try {
-        await this.#look(signal);
-      } catch (error) {
-        // It looks again later.
-        if (!signal.aborted) log.warn("session.not-forgotten", { error });
-      }
-      await delay(every, undefined, { signal, ref: false }).catch(() => {});
-    }
-  }
-
-  async #look(signal: AbortSignal): Promise<void> {
-    const { deleted, forget } = this.#options;
+/**
+ * Removes what this machine has of sessions that were deleted while other nodes had them open, until it is
+ * disposed of.
+ */
+export function forgetDeleted(options: ForgetDeletedOptions): AsyncDisposable {
+  const { deleted, forget, log, every = EVERY } = options;
+  const over = new AbortController();
+  const { signal } = over;
+  const look = async (): Promise<void> => {
     for await (const { id, run, drop } of deleted()) {
       if (signal.aborted) return;
       await forget(id, run);
       await drop();
     }
-  }
+  };
+  const lookAgain = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await look().catch((error: unknown) => {
+        if (!signal.aborted) log.warn("session.not-forgotten", { error });
+      });
+      await delay(every, undefined, { signal, ref: false }).catch(() => {});
+    }
+  };
+  const work = lookAgain();
+  background(work, "Forgetting sessions that were deleted elsewhere");
+  return {
+    [Symbol.asyncDispose]: async () => {
+      over.abort();
+      await work;
+    },
+  };
 }

@@ -22,7 +22,7 @@ import {
 /** Milliseconds. A stopped process (SIGSTOP) accepts no connection once its queue is full. */
 const CONNECT_TIMEOUT = 2_000;
 
-/** What makes the proof useless anywhere else: the token itself never leaves its file. */
+/** Part of the proof, so that it is useless elsewhere. The token itself never leaves its file. */
 const PURPOSE = "a process of the owner of this data folder";
 
 export interface ProcessSocketOptions<G, W extends Welcome> extends ServeGreetedOptions<G, W> {
@@ -73,7 +73,7 @@ export class ProcessSocket<G extends object, W extends Welcome> implements Async
     await this.#closed.promise;
   }
 
-  /** Listens under another name first: under its own name, a socket that refuses is a dead one's. */
+  /** Listens under another name first: a socket that refuses under its final name counts as a dead process. */
   async #listen(): Promise<void> {
     const { path } = this.#options;
     await this.#own.prepare();
@@ -147,7 +147,7 @@ export class OwnProcess {
     this.#token = new OwnerToken(data);
   }
 
-  /** Whoever listens makes the secret, where there is none. */
+  /** Creates the secret, if there is none. The process that listens does this. */
   async prepare(): Promise<void> {
     await this.#token.ensure();
   }

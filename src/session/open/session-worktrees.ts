@@ -1,13 +1,8 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-
-import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
-import { type Workplace, type Workplaces, workplaceOf } from "../workplace.ts";
-import type { SessionRecord } from "../../store/session/session-record.ts";
-import type { Removed } from "../../worktree/remove.ts";
-import { Worktrees } from "../../worktree/worktrees.ts";
 import type { Config } from "../../config/config.ts";
+import type { SessionRecord } from "../../store/session/session-record.ts";
+import { Worktrees } from "../../worktree/worktrees.ts";
+import { workplaceOf } from "../workplace.ts";
 
 /** The sessions that are stored. */
 interface StoredSessions {
@@ -15,39 +10,16 @@ interface StoredSessions {
   delete(id: string): Promise<void>;
 }
 
-/** The work trees of sessions. Their code is loaded with the first one. */
-export class SessionWorktrees implements Workplaces {
-  readonly #config: Config;
-  readonly #worktrees: Lazy<Worktrees>;
-
-  constructor(config: Config, env: NodeJS.ProcessEnv = process.env) {
-    this.#config = config;
-    this.#worktrees = new Lazy(async () => {
-      const { carry } = config.sessions.worktree;
-      return new Worktrees({ data: config.data, env, carry });
-    });
-  }
-
-  async create(...args: Parameters<Workplaces["create"]>): Promise<Workplace> {
-    return (await this.#worktrees.get()).create(...args);
-  }
-
-  async open(...args: Parameters<Workplaces["open"]>): Promise<void> {
-    await (await this.#worktrees.get()).open(...args);
-  }
-
-  /** Removes the work tree of a session that is deleted. Its work stays on a branch. */
-  async remove(session: string): Promise<Removed> {
-    if (!existsSync(join(this.#config.data, "worktrees", session))) return { kept: undefined };
-    return (await this.#worktrees.get()).remove(session);
+/** The work trees of sessions, as configured. */
+export class SessionWorktrees extends Worktrees {
+  constructor({ data, sessions }: Config, env: NodeJS.ProcessEnv = process.env) {
+    super({ data, env, carry: sessions.worktree.carry });
   }
 
   /** Ids of sessions whose work trees nobody will use again: killed processes have left them. */
   async strays(stored: Pick<StoredSessions, "find">): Promise<string[]> {
-    if (!existsSync(join(this.#config.data, "worktrees"))) return [];
-    const worktrees = await this.#worktrees.get();
     const found: string[] = [];
-    for (const session of await worktrees.idle()) {
+    for (const session of await this.idle()) {
       const record = await stored.find(session);
       const isGone = record === undefined || record.isDeleted;
       // Its creation was interrupted, so that no client has got to know the session.

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Stopper } from "../../base/stop.ts";
-import type { Asked } from "../client/attachments.ts";
+import type { PendingAnswer } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import { SessionError } from "../session-error.ts";
 import type {
@@ -28,7 +28,7 @@ export interface PendingPermissionOptions {
   readonly tell: (client: SessionClient, about: PermissionNews) => void;
 }
 
-/** What became of a request, for a client that was asked. */
+/** The result of a request, for a client that was asked. */
 export type PermissionNews =
   | { readonly state: "refused"; readonly why: string }
   | { readonly state: "answered"; readonly by: string; readonly outcome: PermissionOutcome };
@@ -37,7 +37,7 @@ export type PermissionNews =
  * An open `session/request_permission`. All attached clients are asked, and those that attach later.
  * The first answer that counts wins; the request is cancelled at the other clients.
  */
-export class PendingPermission implements Asked<Answered> {
+export class PendingPermission implements PendingAnswer<Answered> {
   readonly id: string;
   readonly request: PermissionRequest;
   readonly answered: Promise<Answered>;

@@ -96,8 +96,8 @@ export type AnswerPolicy = "first" | "asker" | "owner";
 /** Somebody who answers: a client, or a person with a link from a notification. */
 export type Answerer = Pick<SessionClient, "name" | "principal" | "isObserver">;
 
-/** What a request belongs to. */
-export interface Asking {
+/** The turn that a request belongs to. */
+export interface AskedTurn {
   readonly sessionId: string;
   /** The client whose prompt caused the request. */
   readonly asker: SessionClient | undefined;
@@ -111,7 +111,7 @@ export interface Asking {
  */
 export function answerRefusal(
   policy: AnswerPolicy,
-  { sessionId, asker, principal }: Asking,
+  { sessionId, asker, principal }: AskedTurn,
   who: Answerer,
 ): string | undefined {
   if (!isController(who, sessionId)) return "you observe this session and cannot answer";

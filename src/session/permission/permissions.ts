@@ -15,7 +15,7 @@ import {
   type Answerer,
   type AnswerPolicy,
   answerRefusal,
-  type Asking,
+  type AskedTurn,
   type PermissionKind,
   type PermissionOutcome,
   type PermissionRequest,
@@ -157,7 +157,7 @@ export class PermissionRequests {
   }
 
   /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */
-  async #askAll(id: string, request: PermissionRequest, asking: Asking): Promise<Answered> {
+  async #askAll(id: string, request: PermissionRequest, asking: AskedTurn): Promise<Answered> {
     const { sessionId, audience, policy, noticed, closed } = this.#options;
     const refusal = (who: Answerer): string | undefined => answerRefusal(policy, asking, who);
     const tell = (client: SessionClient, news: PermissionNews): void => {
@@ -178,7 +178,7 @@ export class PermissionRequests {
 
   async #askAndStore(pending: PendingPermission): Promise<Answered> {
     const { audience, transcript } = this.#options;
-    const answered = await audience.attachments.ask(pending, transcript.settled());
+    const answered = await audience.ask(pending, transcript.settled());
     const isWithdrawn = this.#isStopping && answered.outcome.outcome === "cancelled";
     if (!isWithdrawn) await this.#record(pending.id, answered);
     return answered;
@@ -220,7 +220,7 @@ export class PermissionRequests {
     return outcome && { outcome, by: `rule ${rule.id}` };
   }
 
-  #accepted(request: PermissionRequest, asking: Asking): Answered | undefined {
+  #accepted(request: PermissionRequest, asking: AskedTurn): Answered | undefined {
     const { acceptedBy: by } = request;
     const { asker, principal } = asking;
     if (by === undefined) return undefined;

@@ -155,7 +155,7 @@ export class Turns {
   cancel(reason: Error): void {
     this.#cancels++;
     this.#running?.cancel(reason);
-    this.#options.audience.attachments.cancelAsking();
+    this.#options.audience.cancelAsking();
   }
 
   /** The program stops, or another has the session: a running turn ends as interrupted, unless cancelled. */
@@ -280,7 +280,7 @@ export class Turns {
       failure = error;
     }
     // Withdraw the requests of an agent that has failed or was given up.
-    audience.attachments.cancelAsking();
+    audience.cancelAsking();
     const budget = await meter?.end(end?.usage);
     if (turn.failure !== undefined) {
       end = undefined;

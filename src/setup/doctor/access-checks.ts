@@ -10,12 +10,10 @@ import { readTls } from "../../server/http/tls-files.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import { counted } from "../../cli/shell/layout.ts";
-import { byCommand, type Finding } from "./check.ts";
-
-const ACCESS = "Access";
+import { byCommand, fail, type CheckResult, ok, warn } from "./check.ts";
 
 /** Who can use `trunkline serve`, and whether their connections are encrypted. */
-export async function checkAccess(config: Config): Promise<Finding[]> {
+export async function checkAccess(config: Config): Promise<CheckResult[]> {
   try {
     const serving = resolveServing(config);
     const findings = [
@@ -27,67 +25,61 @@ export async function checkAccess(config: Config): Promise<Finding[]> {
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Change what the message names, then check with `trunkline doctor`.";
-    return [{ state: "fail", what: ACCESS, says: error.message, next }];
+    return [fail(error.message, next)];
   }
 }
 
-function entryFinding(serving: Serving, data: string): Finding {
+function entryFinding(serving: Serving, data: string): CheckResult {
   const count = new AccessTokens(data).list().length;
   const ways = ["the owner's token", counted(count, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
-  return { state: "ok", what: ACCESS, says: `${who} can log in with ${ways.join(", ")}` };
+  return ok(`${who} can log in with ${ways.join(", ")}`);
 }
 
 /** An owner's token that is not accepted. `trunkline serve` replaces it when it starts. */
-function ownerFindings(data: string): Finding[] {
+function ownerFindings(data: string): CheckResult[] {
   const owner = new OwnerToken(data);
   if (!existsSync(owner.path) || owner.read() !== undefined) return [];
   const says = `the owner's token in ${owner.path} is not accepted: the file is damaged, or others could have read it`;
-  return [{ state: "warn", what: ACCESS, says, ...byCommand("trunkline token rotate") }];
+  return [warn(says, byCommand("trunkline token rotate"))];
 }
 
-function tlsFindings(serving: Serving): Finding[] {
+function tlsFindings(serving: Serving): CheckResult[] {
   const warning = clearTextWarning(serving);
   const setting = "Set `serve.tls.certFile` and `serve.tls.keyFile`, or `serve.publicUrl`.";
-  const findings: Finding[] =
-    warning === undefined ? [] : [{ state: "warn", what: ACCESS, says: warning, next: setting }];
+  const findings: CheckResult[] = warning === undefined ? [] : [warn(warning, setting)];
   if (serving.publicUrl?.startsWith("http:") === true && serving.isOpen) {
     const says = `\`serve.publicUrl\` is ${serving.publicUrl}, which is not encrypted`;
-    findings.push({ state: "warn", what: ACCESS, says, next: "Use an https address." });
+    findings.push(warn(says, "Use an https address."));
   }
   return findings;
 }
 
 /** Whether the keys that verify OAuth tokens can be fetched (RFC 8414, OpenID Connect Discovery). */
-async function issuerFindings({ oauth }: Serving): Promise<Finding[]> {
+async function issuerFindings({ oauth }: Serving): Promise<CheckResult[]> {
   if (oauth === undefined) return [];
   const { findKeysUrl } = await import("../../server/access/issuer-keys.ts");
   return Promise.all(
-    oauth.authorizationServers.map(async (issuer): Promise<Finding> => {
+    oauth.authorizationServers.map(async (issuer): Promise<CheckResult> => {
       try {
-        return {
-          state: "ok",
-          what: ACCESS,
-          says: `${issuer} publishes its keys at ${await findKeysUrl(issuer)}`,
-        };
+        return ok(`${issuer} publishes its keys at ${await findKeysUrl(issuer)}`);
       } catch (error) {
         const says = `cannot find the keys of ${issuer}: ${(error as Error).message}`;
         const next = "Check the URL in `serve.oauth.authorizationServers`, or try again later.";
-        return { state: "fail", what: ACCESS, says, next };
+        return fail(says, next);
       }
     }),
   );
 }
 
-const TLS = "TLS";
-/** Milliseconds before the end of a certificate when it should have been renewed. */
+/** Milliseconds before a certificate expires when it should have been renewed. */
 const SOON = 14 * 24 * 60 * 60_000;
 
 type Serve = Config["serve"];
 
 /** Whether `trunkline serve` can use the certificate and the key of `serve.tls`, and for how long. */
-export function checkTls({ serve }: Pick<Config, "serve">): readonly Finding[] {
+export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult[] {
   const { tls, publicUrl } = serve;
   if (tls === undefined) return [];
   let pem: Buffer;
@@ -95,7 +87,7 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly Finding[] {
     pem = readTls(tls).cert;
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
-    return [{ state: "fail", what: TLS, says: error.message, ...remedyFor(tls, error) }];
+    return [fail(error.message, remedyFor(tls, error))];
   }
   const certificate = new X509Certificate(pem);
   const findings = [
@@ -104,13 +96,13 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly Finding[] {
   ];
   if (findings.length > 0) return findings;
   const says = `${tls.certFile} is valid until ${dayOf(certificate.validToDate)}`;
-  return [{ state: "ok", what: TLS, says }];
+  return [ok(says)];
 }
 
 function remedyFor(
   { certFile, keyFile }: NonNullable<Serve["tls"]>,
   error: TrunklineError,
-): Pick<Finding, "next" | "command"> {
+): Pick<CheckResult, "next" | "command"> {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   if (code === "ENOENT") {
     const next = "Put the file there, or set `serve.tls.certFile` and `serve.tls.keyFile` anew.";
@@ -133,19 +125,19 @@ function remedyFor(
 function dateFindings(
   { certFile }: NonNullable<Serve["tls"]>,
   { validFromDate: from, validToDate: to }: X509Certificate,
-): Finding[] {
+): CheckResult[] {
   const now = Date.now();
   const renew = "Renew it, for example with: certbot renew. `trunkline serve` loads it by itself.";
   if (to.getTime() <= now) {
     const says = `${certFile} expired on ${dayOf(to)}, so clients refuse it`;
-    return [{ state: "fail", what: TLS, says, next: renew }];
+    return [fail(says, renew)];
   }
   if (from.getTime() > now) {
     const says = `${certFile} is not valid before ${dayOf(from)}, so clients refuse it`;
-    return [{ state: "fail", what: TLS, says, next: "Check the clock of this machine, or wait." }];
+    return [fail(says, "Check the clock of this machine, or wait.")];
   }
   if (to.getTime() > now + SOON) return [];
-  return [{ state: "warn", what: TLS, says: `${certFile} expires on ${dayOf(to)}`, next: renew }];
+  return [warn(`${certFile} expires on ${dayOf(to)}`, renew)];
 }
 
 /** A certificate that is not for the address by which others reach the gateway. */
@@ -153,7 +145,7 @@ function nameFindings(
   { certFile }: NonNullable<Serve["tls"]>,
   certificate: X509Certificate,
   publicUrl: string | undefined,
-): Finding[] {
+): CheckResult[] {
   const url = publicUrl === undefined ? null : URL.parse(publicUrl);
   if (url?.protocol !== "https:") return [];
   const host = url.hostname.replaceAll(/^\[|\]$/g, "");
@@ -163,7 +155,7 @@ function nameFindings(
   const says = `${certFile} is not for ${host}, the host of \`serve.publicUrl\`, but for ${names}`;
   // A proxy in front may have a certificate of its own.
   const next = `Get one for ${host}, or set \`serve.publicUrl\` to a name that it is for.`;
-  return [{ state: "warn", what: TLS, says, next }];
+  return [warn(says, next)];
 }
 
 function dayOf(date: Date): string {

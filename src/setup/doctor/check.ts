@@ -27,23 +27,47 @@ export interface Fix {
   readonly apply: () => Promise<unknown>;
 }
 
+/** What a check returns. Without `what`, the finding is about the subject of the check. */
+export type CheckResult = Omit<Finding, "what"> & Partial<Pick<Finding, "what">>;
+
+/** What to do about a finding. */
+type Remedy = Pick<Finding, "next" | "command" | "fix">;
+
+export function ok(says: string, remedy?: string | Remedy): CheckResult {
+  return { state: "ok", says, ...asRemedy(remedy) };
+}
+
+export function warn(says: string, remedy: string | Remedy): CheckResult {
+  return { state: "warn", says, ...asRemedy(remedy) };
+}
+
+export function fail(says: string, remedy: string | Remedy): CheckResult {
+  return { state: "fail", says, ...asRemedy(remedy) };
+}
+
+function asRemedy(remedy: string | Remedy | undefined): Remedy | undefined {
+  return typeof remedy === "string" ? { next: remedy } : remedy;
+}
+
 /** The command that applies all fixes. */
 export const FIX_COMMAND = "trunkline doctor --fix";
 
 /** A remedy that is one command. */
-export function byCommand(command: string): Pick<Finding, "next" | "command"> {
+export function byCommand(command: string): Remedy {
   return { next: `Run: ${command}`, command };
 }
 
 /** A remedy that `trunkline doctor --fix` applies. */
-export function byFix(fix: Fix): Pick<Finding, "next" | "command" | "fix"> {
+export function byFix(fix: Fix): Remedy {
   return { ...byCommand(FIX_COMMAND), fix };
 }
 
 export interface Check {
   readonly what: string;
   /** May reject: that is a finding, too. */
-  readonly examine: (allowance: Allowance) => Promise<readonly Finding[]> | readonly Finding[];
+  readonly examine: (
+    allowance: Allowance,
+  ) => Promise<readonly CheckResult[]> | readonly CheckResult[];
 }
 
 /** What a check may take. */
@@ -52,7 +76,7 @@ export interface Allowance {
   readonly patience: number;
   /** Aborted when the check is given up. */
   readonly signal: AbortSignal;
-  /** Keeps an eye on work that goes on after the findings are known, such as ending a process. */
+  /** Tracks work that goes on after the findings are known, such as ending a process. */
   readonly endsLater: (work: Promise<unknown>) => void;
 }
 
@@ -65,7 +89,7 @@ interface ChecksOptions {
   readonly isVerbose?: boolean;
 }
 
-/** Runs checks at the same time. A check that throws or hangs is a finding and costs no other. */
+/** Runs checks at the same time. A check that throws or hangs becomes a finding, and does not affect the others. */
 export class Checks {
   readonly #options: ChecksOptions;
   readonly #unfinished = new Set<Promise<unknown>>();
@@ -80,7 +104,7 @@ export class Checks {
     for (const result of results) yield* await result;
   }
 
-  /** Waits for what the checks have left to end. Whether all of it has. */
+  /** Waits for work that the checks have left running. Returns whether all of it has ended. */
   async settled(patience: number): Promise<boolean> {
     const enough = new AbortController();
     const late = sleep(patience, false, { signal: enough.signal }).catch(() => false);
@@ -104,7 +128,7 @@ export class Checks {
     const late = sleep(patience, undefined, { signal: enough.signal }).catch(() => undefined);
     const findings = await Promise.race([found, late]);
     enough.abort();
-    if (findings !== undefined) return findings;
+    if (findings !== undefined) return findings.map((each) => ({ what, ...each }));
     giveUp.abort(new Error(`It took longer than ${patience} ms`));
     const says = `gave no answer within ${seconds(patience)} s, so it was not checked`;
     return [{ state: "warn", what, says, next: this.#options.ifLate }];

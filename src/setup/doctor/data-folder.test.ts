@@ -12,7 +12,7 @@ describe("checkDataFolder()", () => {
   it("passes for a private folder, and leaves nothing in it", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const [found] = await checkDataFolder(folder.path);
-    assert.deepEqual(found, { state: "ok", what: "Data folder", says: folder.path });
+    assert.deepEqual(found, { state: "ok", says: folder.path });
     assert.deepEqual(readdirSync(folder.path), []);
   });
 

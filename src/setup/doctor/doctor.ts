@@ -39,7 +39,7 @@ import {
   checkWorktrees,
 } from "./state-checks.ts";
 
-/** Milliseconds for each check. They run at the same time, and it only ends what hangs. */
+/** Milliseconds for each check. They run at the same time; the limit only ends checks that hang. */
 const PATIENCE = 10_000;
 /** The same with `--deep`: servers may download something first. */
 const DEEP_PATIENCE = 60_000;
@@ -133,7 +133,7 @@ interface Examined {
 /** Milliseconds in which a server has to be up; with `--deep`, most of the time of the check. */
 const SERVERS_UP = 3_000;
 
-/** Examines the whole setup. What is needed to know what there is to check is examined first. */
+/** Examines the whole setup. The configuration and the data folder come first: they decide what else to check. */
 async function* examine(
   invocation: Invocation,
   checks: Checks,

@@ -9,34 +9,32 @@ import { examineRuns, type RunsExamined } from "../../run/open/examine-runs.ts";
 import { Git } from "../../git/git.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
-import type { Allowance, Finding } from "./check.ts";
+import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
 
-const PORT = "Port";
-/** The part of a check's time in which an answer is awaited: then there is time to say that none came. */
+/** The share of a check's time to wait for an answer, so that time is left to report that none came. */
 const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(
   config: Pick<Config, "server" | "serve">,
   { patience, signal }: Allowance,
-): Promise<Finding> {
+): Promise<CheckResult> {
   const { host, port } = config.server;
-  if (port === 0) return { state: "ok", what: PORT, says: "each start picks a free one" };
+  if (port === 0) return ok("each start picks a free one");
   const where = `${host}:${port}`;
   const problem = await tryToListen(host, port);
-  if (problem === undefined) return { state: "ok", what: PORT, says: `${where} is free` };
+  if (problem === undefined) return ok(`${where} is free`);
   if (problem !== "EADDRINUSE") {
     const next = "Set `server.host` and `server.port` to an address of this machine.";
-    return { state: "fail", what: PORT, says: `cannot listen on ${where}: ${problem}`, next };
+    return fail(`cannot listen on ${where}: ${problem}`, next);
   }
   const late = AbortSignal.timeout(Math.round(patience * SHARE));
   const enough = AbortSignal.any([signal, late]);
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
-  if (name !== undefined)
-    return { state: "ok", what: PORT, says: `${name} is running on ${where}` };
+  if (name !== undefined) return ok(`${name} is running on ${where}`);
   const next = "Stop that program, or set another `server.port`.";
   const who = late.aborted ? "a program that does not answer" : "another program";
-  return { state: "fail", what: PORT, says: `${who} listens on ${where}`, next };
+  return fail(`${who} listens on ${where}`, next);
 }
 
 function tryToListen(host: string, port: number): Promise<string | undefined> {
@@ -70,33 +68,28 @@ async function nameAt(
 /** The same as `engines` in package.json. */
 const NODE = { major: 26, minor: 1 };
 
-export function checkNode(version: string): Finding {
+export function checkNode(version: string): CheckResult {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isNew = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
-  if (isNew) return { state: "ok", what: "Node", says: version };
+  if (isNew) return ok(version);
   const needed = `${NODE.major}.${NODE.minor}`;
-  return {
-    state: "fail",
-    what: "Node",
-    says: `${version} is older than ${needed}`,
-    next: `Install Node ${needed} or newer.`,
-  };
+  return fail(`${version} is older than ${needed}`, `Install Node ${needed} or newer.`);
 }
 
 /** The first version with `safe.bareRepository`. */
 const GIT = [2, 38] as const;
 
 /** Identities, reviews and the built-in agent need git. */
-export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<Finding> {
+export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<CheckResult> {
   try {
     const { stdout } = await new Git(folder, { env }).run(["version"]);
     const says = String(stdout).trim().replace("git version ", "");
-    if (!isOld(says)) return { state: "ok", what: "git", says };
+    if (!isOld(says)) return ok(says);
     const next = `Update it to ${GIT.join(".")} or later: older versions trust bare repositories inside a project.`;
-    return { state: "warn", what: "git", says, next };
+    return warn(says, next);
   } catch (error) {
     const next = "Install it, or add its folder to PATH.";
-    return { state: "fail", what: "git", says: (error as Error).message, next };
+    return fail((error as Error).message, next);
   }
 }
 
@@ -105,45 +98,43 @@ function isOld(version: string): boolean {
   return major < GIT[0] || (major === GIT[0] && minor < GIT[1]);
 }
 
-const RUNS = "Remote runs";
-
 const DRIVERS: Readonly<Record<RunsExamined["driver"], string>> = {
   overlay: "workspaces are overlay mounts, made in milliseconds",
   reflink: "workspaces are copies that share their blocks",
   copy: "workspaces are whole copies: overlay mounts need root, shared blocks XFS or Btrfs",
 };
 
-/** What of the sandbox is in force here, and how workspaces are made. */
+/** Which parts of the sandbox are in force here, and how workspaces are made. */
 export async function checkRuns(
   { data, remote }: Pick<Config, "data" | "remote">,
   env: NodeJS.ProcessEnv,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const { sandbox, driver, ssh } = await examineRuns(data, env);
   const isNone = !sandbox.some(({ isInForce }) => isInForce);
-  const findings = sandbox.map(({ part, isInForce, detail, next }): Finding => {
+  const findings = sandbox.map(({ part, isInForce, detail, next }): CheckResult => {
     const says = `${part}: ${detail}`;
-    if (isInForce) return { state: "ok", what: RUNS, says };
+    if (isInForce) return ok(says);
     const why = isNone ? "No run begins without it (docs/HOSTING.md). " : "";
-    return { state: "warn", what: RUNS, says, next: `${why}${next}` };
+    return warn(says, `${why}${next}`);
   });
   if (remote.sandbox === "unsafe-off") {
     const says = "agents work without a sandbox: `remote.sandbox` is `unsafe-off`";
     const next = "Set `remote.sandbox` to `on`.";
-    return [{ state: "warn", what: RUNS, says, next }, ...findings];
+    return [warn(says, next), ...findings];
   }
   if (isNone) return findings;
   const noSsh = "there is no ssh, so repositories are reached by HTTPS only";
-  const reach: Finding =
+  const reach: CheckResult =
     ssh === undefined
-      ? { state: "warn", what: RUNS, says: noSsh, next: "Install OpenSSH's client." }
-      : { state: "ok", what: RUNS, says: `repositories are reached by SSH with ${ssh}` };
-  return [...findings, { state: "ok", what: RUNS, says: DRIVERS[driver] }, reach];
+      ? warn(noSsh, "Install OpenSSH's client.")
+      : ok(`repositories are reached by SSH with ${ssh}`);
+  return [...findings, ok(DRIVERS[driver]), reach];
 }
 
 /** Whether commands of the built-in agent run in a sandbox, and plugins that have permissions. */
 export async function checkSandbox(
   config: Pick<Config, "agent" | "bus" | "data">,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const { localInForce, pluginsInForce, tryOutSandbox } =
     await import("../../sandbox/open/local-in-force.ts");
   // Both need the same of this machine.
@@ -157,7 +148,6 @@ export async function checkSandbox(
   return [commands, { what: "Sandbox of plugins", ...(await pluginsInForce(config, tryOut)) }];
 }
 
-const START = "trunkline mcp";
 const SLOW = 2_000;
 
 const INITIALIZE = {
@@ -182,7 +172,10 @@ interface Run {
  * Whether an assistant that starts `trunkline mcp` gets an answer to `initialize`, and nothing else
  * on stdout (MCP 2025-11-25, Transports § stdio).
  */
-export async function checkStart(invocation: Invocation, signal?: AbortSignal): Promise<Finding[]> {
+export async function checkStart(
+  invocation: Invocation,
+  signal?: AbortSignal,
+): Promise<CheckResult[]> {
   const { out, err, code, milliseconds } = await start(invocation, signal);
   const lines = out.split("\n").filter((line) => line !== "");
   const answers = lines.filter(isAnswer);
@@ -190,25 +183,18 @@ export async function checkStart(invocation: Invocation, signal?: AbortSignal): 
     const said = err.trim().split("\n").at(-1) ?? "";
     const says = `does not answer 'initialize' (exit ${String(code)})${said && `: ${said}`}`;
     const next = "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and read its log.";
-    return [{ state: "fail", what: START, says, next }];
+    return [fail(says, next)];
   }
   const took = `answers 'initialize' after ${Math.round(milliseconds)} ms`;
-  const speed: Finding =
-    milliseconds > SLOW
-      ? {
-          state: "warn",
-          what: START,
-          says: took,
-          next: "The disk may be slow, or the machine busy.",
-        }
-      : { state: "ok", what: START, says: took };
+  const speed: CheckResult =
+    milliseconds > SLOW ? warn(took, "The disk may be slow, or the machine busy.") : ok(took);
   if (lines.length === answers.length) {
-    return [speed, { state: "ok", what: START, says: "writes only the protocol to stdout" }];
+    return [speed, ok("writes only the protocol to stdout")];
   }
   const stray = lines.find((line) => !isAnswer(line)) ?? "";
   const says = `writes something else than the protocol to stdout: ${stray.slice(0, 100)}`;
   const next = "Find out what prints it, for example a module that NODE_OPTIONS loads.";
-  return [speed, { state: "fail", what: START, says, next }];
+  return [speed, fail(says, next)];
 }
 
 async function start(invocation: Invocation, signal: AbortSignal | undefined): Promise<Run> {

@@ -32,7 +32,6 @@ describe("checkGit()", () => {
   it("fails if git is missing, and says what to do", async () => {
     assert.deepEqual(await checkGit(tmpdir(), { ...process.env, PATH: "/nowhere" }), {
       state: "fail",
-      what: "git",
       says: "Cannot run git: it is not installed, or not in PATH",
       next: "Install it, or add its folder to PATH.",
     });

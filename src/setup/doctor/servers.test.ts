@@ -5,13 +5,13 @@ import { describe, it } from "node:test";
 import { SampleAllowance } from "../../../test/samples/sample-allowance.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import type { Finding } from "./check.ts";
+import type { CheckResult } from "./check.ts";
 import { checkServers } from "./settings-checks.ts";
 
 const SUPPORT = join(import.meta.dirname, "../../../test/support");
 
 /** The findings about servers that are configured so. */
-async function check(mcpServers: object, patience?: number): Promise<readonly Finding[]> {
+async function check(mcpServers: object, patience?: number): Promise<readonly CheckResult[]> {
   await using home = await SampleHome.create();
   await using allowance = new SampleAllowance(patience);
   await home.write(home.userFile, JSON.stringify({ mcpServers }));
@@ -21,7 +21,7 @@ async function check(mcpServers: object, patience?: number): Promise<readonly Fi
 describe("checkServers()", () => {
   it("checks nothing if no server is configured", async () => {
     const [found] = await check({});
-    assert.deepEqual(found, { state: "ok", what: "MCP servers", says: "none configured" });
+    assert.deepEqual(found, { state: "ok", says: "none configured" });
   });
 
   it("distinguishes a server that works from one that exits, and from one that is missing", async () => {
@@ -30,7 +30,7 @@ describe("checkServers()", () => {
       ends: { command: process.execPath, args: ["--eval", "process.exit(3)"] },
       missing: { command: "/nowhere/no-such-program" },
     });
-    const stateOf = (name: string) => findings.find(({ what }) => what.includes(`'${name}'`));
+    const stateOf = (name: string) => findings.find(({ what }) => what?.includes(`'${name}'`));
     assert.equal(stateOf("notes")?.state, "ok");
     for (const name of ["ends", "missing"]) {
       assert.equal(stateOf(name)?.state, "fail");
@@ -52,7 +52,7 @@ describe("checkServers()", () => {
       mcpServers: { slow: { command: "sleep", args: ["600"] } },
     });
     const { out } = await line.run("doctor", "--json");
-    const { findings } = JSON.parse(out) as { findings: readonly Finding[] };
+    const { findings } = JSON.parse(out) as { findings: readonly CheckResult[] };
     const slow = findings.find(({ what }) => what === "MCP server 'slow'");
     assert.match(slow?.says ?? "", /^still starting after 3 s/);
   });

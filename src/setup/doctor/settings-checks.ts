@@ -37,14 +37,15 @@ import {
   type Allowance,
   byCommand,
   byFix,
-  type Finding,
+  fail,
   FIX_COMMAND,
+  type CheckResult,
+  ok,
   seconds,
   silentApp,
+  warn,
 } from "./check.ts";
 import { setAside } from "./state-checks.ts";
-
-const CONFIGURATION = "Configuration";
 
 /**
  * Whether every file that a server started here would read is valid. If only the project's file cannot
@@ -52,14 +53,14 @@ const CONFIGURATION = "Configuration";
  */
 export async function checkConfig(
   input: ConfigInput,
-): Promise<{ findings: Finding[]; loaded?: LoadedConfig }> {
+): Promise<{ findings: CheckResult[]; loaded?: LoadedConfig }> {
   let loaded: LoadedConfig;
   try {
     loaded = await checkAll(input);
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";
-    const findings: Finding[] = [{ state: "fail", what: CONFIGURATION, says: error.message, next }];
+    const findings: CheckResult[] = [fail(error.message, next)];
     const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
     return own === undefined ? { findings } : { findings, loaded: own };
   }
@@ -68,23 +69,19 @@ export async function checkConfig(
     loaded.files.some(({ path, isTrusted }) => isTrusted === false && warning.startsWith(path));
   for (const warning of loaded.warnings.filter((each) => !isTold(each))) {
     const next = "Change it, then run `trunkline config check`.";
-    findings.push({ state: "warn", what: CONFIGURATION, says: warning, next });
+    findings.push(warn(warning, next));
   }
   return { findings, loaded };
 }
 
-function fileFinding({ kind, path, isFound, isTrusted }: ConfigSource): Finding {
-  if (!isFound)
-    return { state: "ok", what: CONFIGURATION, says: `${path} does not exist; the defaults apply` };
-  if (kind === "user") return { state: "ok", what: CONFIGURATION, says: path };
-  if (isTrusted)
-    return { state: "ok", what: CONFIGURATION, says: `${path} (trusted project file)` };
-  return {
-    state: "warn",
-    what: CONFIGURATION,
-    says: `${path} is not trusted, so most of it is ignored`,
-    next: "Read it, then run `trunkline config trust`.",
-  };
+function fileFinding({ kind, path, isFound, isTrusted }: ConfigSource): CheckResult {
+  if (!isFound) return ok(`${path} does not exist; the defaults apply`);
+  if (kind === "user") return ok(path);
+  if (isTrusted) return ok(`${path} (trusted project file)`);
+  return warn(
+    `${path} is not trusted, so most of it is ignored`,
+    "Read it, then run `trunkline config trust`.",
+  );
 }
 
 interface AgentsOptions {
@@ -97,7 +94,7 @@ interface AgentsOptions {
 
 type AgentSettings = Config["agents"][string];
 
-/** What installs the agents that people use. Others have a way of their own. */
+/** The commands that install well-known agents. */
 const INSTALL: Readonly<Record<string, string>> = {
   "claude-agent-acp": "npm install -g @agentclientprotocol/claude-agent-acp",
   "codex-acp": "npm install -g @agentclientprotocol/codex-acp @openai/codex",
@@ -109,7 +106,7 @@ const INSTALL: Readonly<Record<string, string>> = {
 export async function checkAgents(
   { agent, agents }: Pick<Config, "agent" | "agents">,
   options: AgentsOptions,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const names = Object.keys(agents);
   const checked = await Promise.all(
     Object.entries(agents).map(([name, settings]) =>
@@ -130,7 +127,7 @@ async function checkAgent(
   settings: AgentSettings,
   first: string,
   options: AgentsOptions,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const what = whatOf(name);
   const { command, env = {} } = settings;
   const problem = problemOf(settings, options.cwd, env.PATH ?? options.env.PATH);
@@ -186,7 +183,7 @@ async function tryToStart(
   name: string,
   settings: AgentSettings,
   { allowance: { endsLater, signal } }: AgentsOptions,
-): Promise<Finding> {
+): Promise<CheckResult> {
   const what = whatOf(name);
   const { ExternalAgent } = await import("../../agent/external-agent.ts");
   const agent = new ExternalAgent({ name, ...settings, log: new Log("error") });
@@ -211,7 +208,7 @@ function whatOf(name: string): string {
   return `Agent '${visibleLine(name)}'`;
 }
 
-/** The part of the time of the check in which servers have to be up; the rest is for ending them. */
+/** The share of the check's time in which servers have to be up; the rest is for ending them. */
 const SHARE = 0.75;
 
 /** The state of the configured MCP servers, and whether tools wait for approval. */
@@ -219,9 +216,9 @@ export async function checkServers(
   config: Config,
   { patience, signal, endsLater }: Allowance,
   wait = patience * SHARE,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   if (Object.keys(config.mcpServers).length === 0) {
-    return [{ state: "ok", what: "MCP servers", says: "none configured" }];
+    return [ok("none configured")];
   }
   const opened = await openTools(silentApp(config));
   const enough = new AbortController();
@@ -231,7 +228,7 @@ export async function checkServers(
   enough.abort();
   const findings = opened.status().map((status) => findingOf(status, wait));
   const held = opened.offer.tools.held().length;
-  // A server that does not end when it is asked to takes seconds, which change nothing.
+  // Not awaited: a server that ignores the request to end takes seconds to stop.
   endsLater(Promise.resolve(opened[Symbol.asyncDispose]()));
   if (held === 0) return findings;
   const next = "Check them with `trunkline tools diff`.";
@@ -241,7 +238,7 @@ export async function checkServers(
   ];
 }
 
-function findingOf(status: UpstreamStatus, wait: number): Finding {
+function findingOf(status: UpstreamStatus, wait: number): CheckResult {
   const { name, state, listError, noTools, said } = status;
   const what = `MCP server '${visibleLine(name)}'`;
   if (state === "up" && listError === undefined) {
@@ -264,25 +261,22 @@ function findingOf(status: UpstreamStatus, wait: number): Finding {
   return { state: "fail", what, says: says + why, ...(isSaid ? {} : { next }) };
 }
 
-const BUS = "Plugin bus";
-
 /** The state of the plugins, if some are configured and a bus is running. */
-export async function checkBus(config: Config): Promise<Finding[]> {
+export async function checkBus(config: Config): Promise<CheckResult[]> {
   const unusable = await certificateFindings(config);
   if (unusable.length > 0 || !hasBus(config)) return unusable;
   return [...(await runningFindings(config)), ...unaskedFindings(config)];
 }
 
 /** Plugins that were added before anybody was asked what they may do. */
-function unaskedFindings(config: Config): Finding[] {
-  return unaskedPlugins(busPlan(config)).map((id) => ({
-    ...({ state: "warn", what: BUS } as const),
-    says: `nobody was asked what '${id}' may do: earlier versions have added it`,
-    next: `${approving(id)}.`,
-  }));
+function unaskedFindings(config: Config): CheckResult[] {
+  return unaskedPlugins(busPlan(config)).map((id) => {
+    const says = `nobody was asked what '${id}' may do: earlier versions have added it`;
+    return warn(says, `${approving(id)}.`);
+  });
 }
 
-async function runningFindings(config: Config): Promise<Finding[]> {
+async function runningFindings(config: Config): Promise<CheckResult[]> {
   const { BusControl } = await import("../../plugin/open/bus-control.ts");
   const asked = { address: undefined, certsDir: undefined };
   try {
@@ -291,51 +285,39 @@ async function runningFindings(config: Config): Promise<Finding[]> {
   } catch (error) {
     const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);
     const next = "Start it with `trunkline serve` or `trunkline orchestrator`.";
-    return [{ state: "warn", what: BUS, says, next }];
+    return [warn(says, next)];
   }
 }
 
 /** Certificates that the bus would refuse. It renews others by itself. */
-async function certificateFindings(config: Config): Promise<Finding[]> {
+async function certificateFindings(config: Config): Promise<CheckResult[]> {
   const found = await examineCertificates(busPlan(config).certsDir);
-  return found.map(({ says, files }): Finding => {
-    const finding = { state: "fail", what: BUS, says } as const;
+  return found.map(({ says, files }): CheckResult => {
     const [first, ...others] = files;
     // Certificates elsewhere may have been made by somebody else.
     if (config.bus.certsDir !== undefined || first === undefined) {
-      return {
-        ...finding,
-        next: "Move its files away: the bus makes new ones where it has `ca.key`.",
-      };
+      return fail(says, "Move its files away: the bus makes new ones where it has `ca.key`.");
     }
     const next = `Run \`${FIX_COMMAND}\`, which renames its files after a question: the bus then makes new ones.`;
-    return { ...finding, ...byFix(setAside(config.data, first, ...others)), next };
+    return fail(says, { ...byFix(setAside(config.data, first, ...others)), next });
   });
 }
 
-async function pluginFindings(bus: BusControl): Promise<Finding[]> {
+async function pluginFindings(bus: BusControl): Promise<CheckResult[]> {
   const plugins = await bus.list();
-  if (plugins.length === 0) return [{ state: "ok", what: BUS, says: "is running without plugins" }];
-  return plugins.map(({ id, state, tools, lastError }): Finding => {
-    if (state === "up")
-      return { state: "ok", what: BUS, says: `'${id}' is up, with ${counted(tools, "tool")}` };
+  if (plugins.length === 0) return [ok("is running without plugins")];
+  return plugins.map(({ id, state, tools, lastError }): CheckResult => {
+    if (state === "up") return ok(`'${id}' is up, with ${counted(tools, "tool")}`);
     const next = `See \`trunkline plugin logs ${id}\`.`;
-    return {
-      state: "fail",
-      what: BUS,
-      says: `'${id}' is ${state}. ${lastError ?? ""}`.trim(),
-      next,
-    };
+    return fail(`'${id}' is ${state}. ${lastError ?? ""}`.trim(), next);
   });
 }
-
-const MODELS = "Models";
 
 /** Which language model new sessions of the built-in agent use. */
 export async function checkModels(
   { config }: LoadedConfig,
   env: NodeJS.ProcessEnv,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   // Failures are reported as findings, so they need not be logged as well.
   const log = new Log("error");
   const open = openKeys(config.data, env);
@@ -343,30 +325,20 @@ export async function checkModels(
   const { models, unanswered } = await commands.list();
   const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
   const { default: wanted } = config.models;
-  const findings = Object.entries(unanswered).map(([provider, why]): Finding => {
+  const findings = Object.entries(unanswered).map(([provider, why]): CheckResult => {
     const next = "Check its address and its key.";
-    return {
-      state: "warn",
-      what: MODELS,
-      says: `${provider} did not list its models: ${why}`,
-      next,
-    };
+    return warn(`${provider} did not list its models: ${why}`, next);
   });
   if (wanted !== undefined && wanted !== first) {
     const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
-    findings.push({
-      state: "warn",
-      what: MODELS,
-      says,
-      next: "`trunkline models list` lists the models.",
-    });
+    findings.push(warn(says, "`trunkline models list` lists the models."));
   } else if (models.length === 1) {
     const says = "no language model; the built-in agent runs slash commands only";
-    findings.push({ state: "ok", what: MODELS, says });
+    findings.push(ok(says));
   } else if (first === "offline" && models.some(({ isFound }) => isFound)) {
     const says = "found some on this machine, but none is chosen";
-    findings.push({ state: "ok", what: MODELS, says, next: "Choose one with `models.default`." });
-  } else findings.push({ state: "ok", what: MODELS, says: `sessions start with ${first}` });
+    findings.push(ok(says, "Choose one with `models.default`."));
+  } else findings.push(ok(`sessions start with ${first}`));
   return findings;
 }
 
@@ -374,7 +346,7 @@ export async function checkModels(
 export async function checkIdentities(
   config: Config,
   { cwd, env, values }: Pick<Invocation, "cwd" | "env" | "values">,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const options = identitiesOptions(config, { cwd, env, flags: configFlags(values) });
   // Without `ask`: nobody is asked for a passphrase.
   await using commands = new IdentityCommands(options);
@@ -386,11 +358,11 @@ export async function checkIdentities(
   return [...guard, ...parts.flat()];
 }
 
-async function checkIdentity(commands: IdentityCommands, name: string): Promise<Finding[]> {
+async function checkIdentity(commands: IdentityCommands, name: string): Promise<CheckResult[]> {
   const what = `Identity '${visibleLine(name)}'`;
   const { missing } = await commands.readiness(name);
   if (missing.length === 0) return [{ state: "ok", what, says: "has all its keys" }];
-  return missing.map(({ outcome, says, command }): Finding => {
+  return missing.map(({ outcome, says, command }): CheckResult => {
     // Git works without a token: it asks for a password, or uses SSH.
     const state = outcome === "fail" ? "fail" : "ok";
     return { state, what, says, ...(command === undefined ? {} : byCommand(command)) };
@@ -400,7 +372,7 @@ async function checkIdentity(commands: IdentityCommands, name: string): Promise<
 const GUARD = "Guard";
 
 /** A guard that cannot be run refuses every commit. Having none is fine. */
-async function checkGuard(commands: IdentityCommands, cwd: string): Promise<Finding[]> {
+async function checkGuard(commands: IdentityCommands, cwd: string): Promise<CheckResult[]> {
   const { worktree } = await commands.identities.status(cwd);
   if (worktree === undefined) return [];
   const { guarded, isInstalled, broken, says } = await commands.guardStatus(cwd);
@@ -414,7 +386,6 @@ async function checkGuard(commands: IdentityCommands, cwd: string): Promise<Find
   return [{ state: "fail", what: GUARD, says: broken ?? says, ...remedy, fix }];
 }
 
-const NOTIFICATIONS = "Notifications";
 /** Milliseconds for which a failure is shown. */
 const RECENT = 24 * 60 * 60_000;
 
@@ -422,11 +393,11 @@ const RECENT = 24 * 60 * 60_000;
 export async function checkNotifications(
   { data, notifications }: Pick<Config, "data" | "notifications">,
   now = Date.now(),
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   if (notifications.length === 0) return [];
   const { entries, problems } = readEntries(notifications);
-  const findings = problems.map((says): Finding => {
-    return { state: "fail", what: NOTIFICATIONS, says, next: "Correct it in the configuration." };
+  const findings = problems.map((says): CheckResult => {
+    return fail(says, "Correct it in the configuration.");
   });
   const all = await deliveries(data);
   const recent = all.filter(({ time }) => Date.parse(time) > now - RECENT);
@@ -439,16 +410,9 @@ export async function checkNotifications(
   }
   for (const [receiver, result] of failing) {
     const says = `the last one to ${receiver} was not delivered: ${result}`;
-    findings.push({
-      state: "warn",
-      what: NOTIFICATIONS,
-      says,
-      ...byCommand("trunkline notifications test"),
-    });
+    findings.push(warn(says, byCommand("trunkline notifications test")));
   }
   if (findings.length > 0) return findings;
   const names = entries.map(({ name }) => name).join(", ");
-  return [
-    { state: "ok", what: NOTIFICATIONS, says: `${names}: nothing has failed in the last day` },
-  ];
+  return [ok(`${names}: nothing has failed in the last day`)];
 }

@@ -38,11 +38,20 @@ import { SESSION_MIGRATIONS, SessionLog } from "../../store/session/session-log.
 import { LONGEST_DATABASE_PATH } from "../../store/sqlite-words.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../store/store-files.ts";
 import { TASK_MIGRATIONS } from "../../store/task-records.ts";
-import { type Allowance, byCommand, byFix, type Finding, type Fix, FIX_COMMAND } from "./check.ts";
+import {
+  type Allowance,
+  byCommand,
+  byFix,
+  fail,
+  type Fix,
+  FIX_COMMAND,
+  type CheckResult,
+  ok,
+  warn,
+} from "./check.ts";
 
-const FOLDER = "Data folder";
 const ELSEWHERE = "Choose another folder with --data or TRUNKLINE_DATA.";
-/** The names of files in it take the rest. */
+/** Leaves room for the names of files in the folder. */
 const LONGEST_FOLDER = LONGEST_DATABASE_PATH - 64;
 
 /** Bytes of free space below which sessions may soon fail. */
@@ -51,24 +60,25 @@ const SCARCE = 100 * 1024 * 1024;
 const FOREIGN = new Set(["run", "sandbox", "workspace"]);
 
 /** Whether the data folder can be used, and only by its owner. */
-export async function checkDataFolder(folder: string): Promise<Finding[]> {
+export async function checkDataFolder(folder: string): Promise<CheckResult[]> {
   const length = Buffer.byteLength(folder);
   if (length > LONGEST_FOLDER) {
     const says = `its path has ${length} bytes, and databases need one of at most ${LONGEST_FOLDER}`;
-    return [fail(says)];
+    return [fail(says, ELSEWHERE)];
   }
   let found: Awaited<ReturnType<typeof stat>>;
   try {
     found = await stat(folder);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return [code === "ENOENT" ? await checkParent(folder) : fail(message)];
+    return [code === "ENOENT" ? await checkParent(folder) : fail(message, ELSEWHERE)];
   }
   if (!found.isDirectory()) {
     return [
-      fail(`${folder} is not a folder`, {
-        next: "Move the file away, or choose another folder with --data.",
-      }),
+      fail(
+        `${folder} is not a folder`,
+        "Move the file away, or choose another folder with --data.",
+      ),
     ];
   }
   const problem = (await tryToRead(folder)) ?? (await tryToWrite(folder));
@@ -76,14 +86,14 @@ export async function checkDataFolder(folder: string): Promise<Finding[]> {
   return [
     await foreignFiles(folder),
     process.platform === "win32" || (found.mode & 0o077) === 0
-      ? ({ state: "ok", what: FOLDER, says: folder } as const)
+      ? ok(folder)
       : exposed(folder, found.mode),
     await scarce(folder),
   ].filter((each) => each !== undefined);
 }
 
-/** Who has to do what so that the folder can be used. */
-function unusable(folder: string, owner: number, problem: string): Finding {
+/** A folder that cannot be used, and what to do about it. */
+function unusable(folder: string, owner: number, problem: string): CheckResult {
   const says = `cannot use ${folder}: ${problem}`;
   const own = process.getuid?.();
   if (own !== undefined && owner !== own) {
@@ -92,29 +102,23 @@ function unusable(folder: string, owner: number, problem: string): Finding {
     return fail(says, { next, command });
   }
   if (/ENOSPC|EDQUOT/.test(problem)) {
-    return fail(says, { next: `Free some space on its disk, or: ${ELSEWHERE}` });
+    return fail(says, `Free some space on its disk, or: ${ELSEWHERE}`);
   }
-  if (!/EACCES|EPERM/.test(problem)) return fail(says, { next: ELSEWHERE });
+  if (!/EACCES|EPERM/.test(problem)) return fail(says, ELSEWHERE);
   return fail(says, byFix(makePrivate(folder, 0o700)));
 }
 
-function exposed(folder: string, mode: number): Finding {
+function exposed(folder: string, mode: number): CheckResult {
   const remedy = byCommand(`chmod 700 ${shellQuote(folder)}`);
   const fix = makePrivate(folder, 0o700);
   if ((mode & 0o022) !== 0) return fail(folder + CHANGEABLE, { ...remedy, fix });
-  return {
-    state: "warn",
-    what: FOLDER,
-    says: `${folder} can be read by others on this machine`,
-    ...remedy,
-    fix,
-  };
+  return warn(`${folder} can be read by others on this machine`, { ...remedy, fix });
 }
 
 const CHANGEABLE = " can be changed by others on this machine: they can act as you";
 
 /** Whether the folder works, though others may be able to change it. */
-export function canBeUsed(findings: readonly Finding[]): boolean {
+export function canBeUsed(findings: readonly CheckResult[]): boolean {
   return findings.every(({ state, says }) => state !== "fail" || says.endsWith(CHANGEABLE));
 }
 
@@ -128,7 +132,7 @@ function takeOver(folder: string, user: number): string {
 }
 
 /** Files of another user, such as after Trunkline ran once with sudo. Root can use them anyway. */
-async function foreignFiles(folder: string): Promise<Finding | undefined> {
+async function foreignFiles(folder: string): Promise<CheckResult | undefined> {
   const own = process.getuid?.();
   if (own === undefined || own === 0) return undefined;
   const names = (await readdir(folder)).filter((name) => !FOREIGN.has(name));
@@ -146,25 +150,25 @@ async function foreignFiles(folder: string): Promise<Finding | undefined> {
   return fail(says, byCommand(takeOver(folder, own)));
 }
 
-async function scarce(folder: string): Promise<Finding | undefined> {
+async function scarce(folder: string): Promise<CheckResult | undefined> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= SCARCE) return undefined;
   const free = Math.floor((bavail * bsize) / 1024 / 1024);
   const says = `its disk has only ${free} MB left`;
   const next = `Free some space, or move the folder to another disk and set \`data\`. What is large: du -h -d 1 ${shellQuote(folder)}`;
-  return { state: "warn", what: FOLDER, says, next };
+  return warn(says, next);
 }
 
-async function checkParent(folder: string): Promise<Finding> {
+async function checkParent(folder: string): Promise<CheckResult> {
   let parent = dirname(folder);
   for (;;) {
     try {
       await access(parent, constants.W_OK | constants.X_OK);
-      return { state: "ok", what: FOLDER, says: `${folder} will be created when it is needed` };
+      return ok(`${folder} will be created when it is needed`);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== "ENOENT" || parent === dirname(parent)) {
-        return fail(`cannot create ${folder}: ${fileWords(error, folder)}`);
+        return fail(`cannot create ${folder}: ${fileWords(error, folder)}`, ELSEWHERE);
       }
       parent = dirname(parent);
     }
@@ -192,15 +196,6 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
     await rm(path, { force: true }).catch(() => {});
   }
 }
-
-function fail(
-  says: string,
-  remedy: Pick<Finding, "next" | "command" | "fix"> = { next: ELSEWHERE },
-): Finding {
-  return { state: "fail", what: FOLDER, says, ...remedy };
-}
-
-const FILES = "Data files";
 
 interface KnownDatabase {
   readonly file: string;
@@ -274,21 +269,24 @@ function knownFiles(data: string): KnownFile[] {
 }
 
 /** Whether what Trunkline keeps can be read: its databases and other files. */
-export async function checkFiles(data: string, allowance: Allowance): Promise<Finding[]> {
-  if (!existsSync(data)) return [{ state: "ok", what: FILES, says: "none yet" }];
+export async function checkFiles(data: string, allowance: Allowance): Promise<CheckResult[]> {
+  if (!existsSync(data)) return [ok("none yet")];
   const [databases, files] = await Promise.all([
     databaseFindings(data, allowance),
     Promise.all(knownFiles(data).map((file) => fileFindings(data, file))),
   ]);
   const findings = [...databases, ...files.flat()];
   if (findings.some(({ state }) => state !== "ok")) return findings;
-  return [...findings, { state: "ok", what: FILES, says: "all can be read" }];
+  return [...findings, ok("all can be read")];
 }
 
 /** Milliseconds before the check is given up, so that what is known by then is reported. */
 const MARGIN = 300;
 
-async function databaseFindings(data: string, { patience, signal }: Allowance): Promise<Finding[]> {
+async function databaseFindings(
+  data: string,
+  { patience, signal }: Allowance,
+): Promise<CheckResult[]> {
   const present = DATABASES.filter(({ file }) => existsSync(join(data, file)));
   const closed = present.flatMap(({ file }) => closedFindings(join(data, file)));
   const there = present.filter(({ file }) => closedFindings(join(data, file)).length === 0);
@@ -297,37 +295,37 @@ async function databaseFindings(data: string, { patience, signal }: Allowance): 
     there.map(({ file }) => join(data, file)),
     enough,
   );
-  const findings = checked.flatMap(({ path, problem, version }, index): Finding[] => {
+  const findings = checked.flatMap(({ path, problem, version }, index): CheckResult[] => {
     const { holds = "", version: known = 0 } = there[index] ?? {};
     if (problem !== undefined) {
       const says = `${path} is damaged: ${problem.replaceAll(/\s+/g, " ")}`;
       const fix = setAside(data, path);
       const next = `Restore it from a backup, or run \`${FIX_COMMAND}\`, which renames it after a question. Its ${holds} are then not available.`;
-      return [failing(says, { ...byFix(fix), next })];
+      return [fail(says, { ...byFix(fix), next })];
     }
     if (version === undefined) {
       const says = `${path} is large, and was not read to its end in time`;
-      return [{ state: "ok", what: FILES, says, ...byCommand("trunkline doctor --deep") }];
+      return [ok(says, byCommand("trunkline doctor --deep"))];
     }
     if (version <= known) return [];
     const says = `${path} was made by a newer Trunkline (version ${version} of its ${holds}, this one knows ${known})`;
     const next = "Update Trunkline, or choose another folder with --data or TRUNKLINE_DATA.";
-    return [failing(says, { next })];
+    return [fail(says, next)];
   });
   return [...closed, ...findings];
 }
 
-/** What keeps a file from being opened, whether it is whole or not. */
-function closedFindings(path: string): Finding[] {
+/** Problems that prevent opening a file: its kind, its mode, its owner. */
+function closedFindings(path: string): CheckResult[] {
   const { mode, uid } = statSync(path);
   // Opening a pipe would wait for somebody to write to it.
   if ((mode & constants.S_IFMT) !== constants.S_IFREG) {
-    return [failing(`${path} is not a file`, { next: `Move it away: mv ${shellQuote(path)} ~` })];
+    return [fail(`${path} is not a file`, `Move it away: mv ${shellQuote(path)} ~`)];
   }
   const isSecret = path.endsWith(".enc");
   const mine = { ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: makePrivate(path, 0o600) };
   if (isSecret && (mode & 0o077) !== 0 && process.platform !== "win32") {
-    return [failing(`${path} can be read by others on this machine, so it is not used`, mine)];
+    return [fail(`${path} can be read by others on this machine, so it is not used`, mine)];
   }
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -336,15 +334,11 @@ function closedFindings(path: string): Finding[] {
     const own = process.getuid?.() ?? uid;
     const theirs = byCommand(`sudo chown ${own} ${shellQuote(path)}`);
     const says = `cannot use ${path}: ${fileWords(error, path)}`;
-    return [failing(says, uid === own ? mine : theirs)];
+    return [fail(says, uid === own ? mine : theirs)];
   }
 }
 
-function failing(says: string, remedy: Pick<Finding, "next" | "command" | "fix">): Finding {
-  return { state: "fail", what: FILES, says, ...remedy };
-}
-
-async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
+async function fileFindings(data: string, file: KnownFile): Promise<CheckResult[]> {
   const { path, afterwards, check, repair } = file;
   if (!existsSync(path)) return [];
   const closed = closedFindings(path);
@@ -353,11 +347,11 @@ async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
     await check();
     return [];
   } catch (error) {
-    // The messages of the stores end with advice for whoever has no doctor.
+    // The messages of the stores end with advice, which the doctor replaces with its own.
     const [says = ""] = (error as Error).message.split(/(?<=\.) (?=[A-Z])/, 1);
-    if (repair !== undefined) return [failing(says, byFix(repair))];
+    if (repair !== undefined) return [fail(says, byFix(repair))];
     const next = `Repair it, or run \`${FIX_COMMAND}\`, which renames it after a question. ${afterwards}`;
-    return [failing(says, { ...byFix(setAside(data, path)), next })];
+    return [fail(says, { ...byFix(setAside(data, path)), next })];
   }
 }
 
@@ -406,7 +400,7 @@ function isObject(line: string): boolean {
   }
 }
 
-/** What SQLite keeps beside a database, and what belongs to it. */
+/** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ["-wal", "-shm"];
 
 /** Renames damaged files, so that the next program that needs them starts new ones. */
@@ -427,12 +421,12 @@ export function setAside(data: string, ...paths: readonly [string, ...string[]])
   };
 }
 
-/** What is added to the name of a file that was put aside. No file on Windows has a colon in its name. */
+/** What is added to the name of a damaged file. It has no colon, which Windows does not allow. */
 function damagedEnding(): string {
   return `.damaged-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 }
 
-/** A program that has the file open would go on with the file that was renamed. */
+/** Throws if other programs use the folder: they would go on writing to the renamed file. */
 async function mustBeAlone(data: string): Promise<void> {
   const gateways = await runningGateways(data);
   using holder = Holder.at(join(data, HOLDERS));
@@ -443,22 +437,20 @@ async function mustBeAlone(data: string): Promise<void> {
   throw new TrunklineError("conflict", `${why}. Stop them, and try again`);
 }
 
-const LEFTOVERS = "Leftovers";
-
 /** A file that was being written when the program was killed: its name, and a UUID. */
 const HALF_WRITTEN = /\.[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 /** Milliseconds after which nobody is still writing it. */
 const ABANDONED = 60 * 60_000;
 
 /** Lock files, sockets and half-written files of programs that were killed. They do no harm. */
-export async function checkLeftovers(data: string): Promise<Finding[]> {
+export async function checkLeftovers(data: string): Promise<CheckResult[]> {
   if (!existsSync(data)) return [];
   const names = await leftNames(data);
   if (names.length === 0) return [];
   const count = names.length === 1 ? "one file" : `${names.length} files`;
   const says = `${count} of programs that were killed, such as ${names[0]}`;
   const fix = { does: `Delete ${count} of programs that were killed`, apply: () => clean(data) };
-  return [{ state: "ok", what: LEFTOVERS, says, ...byFix(fix) }];
+  return [ok(says, byFix(fix))];
 }
 
 async function leftNames(data: string): Promise<string[]> {
@@ -492,10 +484,11 @@ async function halfWritten(data: string): Promise<string[]> {
   return found;
 }
 
-const WORKTREES = "Work trees";
-
 /** Work trees that sessions of killed processes have left. The next start puts them away, too. */
-export async function checkWorktrees(config: Config, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function checkWorktrees(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+): Promise<CheckResult[]> {
   const { data } = config;
   if (!existsSync(join(data, "worktrees"))) return [];
   const worktrees = new SessionWorktrees(config, env);
@@ -515,5 +508,5 @@ export async function checkWorktrees(config: Config, env: NodeJS.ProcessEnv): Pr
         throw new Error(`${left.length} could not be removed: ${left.join(", ")}`);
     },
   };
-  return [{ state: "warn", what: WORKTREES, says, ...byFix(fix) }];
+  return [warn(says, byFix(fix))];
 }

@@ -22,6 +22,11 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
   }, value);
 }
 
+/** A value under the names of a path: `{ a: { b: value } }`. */
+export function nest(path: readonly string[], value: unknown): unknown {
+  return path.reduceRight((inner, name) => ({ [name]: inner }), value);
+}
+
 /** The same without the value at a path, and without what is empty then. */
 export function without(value: unknown, [name = "", ...rest]: readonly string[]): unknown {
   if (Array.isArray(value)) {

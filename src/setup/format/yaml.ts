@@ -8,7 +8,7 @@ import {
   type YAMLSeq,
 } from "yaml";
 
-import type { Format } from "./format.ts";
+import { type Format, nest } from "./format.ts";
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
@@ -115,7 +115,7 @@ function insert(text: string, node: Collection, name: string, value: unknown): s
   );
 }
 
-/** A text without a last line break gets none behind what was added either, but for YAML's sake. */
+/** The line break after an entry that was added at the end of the text. */
 function ending(text: string, at: number): string {
   return at === text.length ? eolOf(text) : "";
 }
@@ -157,10 +157,6 @@ function lastLeaf(node: Node | null): Node | null {
   if (!isCollection(node) || node.flow === true) return node;
   const last = itemsOf(node).at(-1)?.value;
   return last === undefined || last === null ? node : lastLeaf(last);
-}
-
-function nest(path: readonly string[], value: unknown): unknown {
-  return path.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
 
 function blockText(value: unknown): string {

@@ -12,14 +12,14 @@ import { userFile } from "../../config/locations.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
-import { print, printJson } from "../../cli/shell/layout.ts";
+import { linesText, print, table } from "../../cli/shell/layout.ts";
 import { openQuietApp } from "../../cli/shell/open-app.ts";
 
 type ServiceValues = OptionValues<"host" | "port" | "config" | "data", "print">;
 
 /** `trunkline service install` */
 export async function install(invocation: Invocation<ServiceValues>): Promise<number> {
-  const { values, out, err } = invocation;
+  const { values, out } = invocation;
   // Throws for a configuration that cannot be read: the service would stop again and again.
   const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
@@ -30,20 +30,17 @@ export async function install(invocation: Invocation<ServiceValues>): Promise<nu
     return 0;
   }
   const text = manager.text(words);
-  if (values.print === true) {
-    out(values.json === true ? `${JSON.stringify({ file: manager.file, text }, null, 2)}\n` : text);
-    return 0;
-  }
+  if (values.print === true) return print(invocation, { file: manager.file, text }, text);
   await manager.check();
   const isChanged = await writeService(manager.file, text);
   await manager.start(isChanged);
   const advice = await manager.advice();
-  if (values.json === true)
-    return printJson(invocation, { file: manager.file, changed: isChanged, advice });
-  out(`${isChanged ? "Installed" : "Already installed"}: ${visibleLine(manager.file)}\n`);
-  out("The gateway runs, and starts again at each login. `trunkline service status` shows it.\n");
-  if (advice !== undefined) err(`${advice}\n`);
-  return 0;
+  const lines = [
+    `${isChanged ? "Installed" : "Already installed"}: ${visibleLine(manager.file)}`,
+    "The gateway runs, and starts again at each login. `trunkline service status` shows it.",
+  ];
+  const done = { file: manager.file, changed: isChanged, advice };
+  return print(invocation, done, linesText(lines), { notes: advice === undefined ? [] : [advice] });
 }
 
 /** `trunkline service remove` */
@@ -65,35 +62,27 @@ export async function remove(invocation: Invocation<ServiceValues>): Promise<num
 
 /** `trunkline service status`: 0 if it is installed and runs. */
 export async function status(invocation: Invocation<ServiceValues>): Promise<number> {
-  const { values, out } = invocation;
   const { config } = await openQuietApp(invocation);
   const manager = managerOf(process.platform, invocation.env);
   if (manager === undefined) {
-    out("Run: schtasks /Query /TN Trunkline\n");
+    invocation.out("Run: schtasks /Query /TN Trunkline\n");
     return 0;
   }
   const [gateway] = await runningGateways(config.data);
   const isInstalled = existsSync(manager.file);
   const found = isInstalled ? await reported(manager) : { state: "not installed", lines: [] };
   const isRunning = /^(?:active|running)/.test(found.state);
-  if (values.json === true) {
-    const shown = { ...found, installed: isInstalled, url: gateway?.url, file: manager.file };
-    out(`${JSON.stringify(shown, null, 2)}\n`);
-    return isRunning ? 0 : 1;
-  }
+  const shown = { ...found, installed: isInstalled, url: gateway?.url, file: manager.file };
   const rows = [
     ["state", found.state],
-    ["since", "since" in found ? found.since : undefined],
-    ["process", "pid" in found && found.pid !== undefined ? String(found.pid) : undefined],
+    ["since", "since" in found ? (found.since ?? "") : ""],
+    ["process", "pid" in found ? String(found.pid ?? "") : ""],
     ["address", gateway?.url ?? "no gateway of this data folder runs"],
     ["file", isInstalled ? manager.file : "`trunkline service install` creates it"],
-  ] as const;
-  for (const [name, value] of rows) {
-    if (value !== undefined) out(`${name.padEnd(8)} ${visibleLine(value)}\n`);
-  }
-  if (found.lines.length > 0) out("\n");
-  for (const line of found.lines) out(`${visibleLine(line)}\n`);
-  return isRunning ? 0 : 1;
+  ];
+  const lines = found.lines.length === 0 ? [] : ["", ...found.lines.map(visibleLine)];
+  const text = table(rows.filter(([, value]) => value !== "")) + linesText(lines);
+  return print(invocation, shown, text, { code: isRunning ? 0 : 1 });
 }
 
 /** What the service manager says; where it does not run, why. */

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 
-import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLimited } from "../../base/principal.ts";
 import {
@@ -15,41 +14,32 @@ import {
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
-import { SharedFile } from "./shared-file.ts";
+import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
 
 const FILE = "access-tokens.json";
 const MOST = 1000;
-
-export interface AccessTokensOptions {
-  /** Milliseconds after which the last use of tokens is written. */
-  readonly noteAfter?: number;
-  readonly now?: () => number;
-  /** Called when the last use could not be written. */
-  readonly report?: (event: string, fields: Record<string, unknown>) => void;
-}
 
 /**
  * The access tokens, in a file of the data folder that several processes read and write. Every lookup
  * checks whether the file has changed, so a token that another process revokes is refused at once.
  */
 export class AccessTokens implements AsyncDisposable {
-  readonly #file: SharedFile<readonly AccessToken[]>;
-  readonly #noteAfter: number;
+  readonly #file: SharedList<AccessToken>;
   readonly #now: () => number;
-  readonly #report: NonNullable<AccessTokensOptions["report"]>;
-  /** The tokens of the file by their hashes. */
-  #byHash: ReadonlyMap<string, AccessToken> = new Map();
-  #indexed: readonly AccessToken[] | undefined;
-  /** Times of use that are not written yet, by id. */
-  readonly #used = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #uses: LastUses;
 
-  constructor(folder: string, options: AccessTokensOptions = {}) {
-    const broken = (why: string, cause: unknown): TrunklineError => this.#broken(why, cause);
-    this.#file = new SharedFile(join(folder, FILE), { parse: (text) => this.#parse(text), broken });
-    this.#noteAfter = options.noteAfter ?? 60_000;
+  constructor(folder: string, options: LastUsesOptions = {}) {
+    this.#file = new SharedList(join(folder, FILE), {
+      key: "tokens",
+      parse: readAccessToken,
+      advice: "Repair it, or delete it: then no token is valid until you create new ones.",
+    });
     this.#now = options.now ?? Date.now;
-    this.#report = options.report ?? (() => {});
+    this.#uses = new LastUses(
+      (uses) => this.replace((tokens) => tokens.map((each) => noted(each, uses))),
+      (error) => options.report?.("access-tokens.not-noted", { file: this.path, error }),
+      options,
+    );
   }
 
   get path(): string {
@@ -74,18 +64,10 @@ export class AccessTokens implements AsyncDisposable {
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
   use(token: string): AccessToken | undefined {
-    const tokens = this.list();
-    if (tokens !== this.#indexed) {
-      this.#byHash = new Map(tokens.map((each) => [each.sha256, each]));
-      this.#indexed = tokens;
-    }
-    const found = this.#byHash.get(hashToken(token));
+    const sha256 = hashToken(token);
+    const found = this.list().find((each) => each.sha256 === sha256);
     if (found === undefined || !this.#letsIn(found)) return undefined;
-    this.#used.set(found.id, this.#now());
-    this.#timer ??= setTimeout(
-      () => background(this.#noteUse(), "Noting the use of tokens"),
-      this.#noteAfter,
-    ).unref();
+    this.#uses.note(found.id);
     return found;
   }
 
@@ -108,7 +90,7 @@ export class AccessTokens implements AsyncDisposable {
       throw new TrunklineError("usage", `Cannot limit a token with the scope 'admin': ${why}`);
     }
     const token = newToken();
-    const kept = await this.#update((tokens) => {
+    const kept = await this.#file.change((tokens) => {
       const names = new Set(tokens.map((each) => each.name));
       if (name !== undefined && names.has(name)) {
         const next = `Choose another name, or revoke it: trunkline token revoke ${name}`;
@@ -130,7 +112,7 @@ export class AccessTokens implements AsyncDisposable {
         ...(profile === undefined ? {} : { profile }),
         ...(maker === undefined ? {} : { maker }),
       };
-      return { tokens: [...tokens, made], result: made };
+      return { list: [...tokens, made], result: made };
     });
     return { token, kept };
   }
@@ -159,7 +141,7 @@ export class AccessTokens implements AsyncDisposable {
   /** Deletes a token by its name, its id or its text, with those that were made with it. */
   async revoke(which: string): Promise<AccessToken> {
     const sha256 = which.startsWith(TOKEN_PREFIX) ? hashToken(which) : undefined;
-    return this.#update((tokens) => {
+    return this.#file.change((tokens) => {
       const found = tokens.find((each) => {
         return sha256 === undefined ? [each.id, each.name].includes(which) : each.sha256 === sha256;
       });
@@ -169,64 +151,18 @@ export class AccessTokens implements AsyncDisposable {
         throw new TrunklineError("not-found", `Cannot revoke '${shown(which)}': ${why}`);
       }
       const kept = tokens.filter((each) => makersOf(each, tokens)?.includes(found) !== true);
-      return { tokens: kept, result: found };
+      return { list: kept, result: found };
     });
   }
 
   /** Replaces the list by one that was made from it, such as with tokens of other machines. */
   async replace(change: (tokens: readonly AccessToken[]) => readonly AccessToken[]): Promise<void> {
-    await this.#update((tokens) => ({ tokens: change(tokens) }));
+    await this.#file.change((tokens) => ({ list: change(tokens) }));
   }
 
   /** Writes pending times of use. */
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#noteUse();
-  }
-
-  async #noteUse(): Promise<void> {
-    this.#timer = undefined;
-    if (this.#used.size === 0) return;
-    const used = new Map(this.#used);
-    this.#used.clear();
-    try {
-      await this.#update((tokens) => ({ tokens: tokens.map((each) => noted(each, used)) }));
-    } catch (error) {
-      this.#report("access-tokens.not-noted", { file: this.path, error });
-    }
-  }
-
-  /** Changes the file under its lock. */
-  async #update<T>(
-    change: (tokens: readonly AccessToken[]) => {
-      readonly tokens: readonly AccessToken[];
-      readonly result?: T;
-    },
-  ): Promise<T> {
-    return this.#file.change((kept) => {
-      const { tokens, result } = change(kept);
-      return { value: { tokens }, result: result as T };
-    });
-  }
-
-  #parse(text = `{"tokens":[]}`): readonly AccessToken[] {
-    let value: { tokens?: unknown } | null;
-    try {
-      value = JSON.parse(text) as { tokens?: unknown } | null;
-    } catch (error) {
-      throw this.#broken("it is not JSON", error);
-    }
-    const tokens = value?.tokens;
-    const read = Array.isArray(tokens) ? tokens.map(readAccessToken) : [undefined];
-    if (!read.every((token) => token !== undefined)) {
-      throw this.#broken("it has no list of tokens");
-    }
-    return read;
-  }
-
-  #broken(why: string, cause?: unknown): TrunklineError {
-    const next = "Repair it, or delete it: then no token is valid until you create new ones.";
-    return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
+    await this.#uses[Symbol.asyncDispose]();
   }
 }
 

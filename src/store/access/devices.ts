@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
-import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { hashToken } from "./access-token.ts";
-import { SharedFile } from "./shared-file.ts";
+import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
 
 const FILE = "devices.json";
 /** Milliseconds after which a browser has to log in again. */
@@ -33,34 +32,24 @@ export interface Device {
   readonly isOwn?: boolean;
 }
 
-export interface DevicesOptions {
-  /** Milliseconds after which the times of use are written. */
-  readonly noteAfter?: number;
-  readonly now?: () => number;
-  /** Called when they could not be written. */
-  readonly report?: (event: string, fields: Record<string, unknown>) => void;
-}
-
 /** The devices that are logged in, in a file of the data folder that several processes read and write. */
 export class Devices implements AsyncDisposable {
-  readonly #file: SharedFile<readonly Device[]>;
-  readonly #noteAfter: number;
+  readonly #file: SharedList<Device>;
   readonly #now: () => number;
-  readonly #report: NonNullable<DevicesOptions["report"]>;
-  /** Times of use that are not written yet, by id. */
-  readonly #seen = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #uses: LastUses;
 
-  constructor(folder: string, options: DevicesOptions = {}) {
-    const path = join(folder, FILE);
-    const broken = (why: string, cause?: unknown): TrunklineError => {
-      const next = "Delete it: then all devices have to log in again.";
-      return new TrunklineError("config", `Cannot read '${path}': ${why}. ${next}`, { cause });
-    };
-    this.#file = new SharedFile(path, { parse: (text) => parse(text, broken), broken });
-    this.#noteAfter = options.noteAfter ?? 60_000;
+  constructor(folder: string, options: LastUsesOptions = {}) {
+    this.#file = new SharedList(join(folder, FILE), {
+      key: "devices",
+      parse: (value) => (isDevice(value) ? value : undefined),
+      advice: "Delete it: then all devices have to log in again.",
+    });
     this.#now = options.now ?? Date.now;
-    this.#report = options.report ?? (() => {});
+    this.#uses = new LastUses(
+      (uses) => this.#change((devices) => devices.map((each) => seen(each, uses))),
+      (error) => options.report?.("devices.not-noted", { file: this.#file.path, error }),
+      options,
+    );
   }
 
   /** Those that are still logged in, as far as time tells. */
@@ -128,64 +117,31 @@ export class Devices implements AsyncDisposable {
 
   /** Notes that a device was used. */
   see({ id }: Device): void {
-    this.#seen.set(id, this.#now());
-    this.#timer ??= setTimeout(
-      () => background(this.#noteUse(), "Noting the use of devices"),
-      this.#noteAfter,
-    ).unref();
+    this.#uses.note(id);
   }
 
   /** Writes pending times of use. */
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#noteUse();
-  }
-
-  async #noteUse(): Promise<void> {
-    this.#timer = undefined;
-    if (this.#seen.size === 0) return;
-    // They count until they are written: a device may have expired by what the file says.
-    const seen = new Map(this.#seen);
-    try {
-      await this.#change((devices) =>
-        devices.map((each) => {
-          const at = seen.get(each.id);
-          return at === undefined ? each : { ...each, lastSeen: new Date(at).toISOString() };
-        }),
-      );
-      for (const [id, at] of seen) if (this.#seen.get(id) === at) this.#seen.delete(id);
-    } catch (error) {
-      this.#report("devices.not-noted", { file: this.#file.path, error });
-    }
+    await this.#uses[Symbol.asyncDispose]();
   }
 
   /** Those that have expired go with the next change. */
   async #change(change: (devices: readonly Device[]) => readonly Device[]): Promise<void> {
     await this.#file.change((devices) => {
       const live = devices.filter((device) => this.#untilOf(device) > this.#now());
-      return { value: { devices: change(live) }, result: undefined };
+      return { list: change(live) };
     });
   }
 
   #untilOf({ id, isPaired, created, lastSeen }: Device): number {
     if (!isPaired) return Date.parse(created) + BROWSER_GOOD_FOR;
-    return Math.max(Date.parse(lastSeen), this.#seen.get(id) ?? 0) + PAIRED_GOOD_FOR;
+    return Math.max(Date.parse(lastSeen), this.#uses.of(id)) + PAIRED_GOOD_FOR;
   }
 }
 
-function parse(
-  text: string | undefined,
-  broken: (why: string, cause?: unknown) => TrunklineError,
-): readonly Device[] {
-  if (text === undefined) return [];
-  let devices: unknown;
-  try {
-    ({ devices } = JSON.parse(text) as { devices?: unknown });
-  } catch (error) {
-    throw broken("it is not JSON", error);
-  }
-  if (Array.isArray(devices) && devices.every(isDevice)) return devices;
-  throw broken("it has no list of devices");
+function seen(device: Device, uses: ReadonlyMap<string, number>): Device {
+  const at = uses.get(device.id);
+  return at === undefined ? device : { ...device, lastSeen: new Date(at).toISOString() };
 }
 
 /** A record that is not fully understood must let nobody in. */

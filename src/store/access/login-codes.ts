@@ -12,7 +12,7 @@ const GOOD_FOR = 15 * 60_000;
 /** Unused codes; above that the oldest are dropped. */
 const MOST = 20;
 
-interface Kept {
+interface StoredCode {
   readonly sha256: string;
   readonly expires: number;
   /** Whoever uses it stays logged in for longer than a working day. */
@@ -46,10 +46,10 @@ export class LoginCodes {
   /** Uses up a code. What it is for; undefined if it was not valid. */
   async take(code: string): Promise<{ readonly isPairing: boolean } | undefined> {
     const sha256 = hashToken(code);
-    const isIt = (kept: Kept): boolean => kept.sha256 === sha256;
+    const isIt = (kept: StoredCode): boolean => kept.sha256 === sha256;
     // Invalid codes take no lock and write nothing.
     if (!this.#read().some(isIt)) return undefined;
-    let taken: Kept | undefined;
+    let taken: StoredCode | undefined;
     await this.#change((codes) => {
       taken = codes.find(isIt);
       return codes.filter((kept) => !isIt(kept));
@@ -57,7 +57,7 @@ export class LoginCodes {
     return taken && { isPairing: taken.isPairing === true };
   }
 
-  async #change(change: (codes: readonly Kept[]) => readonly Kept[]): Promise<void> {
+  async #change(change: (codes: readonly StoredCode[]) => readonly StoredCode[]): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await withLock(`${this.#path}.lock`, async () => {
       await replaceFile(this.#path, JSON.stringify({ codes: change(this.#read()) }));
@@ -65,7 +65,7 @@ export class LoginCodes {
   }
 
   /** The valid codes. A file without sense has none. Throws if it cannot be read. */
-  #read(): readonly Kept[] {
+  #read(): readonly StoredCode[] {
     let text: string;
     try {
       text = readFileSync(this.#path, "utf8");
@@ -74,7 +74,7 @@ export class LoginCodes {
       throw error;
     }
     try {
-      const { codes } = JSON.parse(text) as { codes: Kept[] };
+      const { codes } = JSON.parse(text) as { codes: StoredCode[] };
       return codes.filter(({ expires }) => expires > this.#now());
     } catch {
       return [];

@@ -90,7 +90,7 @@ describe("ApprovalsFile", () => {
     assert.deepEqual(await new ApprovalsFile(folder.path).read(), new Map());
     await assert.rejects(
       new ApprovalsFile(folder.path).update(() => {}),
-      { code: "config", message: /Cannot write/ },
+      { code: "unavailable", message: /Cannot write/ },
     );
   });
 

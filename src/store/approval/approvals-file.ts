@@ -1,9 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
-import { replaceFile, withLock } from "../replace-file.ts";
+import { SharedList } from "../shared-list.ts";
 import { approvalsPath } from "../store-files.ts";
 
 /** The parts of a tool's definition that a model or a person reads. */
@@ -115,49 +113,32 @@ const LOOK_EVERY = 900;
 export class ApprovalsFile {
   readonly path: string;
   readonly #folder: string;
+  readonly #list: SharedList<Approval>;
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
     this.path = approvalsPath(folder);
+    this.#list = new SharedList(this.path, {
+      key: "tools",
+      parse: (value) => (isApproval(value) ? value : undefined),
+      advice:
+        "Repair it, or delete it: then the tools of all servers count as seen for the first time.",
+    });
   }
 
   async read(): Promise<Map<string, Approval>> {
-    let text: string;
-    try {
-      text = await readFile(this.path, "utf8");
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === "ENOENT" || code === "ENOTDIR") return new Map();
-      throw this.#broken(message, error);
-    }
-    let value: { tools?: unknown };
-    try {
-      value = JSON.parse(text) as { tools?: unknown };
-    } catch (error) {
-      throw this.#broken("it is not JSON", error);
-    }
-    const { tools } = value ?? {};
-    if (!Array.isArray(tools) || !tools.every(isApproval))
-      throw this.#broken("it has no list of tools");
-    return new Map(tools.map((tool) => [keyOf(tool.server, tool.name), tool]));
+    return mapOf(this.#list.read());
   }
 
   /** Changes the file under its lock. Resolves to its new content. */
   async update(change: (all: Map<string, Approval>) => void): Promise<Map<string, Approval>> {
-    try {
-      makeFolder(this.#folder, 0o700);
-    } catch (error) {
-      const says = `Cannot write '${this.path}': ${fileWords(error, this.path)}`;
-      throw new TrunklineError("config", says, { cause: error });
-    }
-    return withLock(`${this.path}.lock`, async () => {
-      const all = await this.read();
+    return this.#list.change((tools) => {
+      const all = mapOf(tools);
       change(all);
-      const tools = [...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, tool]) => tool);
-      await replaceFile(this.path, `${JSON.stringify({ tools }, null, 2)}\n`);
-      return all;
+      const list = [...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, tool]) => tool);
+      return { list, result: all };
     });
   }
 
@@ -194,10 +175,8 @@ export class ApprovalsFile {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
 
-  #broken(why: string, cause?: unknown): TrunklineError {
-    const next =
-      "Repair it, or delete it: then the tools of all servers count as seen for the first time.";
-    return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
-  }
+function mapOf(tools: readonly Approval[]): Map<string, Approval> {
+  return new Map(tools.map((tool) => [keyOf(tool.server, tool.name), tool]));
 }

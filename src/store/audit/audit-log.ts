@@ -1,3 +1,4 @@
+import type { Hash } from "node:crypto";
 import {
   linkSync,
   readdirSync,
@@ -13,12 +14,12 @@ import {
   renameSync,
   rmdirSync,
   writeSync,
+  mkdirSync,
 } from "node:fs";
 import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
-import { tryLock } from "./folder-lock.ts";
 
 export interface AuditLogOptions {
   /** Called when entries cannot be written. */
@@ -96,6 +97,7 @@ export class AuditLog implements Disposable {
   /** The end of each line. */
   readonly #end: string;
   #anchorDue: NodeJS.Timeout | undefined;
+  #isSealing = true;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
   #unanchored = 0;
@@ -223,8 +225,15 @@ export class AuditLog implements Disposable {
     let text = this.#pieces.join("");
     const fresh = text.slice(this.#sealedLength);
     if (fresh !== "") {
-      this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
-      text += this.#lastSeal;
+      try {
+        this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
+        text += this.#lastSeal;
+        this.#isSealing = true;
+      } catch (error) {
+        // A record without a seal is better than none.
+        if (this.#isSealing) this.#options.report("audit.not-sealed", { file: this.#path, error });
+        this.#isSealing = false;
+      }
     }
     const lines = Buffer.from(text);
     let end = 0;
@@ -364,23 +373,28 @@ export class AuditSeals {
   readonly #data: string;
   #key: string | undefined;
   #count = 0;
-  #hash: string;
+  /** The hash of the last seal, and of the lines since. */
+  #chain: Hash | undefined;
 
   constructor(data: string, writer = newWriter()) {
     this.#data = data;
     this.writer = writer;
-    this.#hash = firstHash(writer);
   }
 
-  /** The line that seals lines which are about to be written. Throws if the key can neither be read nor made. */
+  /**
+   * The line that seals lines which are about to be written, and those before that have no seal. Throws
+   * if the key can neither be read nor made: the next seal covers these lines, too.
+   */
   seal(lines: Buffer): string {
-    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
-    this.#count += countLines(lines);
     // Loading it takes longer than starting to serve: only whoever records something pays for it.
-    const { hash } = process.getBuiltinModule("node:crypto");
-    this.#hash = hash("sha256", Buffer.concat([Buffer.from(this.#hash), lines]));
-    const mac = macOf(this.#key, this.writer, this.#hash);
-    const seal: Seal = { lines: this.#count, hash: this.#hash, mac };
+    const { createHash } = process.getBuiltinModule("node:crypto");
+    this.#chain ??= createHash("sha256").update(firstHash(this.writer));
+    this.#chain.update(lines);
+    this.#count += countLines(lines);
+    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
+    const hash = this.#chain.digest("hex");
+    this.#chain = createHash("sha256").update(hash);
+    const seal: Seal = { lines: this.#count, hash, mac: macOf(this.#key, this.writer, hash) };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }
 }
@@ -459,4 +473,21 @@ function countLines(bytes: Buffer): number {
 function newWriter(): string {
   const random = Math.trunc(Math.random() * 36 ** 4).toString(36);
   return `${process.pid.toString(36)}-${Date.now().toString(36)}-${random}`;
+}
+
+/** Milliseconds after which the process that holds a lock was killed: renaming takes no time. */
+const LOCK_AGE = 10_000;
+
+/** Creates a folder that stands for a lock. False if somebody else has it. */
+export function tryLock(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+  // The next attempt takes it.
+  if (age > LOCK_AGE) rmSync(path, { recursive: true, force: true });
+  return false;
 }

@@ -1,7 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
@@ -63,26 +62,11 @@ interface AuditFile {
   readonly isCut: boolean;
 }
 
-/** Milliseconds after which a process that runs has sealed its first entries. */
-const SEALED_AFTER = 2_000;
-
 /**
- * Compares all entries with the seals of their writers, also the copies of other machines' audits. With an anchor, also finds what was removed
- * together with its seals.
+ * Compares all entries with the seals of their writers, also the copies of other machines' audits. With
+ * an anchor, also finds what was removed together with its seals.
  */
 export async function verifyAudit(data: string, anchor?: string): Promise<AuditVerdict> {
-  const found = await verify(data, anchor);
-  if (!found.isEarly) return found.verdict;
-  // The first entries of a process that has just begun.
-  await delay(SEALED_AFTER);
-  return (await verify(data, anchor)).verdict;
-}
-
-/** `isEarly`: some entries may be sealed in a moment. */
-async function verify(
-  data: string,
-  anchor: string | undefined,
-): Promise<{ readonly verdict: AuditVerdict; readonly isEarly: boolean }> {
   const writers = new Map<string, Writer>();
   const seals = new Set<string>();
   const problems: AuditProblem[] = [];
@@ -142,20 +126,12 @@ async function verify(
   problems.push(...added);
   const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);
   const unsealed = open.reduce((sum, { open: count }) => sum + count, 0);
-  return {
-    verdict: {
-      ...counts,
-      unsealed,
-      writers: writers.size,
-      repairs,
-      problems: problems.concat(missing),
-    },
-    isEarly: added.length > 0,
-  };
+  problems.push(...missing);
+  return { ...counts, unsealed, writers: writers.size, repairs, problems };
 }
 
 const ADDED = "was added, or written by an older version of Trunkline";
-const UNSEALED = "added, or of a process that was killed in its first moments";
+const UNSEALED = "added, or written while the key of the seals could not be read";
 
 /** Whether a seal is not from a process of this data folder. */
 function isForged({ mac, hash }: Seal, writer: string, key: string | undefined, mustHave: boolean) {

@@ -4,6 +4,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { hashToken } from "../access/access-token.ts";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
+import { sql } from "../sql.ts";
 
 /** The database of notifications in the data folder. */
 export const NOTIFICATIONS_FILE = "notifications.sqlite";
@@ -108,16 +109,15 @@ export class AnswerLinks {
   async open(requestId: string, sessionId: string): Promise<void> {
     const now = this.#now();
     await this.#database.change((database) => {
-      database.prepare("DELETE FROM request WHERE at < ?").run(now - GOOD_FOR);
-      database
-        .prepare("INSERT OR IGNORE INTO request (id, session, at) VALUES (?, ?, ?)")
-        .run(requestId, sessionId, now);
+      sql(database).run`DELETE FROM request WHERE at < ${now - GOOD_FOR}`;
+      sql(database).run`INSERT OR IGNORE INTO request (id, session, at)
+        VALUES (${requestId}, ${sessionId}, ${now})`;
     });
   }
 
   async isOpen(requestId: string): Promise<boolean> {
-    const row = await this.#database.read((database) =>
-      database.prepare("SELECT 1 FROM request WHERE id = ?").get(requestId),
+    const row = await this.#database.read(
+      (database) => sql(database).get`SELECT 1 FROM request WHERE id = ${requestId}`,
     );
     return row !== undefined;
   }
@@ -127,13 +127,11 @@ export class AnswerLinks {
     const tokens = options.map(() => randomBytes(32).toString("base64url"));
     const expires = this.#now() + GOOD_FOR;
     return await this.#database.change((database) => {
-      const row = database.prepare("SELECT 1 FROM request WHERE id = ?").get(requestId);
+      const row = sql(database).get`SELECT 1 FROM request WHERE id = ${requestId}`;
       if (row === undefined) return undefined;
-      const insert = database.prepare(
-        "INSERT INTO answer (sha256, request, option, expires) VALUES (?, ?, ?, ?)",
-      );
       for (const [at, token] of tokens.entries()) {
-        insert.run(hashToken(token), requestId, options[at] ?? "", expires);
+        sql(database).run`INSERT INTO answer (sha256, request, option, expires)
+          VALUES (${hashToken(token)}, ${requestId}, ${options[at] ?? ""}, ${expires})`;
       }
       return tokens;
     });
@@ -141,13 +139,11 @@ export class AnswerLinks {
 
   /** What a token answers. Undefined for one that is not valid. */
   async find(token: string): Promise<LinkedAnswer | undefined> {
-    const row = await this.#database.read((database) =>
-      database
-        .prepare(
-          `SELECT answer.*, request.session AS session FROM answer
-           JOIN request ON request.id = answer.request WHERE sha256 = ? AND expires > ?`,
-        )
-        .get(hashToken(token), this.#now()),
+    const row = await this.#database.read(
+      (database) =>
+        sql(database).get`SELECT answer.*, request.session AS session FROM answer
+          JOIN request ON request.id = answer.request WHERE sha256 = ${hashToken(token)}
+          AND expires > ${this.#now()}`,
     );
     if (row === undefined) return undefined;
     const { request, session, option } = row;
@@ -157,7 +153,7 @@ export class AnswerLinks {
   /** The request needs no answer any more: its tokens end. */
   async close(requestId: string): Promise<void> {
     await this.#database.change((database) => {
-      database.prepare("DELETE FROM request WHERE id = ?").run(requestId);
+      sql(database).run`DELETE FROM request WHERE id = ${requestId}`;
     });
   }
 }
@@ -187,8 +183,8 @@ export class PushDevices {
   }
 
   async list(): Promise<PushDevice[]> {
-    const rows = await this.#database.read((database) =>
-      database.prepare("SELECT * FROM push_device ORDER BY created").all(),
+    const rows = await this.#database.read(
+      (database) => sql(database).all`SELECT * FROM push_device ORDER BY created`,
     );
     return rows as unknown as PushDevice[];
   }
@@ -197,21 +193,15 @@ export class PushDevices {
   async add(device: Omit<PushDevice, "id" | "created">, now = Date.now()): Promise<string> {
     const { endpoint, p256dh, auth, name, proof } = device;
     return await this.#database.change((database) => {
-      const row = database
-        .prepare(
-          `INSERT INTO push_device (id, endpoint, p256dh, auth, name, proof, created)
-           VALUES (?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (endpoint) DO UPDATE SET p256dh = excluded.p256dh, auth = excluded.auth,
-             name = excluded.name, proof = excluded.proof
-           RETURNING id`,
-        )
-        .get(crypto.randomUUID(), endpoint, p256dh, auth, name, proof, now);
-      database
-        .prepare(
-          `DELETE FROM push_device WHERE id IN
-             (SELECT id FROM push_device ORDER BY created DESC LIMIT -1 OFFSET ?)`,
-        )
-        .run(MOST);
+      const row = sql(database).get`INSERT INTO push_device (id, endpoint, p256dh, auth, name,
+        proof, created)
+        VALUES (${crypto.randomUUID()}, ${endpoint}, ${p256dh}, ${auth}, ${name}, ${proof},
+        ${now})
+        ON CONFLICT (endpoint) DO UPDATE SET p256dh = excluded.p256dh, auth = excluded.auth,
+        name = excluded.name, proof = excluded.proof
+        RETURNING id`;
+      sql(database).run`DELETE FROM push_device WHERE id IN
+        (SELECT id FROM push_device ORDER BY created DESC LIMIT -1 OFFSET ${MOST})`;
       return String(row?.id);
     });
   }
@@ -219,9 +209,8 @@ export class PushDevices {
   /** Removes a device by its id or its endpoint. Whether there was one. */
   async remove(which: string): Promise<boolean> {
     return await this.#database.change((database) => {
-      const { changes } = database
-        .prepare("DELETE FROM push_device WHERE id = ? OR endpoint = ?")
-        .run(which, which);
+      const { changes } = sql(database).run`DELETE FROM push_device
+        WHERE id = ${which} OR endpoint = ${which}`;
       return changes > 0;
     });
   }
@@ -259,12 +248,12 @@ export interface Delivery {
   readonly attempts: number;
   /** When the next attempt is due. */
   readonly due: number;
-  /** What the last attempt came to; undefined before the first. */
+  /** The result of the last attempt; undefined before the first. */
   readonly result: string | undefined;
   readonly changed: number;
 }
 
-/** What an attempt came to. A pending delivery is tried again when it is due. */
+/** The result of an attempt. A pending delivery is tried again when it is due. */
 export interface Outcome {
   readonly state: DeliveryState;
   readonly result: string;
@@ -297,19 +286,15 @@ export class DeliveryQueue implements Disposable {
   async add(notice: Notice, receivers: readonly Receiver[]): Promise<void> {
     await this.#database.change((database) => {
       this.#tidy(database);
-      database
-        .prepare("INSERT INTO notice (id, at, content) VALUES (?, ?, ?)")
-        .run(notice.id, notice.at, JSON.stringify(notice.content));
-      const insert = database.prepare(
-        `INSERT INTO delivery (id, notice, entry, device, receiver, state, due, result, changed)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      );
+      sql(database).run`INSERT INTO notice (id, at, content)
+        VALUES (${notice.id}, ${notice.at}, ${JSON.stringify(notice.content)})`;
       for (const { entry, device, receiver, problem } of receivers) {
         const state = problem === undefined ? "pending" : "failed";
         const now = this.#now();
-        const id = crypto.randomUUID();
-        const [where, why] = [device ?? null, problem ?? null];
-        insert.run(id, notice.id, entry, where, receiver, state, now, why, now);
+        sql(database).run`INSERT INTO delivery
+          (id, notice, entry, device, receiver, state, due, result, changed)
+          VALUES (${crypto.randomUUID()}, ${notice.id}, ${entry}, ${device ?? null}, ${receiver},
+          ${state}, ${now}, ${problem ?? null}, ${now})`;
       }
     });
   }
@@ -323,16 +308,18 @@ export class DeliveryQueue implements Disposable {
       this.#giveUpOld(database);
       const rows = database.prepare(`${SELECT} WHERE state = 'pending' ORDER BY due`).all();
       const taken = rows.filter((row) => this.#isFree(row, entries)).slice(0, most);
-      const take = database.prepare("UPDATE delivery SET holder = ? WHERE id = ?");
-      for (const { id } of taken) take.run(this.#holder.id, String(id));
+      for (const { id } of taken) {
+        sql(database).run`UPDATE delivery SET holder = ${this.#holder.id}
+          WHERE id = ${String(id)}`;
+      }
       return taken.map(deliveryOf);
     });
   }
 
   /** When the next delivery is due that nobody is sending; undefined where there is none. */
   async nextDue(entries: readonly string[]): Promise<number | undefined> {
-    const rows = await this.#database.read((database) =>
-      database.prepare("SELECT * FROM delivery WHERE state = 'pending' ORDER BY due").all(),
+    const rows = await this.#database.read(
+      (database) => sql(database).all`SELECT * FROM delivery WHERE state = 'pending' ORDER BY due`,
     );
     const mine = rows.find(
       ({ entry, holder }) => entries.includes(String(entry)) && holder !== this.#holder.id,
@@ -344,24 +331,18 @@ export class DeliveryQueue implements Disposable {
   async tried({ id }: Delivery, { state, result, due }: Outcome): Promise<void> {
     await this.#database.change((database) => {
       const now = this.#now();
-      database
-        .prepare(
-          `UPDATE delivery SET state = ?, result = ?, due = ?, changed = ?, holder = NULL,
-             attempts = attempts + 1 WHERE id = ?`,
-        )
-        .run(state, result, due ?? now, now, id);
-      database
-        .prepare(
-          "INSERT INTO attempt (delivery, at, result) SELECT id, ?, ? FROM delivery WHERE id = ?",
-        )
-        .run(now, result, id);
+      sql(database).run`UPDATE delivery SET state = ${state}, result = ${result}, due =
+        ${due ?? now}, changed = ${now}, holder = NULL,
+        attempts = attempts + 1 WHERE id = ${id}`;
+      sql(database).run`INSERT INTO attempt (delivery, at, result)
+        SELECT id, ${now}, ${result} FROM delivery WHERE id = ${id}`;
     });
   }
 
   /** Gives back a delivery that was not attempted. */
   async release({ id }: Delivery): Promise<void> {
     await this.#database.change((database) => {
-      database.prepare("UPDATE delivery SET holder = NULL WHERE id = ?").run(id);
+      sql(database).run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
     });
   }
 
@@ -375,8 +356,9 @@ export class DeliveryQueue implements Disposable {
 
   /** The attempts of a delivery, oldest first. */
   async attempts(id: string): Promise<{ readonly at: number; readonly result: string }[]> {
-    const rows = await this.#database.read((database) =>
-      database.prepare("SELECT at, result FROM attempt WHERE delivery = ? ORDER BY rowid").all(id),
+    const rows = await this.#database.read(
+      (database) =>
+        sql(database).all`SELECT at, result FROM attempt WHERE delivery = ${id} ORDER BY rowid`,
     );
     return rows.map(({ at, result }) => ({ at: Number(at), result: String(result) }));
   }
@@ -402,23 +384,16 @@ export class DeliveryQueue implements Disposable {
 
   #giveUpOld(database: DatabaseSync): void {
     const now = this.#now();
-    database
-      .prepare(
-        `UPDATE delivery SET state = 'failed', changed = ?, holder = NULL,
-           result = 'it could not be delivered within a day' || coalesce(': ' || result, '')
-         WHERE state = 'pending' AND notice IN (SELECT id FROM notice WHERE at < ?)`,
-      )
-      .run(now, now - LATEST);
+    sql(database).run`UPDATE delivery SET state = 'failed', changed = ${now}, holder = NULL,
+      result = 'it could not be delivered within a day' || coalesce(': ' || result, '')
+      WHERE state = 'pending' AND notice IN (SELECT id FROM notice WHERE at < ${now - LATEST})`;
   }
 
   /** Deletes old notices, but none that is not delivered yet. */
   #tidy(database: DatabaseSync): void {
-    database
-      .prepare(
-        `DELETE FROM notice WHERE id IN (SELECT id FROM notice ORDER BY at DESC LIMIT -1 OFFSET ?)
-           AND id NOT IN (SELECT notice FROM delivery WHERE state = 'pending')`,
-      )
-      .run(KEPT);
+    sql(database).run`DELETE FROM notice WHERE id IN (SELECT id FROM notice
+      ORDER BY at DESC LIMIT -1 OFFSET ${KEPT})
+      AND id NOT IN (SELECT notice FROM delivery WHERE state = 'pending')`;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Holder } from "../holder.ts";
+import { sql } from "../sql.ts";
 import type { Message } from "./review-thread.ts";
 import { messageOf } from "./reviews-rows.ts";
 import type { SentJournal } from "./sent-journal.ts";
@@ -52,39 +53,30 @@ export function takeMessages(
     .all(reader, gitDir ?? null, limit);
   const messages = rows.map(messageOf).toSorted((one, other) => one.seq - other.seq);
   const id = crypto.randomUUID();
-  const insert = database.prepare(
-    "INSERT INTO delivery (reader, message, holder, at, answer) VALUES (?, ?, ?, ?, ?)",
-  );
-  for (const { seq } of messages) insert.run(reader, seq, holder.id, Date.now(), id);
+  for (const { seq } of messages) {
+    sql(database).run`INSERT INTO delivery (reader, message, holder, at, answer)
+      VALUES (${reader}, ${seq}, ${holder.id}, ${Date.now()}, ${id})`;
+  }
   return { id, reader, messages };
 }
 
 /** The reader has received this answer, whatever became of the process that sent it. */
 function acknowledge(database: DatabaseSync, reader: string, answer: string): void {
-  database
-    .prepare("UPDATE delivery SET sent = 1 WHERE reader = ? AND answer = ?")
-    .run(reader, answer);
+  sql(database).run`UPDATE delivery SET sent = 1 WHERE reader = ${reader} AND answer = ${answer}`;
   // Another client with the same name may have brought its messages back, but not taken them yet.
-  database
-    .prepare(
-      `INSERT OR IGNORE INTO delivery (reader, message, holder, at, sent, answer)
-       SELECT reader, message, '', ?3, 1, answer FROM doubtful_delivery
-       WHERE reader = ?1 AND answer = ?2`,
-    )
-    .run(reader, answer, Date.now());
+  sql(database).run`INSERT OR IGNORE INTO delivery (reader, message, holder, at, sent, answer)
+    SELECT reader, message, '', ${Date.now()}, 1, answer FROM doubtful_delivery
+    WHERE reader = ${reader} AND answer = ${answer}`;
 }
 
 /** Number of messages that wait for a reader. */
 export function countWaiting(database: DatabaseSync, reader: string, gitDir?: string): number {
-  const row = database
-    .prepare(
-      `SELECT count(*) AS count FROM event JOIN thread ON thread.id = event.thread
-       JOIN repository ON repository.id = event.message_in
-       WHERE event.message_in IS NOT NULL AND thread.state <> 'resolved'
-         AND (?2 IS NULL OR git_dir = ?2)
-         AND NOT EXISTS (SELECT 1 FROM delivery WHERE reader = ?1 AND message = event.seq)`,
-    )
-    .get(reader, gitDir ?? null);
+  const row = sql(database).get`SELECT count(*) AS count FROM event JOIN thread
+    ON thread.id = event.thread
+    JOIN repository ON repository.id = event.message_in
+    WHERE event.message_in IS NOT NULL AND thread.state <> 'resolved'
+    AND (${gitDir ?? null} IS NULL OR git_dir = ${gitDir ?? null})
+    AND NOT EXISTS (SELECT 1 FROM delivery WHERE reader = ${reader} AND message = event.seq)`;
   return Number(row?.count);
 }
 
@@ -94,8 +86,10 @@ export function markSent(
   reader: string,
   messages: readonly number[],
 ): void {
-  const update = database.prepare("UPDATE delivery SET sent = 1 WHERE reader = ? AND message = ?");
-  for (const message of messages) update.run(reader, message);
+  for (const message of messages) {
+    sql(database).run`UPDATE delivery SET sent = 1 WHERE reader = ${reader}
+      AND message = ${message}`;
+  }
 }
 
 /** Records that these messages were not sent, so that they wait again. */
@@ -104,10 +98,10 @@ export function takeBack(
   reader: string,
   messages: readonly number[],
 ): void {
-  const remove = database.prepare(
-    "DELETE FROM delivery WHERE reader = ? AND message = ? AND sent = 0",
-  );
-  for (const message of messages) remove.run(reader, message);
+  for (const message of messages) {
+    sql(database).run`DELETE FROM delivery
+      WHERE reader = ${reader} AND message = ${message} AND sent = 0`;
+  }
 }
 
 /** Messages after a given one, in order. */
@@ -133,29 +127,25 @@ function bringBack(
   holder: Holder,
   journal: Pick<SentJournal, "notedBy">,
 ): void {
-  const rows = database
-    .prepare("SELECT DISTINCT holder FROM delivery WHERE reader = ? AND sent = 0")
-    .all(reader);
-  const isDoubtful = database.prepare(
-    "SELECT 1 FROM doubtful_delivery WHERE reader = ? AND message = ?",
-  );
-  const doubt = database.prepare(
-    `INSERT INTO doubtful_delivery (reader, message, answer)
-     SELECT reader, message, answer FROM delivery WHERE reader = ? AND message = ? AND sent = 0
-     ON CONFLICT DO UPDATE SET answer = excluded.answer`,
-  );
+  const rows = sql(database).all`SELECT DISTINCT holder FROM delivery
+    WHERE reader = ${reader} AND sent = 0`;
   for (const row of rows) {
     const other = String(row.holder);
     if (holder.isAlive(other)) continue;
     const { sent, leaving } = journal.notedBy(other, reader);
     markSent(database, reader, [...sent]);
     for (const message of leaving) {
-      const isSecond = isDoubtful.get(reader, message) !== undefined;
-      if (isSecond && after === undefined) markSent(database, reader, [message]);
-      else doubt.run(reader, message);
+      const before = sql(database).get`SELECT 1 FROM doubtful_delivery
+        WHERE reader = ${reader} AND message = ${message}`;
+      if (before !== undefined && after === undefined) markSent(database, reader, [message]);
+      else {
+        sql(database).run`INSERT INTO doubtful_delivery (reader, message, answer)
+          SELECT reader, message, answer FROM delivery
+          WHERE reader = ${reader} AND message = ${message} AND sent = 0
+          ON CONFLICT DO UPDATE SET answer = excluded.answer`;
+      }
     }
-    database
-      .prepare("DELETE FROM delivery WHERE reader = ? AND holder = ? AND sent = 0")
-      .run(reader, other);
+    sql(database).run`DELETE FROM delivery WHERE reader = ${reader} AND holder = ${other}
+      AND sent = 0`;
   }
 }

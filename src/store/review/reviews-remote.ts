@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../database.ts";
+import { sql } from "../sql.ts";
 import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 
@@ -24,7 +25,7 @@ export interface KeptRemote {
   readonly replies: number;
 }
 
-/** What happened to a thread here that its forge does not know. */
+/** Events of a thread that its forge does not know yet. */
 export interface OwedRemote {
   readonly thread: string;
   /** What identifies it on its forge. */
@@ -52,7 +53,7 @@ export class RemoteThreads {
     );
   }
 
-  /** What forges do not know of the threads of a repository. */
+  /** Events of a repository's threads that their forges do not know yet. */
   owed(gitDir: string): Promise<OwedRemote[]> {
     return this.#database.read((database) => owedRemote(database, gitDir));
   }
@@ -72,11 +73,8 @@ function keepRemote(
   now: number,
 ): KeptRemote {
   const { id, isNew } = insertThread(database, thread, now);
-  const row = database
-    .prepare(
-      "SELECT opened, state, repository, is_resolved FROM thread LEFT JOIN remote_thread ON thread.id = remote_thread.thread WHERE id = ?",
-    )
-    .get(id);
+  const row = sql(database).get`SELECT opened, state, repository, is_resolved FROM thread
+    LEFT JOIN remote_thread ON thread.id = remote_thread.thread WHERE id = ${id}`;
   let state = row?.state as ThreadState;
   const before = state;
   const [first, ...replies] = comments;
@@ -106,19 +104,18 @@ function keepRemote(
   }
   noteResolved(database, id, isResolved ?? was ?? false);
   if (state !== before) {
-    database
-      .prepare(
-        "UPDATE thread SET state = ?, updated = ?, agent = NULL, holder = NULL, client = NULL, lease = NULL WHERE id = ?",
-      )
-      .run(state, now, id);
+    sql(database).run`UPDATE thread SET state = ${state}, updated = ${now}, agent = NULL, holder
+      = NULL, client = NULL, lease = NULL WHERE id = ${id}`;
   }
   return { id, isNew, replies: count };
 }
 
 /** Whether a comment of a forge is already here. */
 function isKnown(database: DatabaseSync, thread: string, comment: string): boolean {
-  const query = "SELECT 1 FROM remote_comment WHERE thread = ? AND comment = ?";
-  return database.prepare(query).get(thread, comment) !== undefined;
+  return (
+    sql(database).get`SELECT 1 FROM remote_comment WHERE thread = ${thread}
+      AND comment = ${comment}` !== undefined
+  );
 }
 
 /**
@@ -128,9 +125,8 @@ function isKnown(database: DatabaseSync, thread: string, comment: string): boole
 function ownEvent(database: DatabaseSync, thread: string, text: string): number | undefined {
   const mark = /(?<!\s)\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/.exec(text);
   if (mark === null || mark[1] !== thread) return undefined;
-  const row = database
-    .prepare("SELECT * FROM event WHERE seq = ? AND thread = ?")
-    .get(Number(mark[2]), thread);
+  const row = sql(database).get`SELECT * FROM event WHERE seq = ${Number(mark[2])}
+    AND thread = ${thread}`;
   if (row === undefined) return undefined;
   const { text: said, proposal } = eventOf(row);
   const own = said ?? proposal?.text ?? "";
@@ -139,7 +135,7 @@ function ownEvent(database: DatabaseSync, thread: string, text: string): number 
     : undefined;
 }
 
-/** Text without what makes it harmless to a forge. */
+/** The text without invisible characters, which are added before it is posted. */
 function visibleOnly(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
 }
@@ -150,44 +146,33 @@ export function notePosted(
   comment: string,
   event: number,
 ): void {
-  database
-    .prepare("INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)")
-    .run(thread, comment, event);
+  sql(database).run`INSERT OR IGNORE INTO remote_comment (thread, comment, event)
+    VALUES (${thread}, ${comment}, ${event})`;
 }
 
 export function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
-  database
-    .prepare(
-      `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
-       ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`,
-    )
-    .run(thread, isResolved ? 1 : 0);
+  sql(database).run`INSERT INTO remote_thread (thread, is_resolved)
+    VALUES (${thread}, ${isResolved ? 1 : 0})
+    ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`;
 }
 
 function owedRemote(database: DatabaseSync, gitDir: string): OwedRemote[] {
-  const threads = database
-    .prepare(
-      `SELECT thread.id, fingerprint, state, is_resolved FROM thread
-       JOIN remote_thread ON remote_thread.thread = thread.id
-       JOIN repository ON repository.id = thread.repository
-       WHERE git_dir = ? ORDER BY opened`,
-    )
-    .all(gitDir);
-  const said = database.prepare(
-    `SELECT * FROM event WHERE thread = ?1 AND kind IN ('replied', 'proposed', 'resolved', 'reopened')
-     AND NOT EXISTS (SELECT 1 FROM remote_comment WHERE thread = ?1 AND event = event.seq)
-     ORDER BY seq`,
-  );
+  const threads = sql(database).all`SELECT thread.id, fingerprint, state, is_resolved FROM thread
+    JOIN remote_thread ON remote_thread.thread = thread.id
+    JOIN repository ON repository.id = thread.repository
+    WHERE git_dir = ${gitDir} ORDER BY opened`;
   return threads.flatMap((row) => {
-    const says = said
-      .all(String(row.id))
+    const thread = String(row.id);
+    const says = sql(database).all`SELECT * FROM event WHERE thread = ${thread}
+      AND kind IN ('replied', 'proposed', 'resolved', 'reopened')
+      AND NOT EXISTS (SELECT 1 FROM remote_comment WHERE thread = ${thread}
+      AND event = event.seq)
+      ORDER BY seq`
       .map(eventOf)
       .filter(({ text, proposal }) => text !== undefined || proposal !== undefined);
     const isResolved = row.state === "resolved";
     const wasResolved = row.is_resolved === 1;
     if (says.length === 0 && isResolved === wasResolved) return [];
-    return [
-      { thread: String(row.id), key: String(row.fingerprint), says, isResolved, wasResolved },
-    ];
+    return [{ thread, key: String(row.fingerprint), says, isResolved, wasResolved }];
   });
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import type { Database } from "../database.ts";
 import type { KnownRepository, Repository } from "./review-thread.ts";
-import { prepared } from "./reviews-rows.ts";
+import { sql } from "../sql.ts";
 
 /** The repositories that have threads. */
 export class Repositories {
@@ -15,42 +15,34 @@ export class Repositories {
   /** All of them, the newest first. */
   list(): Promise<KnownRepository[]> {
     return this.#database.read((database) =>
-      database
-        .prepare("SELECT git_dir, root, first_commit, remotes FROM repository ORDER BY id DESC")
-        .all()
-        .map(repositoryOf),
+      sql(database).all`SELECT git_dir, root, first_commit, remotes FROM repository
+        ORDER BY id DESC`.map(repositoryOf),
     );
   }
 
   /** Commits that comments of a repository were made on, those of the newest comments first. */
   commentedCommits(gitDir: string, limit: number): Promise<string[]> {
     return this.#database.read((database) =>
-      database
-        .prepare(
-          `SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
-           JOIN repository ON repository.id = thread.repository
-           WHERE git_dir = ? AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ?`,
-        )
-        .all(gitDir, limit)
-        .map((row) => String(row.made_on)),
+      sql(database).all`SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
+        JOIN repository ON repository.id = thread.repository
+        WHERE git_dir = ${gitDir} AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ${limit}`.map(
+        (row) => String(row.made_on),
+      ),
     );
   }
 
   /** Records the first commit of a repository: the empty text if it has none. */
   async setFirstCommit(gitDir: string, commit: string): Promise<void> {
     await this.#database.change((database) => {
-      database
-        .prepare("UPDATE repository SET first_commit = ? WHERE git_dir = ?")
-        .run(commit, gitDir);
+      sql(database).run`UPDATE repository SET first_commit = ${commit} WHERE git_dir = ${gitDir}`;
     });
   }
 
   /** The repository that was at a git folder is somewhere else now. */
   async move(from: string, to: Repository): Promise<void> {
     await this.#database.change((database) => {
-      database
-        .prepare("UPDATE OR IGNORE repository SET git_dir = ?, root = ? WHERE git_dir = ?")
-        .run(to.gitDir, to.root, from);
+      sql(database).run`UPDATE OR IGNORE repository
+        SET git_dir = ${to.gitDir}, root = ${to.root} WHERE git_dir = ${from}`;
     });
   }
 }
@@ -69,24 +61,19 @@ function repositoryOf(row: Readonly<Record<string, SQLOutputValue>>): KnownRepos
  * commit and a remote in common, or the same folder; otherwise it is added.
  */
 export function repositoryFor(database: DatabaseSync, foreign: KnownRepository): number {
-  const rows = prepared(database, "SELECT * FROM repository ORDER BY id")
-    .all()
-    .map((row) => ({ id: Number(row.id), ...repositoryOf(row) }));
+  const rows = sql(database).all`SELECT * FROM repository ORDER BY id`.map((row) => ({
+    id: Number(row.id),
+    ...repositoryOf(row),
+  }));
   const same =
     rows.find((row) => row.gitDir === foreign.gitDir && !areOthers(row, foreign)) ??
     rows.find((row) => isSameHistory(row, foreign));
   if (same !== undefined) return same.id;
   const isTaken = rows.some(({ gitDir }) => gitDir === foreign.gitDir);
-  const { gitDir, root, remotes, firstCommit } = foreign;
-  const { lastInsertRowid } = prepared(
-    database,
-    "INSERT INTO repository (git_dir, root, remotes, first_commit) VALUES (?, ?, ?, ?)",
-  ).run(
-    isTaken ? elsewhere(foreign, rows) : gitDir,
-    root,
-    JSON.stringify(remotes),
-    firstCommit ?? null,
-  );
+  const { root, remotes, firstCommit = null } = foreign;
+  const gitDir = isTaken ? elsewhere(foreign, rows) : foreign.gitDir;
+  const { lastInsertRowid } = sql(database).run`INSERT INTO repository (git_dir, root, remotes,
+    first_commit) VALUES (${gitDir}, ${root}, ${JSON.stringify(remotes)}, ${firstCommit})`;
   return Number(lastInsertRowid);
 }
 

@@ -1,7 +1,8 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Holder } from "../holder.ts";
+import { sql } from "../sql.ts";
 import type {
   Anchor,
   EventKind,
@@ -28,17 +29,6 @@ export interface Moment {
   readonly holder: Pick<Holder, "id" | "isAlive">;
 }
 
-const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
-
-/** Preparing a query takes longer than running it, where there is little to find. */
-export function prepared(database: DatabaseSync, sql: string): StatementSync {
-  const known = statements.get(database) ?? new Map<string, StatementSync>();
-  statements.set(database, known);
-  const statement = known.get(sql) ?? database.prepare(sql);
-  known.set(sql, statement);
-  return statement;
-}
-
 export interface NewEvent {
   readonly thread: string;
   readonly kind: EventKind;
@@ -60,11 +50,10 @@ export function isMessage({ role, kind, text }: Pick<NewEvent, "role" | "kind" |
 export function append(database: DatabaseSync, event: NewEvent): number {
   const { thread, kind, at, by, role, text, proposal, messageIn } = event;
   const body = JSON.stringify({ text, proposal });
-  const { lastInsertRowid } = prepared(
-    database,
-    `INSERT INTO event (thread, kind, at, author, role, body, recorded, message_in)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  ).run(thread, kind, at, by, role, body, Date.now(), messageIn ?? null);
+  const { lastInsertRowid } = sql(database).run`INSERT INTO event (thread, kind, at, author,
+    role, body, recorded, message_in)
+    VALUES (${thread}, ${kind}, ${at}, ${by}, ${role}, ${body}, ${Date.now()},
+    ${messageIn ?? null})`;
   return Number(lastInsertRowid);
 }
 
@@ -160,10 +149,10 @@ export function eventOf(row: Row): ThreadEvent {
 
 /** The thread with an id, or with a unique beginning of one. */
 export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
-  const rows = prepared(
-    database,
+  const query = database.prepare(
     `SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`,
-  ).all(id.toLowerCase());
+  );
+  const rows = query.all(id.toLowerCase());
   const [first] = rows;
   if (first !== undefined && id !== "" && (rows.length === 1 || first.id === id.toLowerCase())) {
     return threadOf(first, moment);
@@ -180,20 +169,18 @@ export function repositoryId(
   database: DatabaseSync,
   { gitDir, root, remotes = [] }: Repository,
 ): number {
-  const row = prepared(database, "SELECT id, root, remotes FROM repository WHERE git_dir = ?").get(
-    gitDir,
-  );
+  const row = sql(database).get`SELECT id, root, remotes FROM repository
+    WHERE git_dir = ${gitDir}`;
   const addresses = JSON.stringify(remotes);
   if (row === undefined) {
-    const { lastInsertRowid } = database
-      .prepare("INSERT INTO repository (git_dir, root, remotes) VALUES (?, ?, ?)")
-      .run(gitDir, root, addresses);
+    const { lastInsertRowid } = sql(database).run`INSERT INTO repository (git_dir, root, remotes)
+      VALUES (${gitDir}, ${root}, ${addresses})`;
     return Number(lastInsertRowid);
   }
   if (row.root !== root || (row.remotes !== addresses && remotes.length > 0)) {
-    database
-      .prepare("UPDATE repository SET root = ?, remotes = ? WHERE id = ?")
-      .run(root, remotes.length > 0 ? addresses : String(row.remotes), Number(row.id));
+    const known = remotes.length > 0 ? addresses : row.remotes;
+    sql(database).run`UPDATE repository SET root = ${root}, remotes = ${String(known)}
+      WHERE id = ${Number(row.id)}`;
   }
   return Number(row.id);
 }
@@ -203,14 +190,13 @@ const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** A new thread id, short enough to type. */
 export function freeId(database: DatabaseSync): string {
-  const isTaken = prepared(database, "SELECT 1 FROM thread WHERE id = ?");
   for (;;) {
     // The id is no secret; loading cryptography would take longer than storing the comment.
     const letters = Array.from({ length: 5 }, () => {
       return LETTERS[Math.floor(Math.random() * LETTERS.length)];
     });
     const id = `r${letters.join("")}`;
-    if (isTaken.get(id) === undefined) return id;
+    if (sql(database).get`SELECT 1 FROM thread WHERE id = ${id}` === undefined) return id;
   }
 }
 
@@ -341,8 +327,7 @@ export function listThreads(
   // Only the given conditions: a query with optional conditions could not use an index.
   const inRepository = gitDir === undefined ? "true" : "git_dir = ?";
   const onFile = path === undefined ? "true" : "path = ?";
-  const query = prepared(
-    database,
+  const query = database.prepare(
     `SELECT ${THREAD_COLUMNS} WHERE ${inRepository} AND ${onFile} ORDER BY opened`,
   );
   const rows = query.all(...[gitDir, path].filter((value) => value !== undefined));
@@ -369,10 +354,9 @@ export function insertThread(
   const { anchor, comment, by, content, at = now } = thread;
   const repository = repositoryId(database, thread.repository);
   const fingerprint = thread.fingerprint ?? null;
-  const there = prepared(
-    database,
-    "SELECT id FROM thread WHERE id = ? OR (repository = ? AND fingerprint = ?)",
-  ).get(thread.id ?? null, repository, fingerprint);
+  const there = sql(database).get`SELECT id FROM thread
+    WHERE id = ${thread.id ?? null} OR (repository = ${repository}
+    AND fingerprint = ${fingerprint})`;
   if (there !== undefined) return { id: String(there.id), isNew: false };
   const id = thread.id ?? freeId(database);
   if (content !== undefined && anchor.blob !== undefined) keepText(database, anchor.blob, content);
@@ -384,11 +368,11 @@ export function insertThread(
 }
 
 function keepText(database: DatabaseSync, blob: string, content: Uint8Array): void {
-  if (prepared(database, "SELECT 1 FROM text WHERE blob = ?").get(blob) !== undefined) return;
-  prepared(database, "INSERT INTO text (blob, content) VALUES (?, ?)").run(blob, toKept(content));
+  if (sql(database).get`SELECT 1 FROM text WHERE blob = ${blob}` !== undefined) return;
+  sql(database).run`INSERT INTO text (blob, content) VALUES (${blob}, ${toKept(content)})`;
 }
 
-/** What is in the row of a new thread. */
+/** The columns of a new thread. */
 type ThreadRow = Omit<NewThread, "repository" | "content" | "past"> & {
   readonly id: string;
   readonly at: number;
@@ -401,27 +385,14 @@ export function insertRow(
   repository: number,
   opened: number,
 ): void {
-  const { id, anchor, severity, comment, suggestion, by, source, at, fingerprint } = thread;
-  prepared(
-    database,
-    `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
-         author, source, at, updated, fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?)`,
-  ).run(
-    id,
-    repository,
-    opened,
-    anchor.path,
-    JSON.stringify(anchor),
-    severity,
-    comment,
-    suggestion === undefined ? null : JSON.stringify(suggestion),
-    by,
-    source,
-    at,
-    at,
-    fingerprint ?? null,
-  );
+  const { id, anchor, severity, comment, by, source, at, fingerprint = null } = thread;
+  const suggestion = thread.suggestion === undefined ? null : JSON.stringify(thread.suggestion);
+  sql(database).run`INSERT INTO thread (id, repository, opened, path, anchor, severity, comment,
+    suggestion, state,
+    author, source, at, updated, fingerprint)
+    VALUES (${id}, ${repository}, ${opened}, ${anchor.path}, ${JSON.stringify(anchor)},
+    ${severity}, ${comment}, ${suggestion}, 'open', ${by}, ${source}, ${at}, ${at},
+    ${fingerprint})`;
 }
 
 function insertPast(
@@ -436,9 +407,8 @@ function insertPast(
     updated = event.at;
   }
   // A claim of an agent on another machine has no meaning here.
-  database
-    .prepare("UPDATE thread SET state = ?1, updated = max(updated, ?2) WHERE id = ?3")
-    .run(state === "claimed" ? "open" : state, updated, thread);
+  sql(database).run`UPDATE thread SET state = ${state === "claimed" ? "open" : state}, updated =
+    max(updated, ${updated}) WHERE id = ${thread}`;
 }
 
 export function refusal(verb: string, { id }: Thread, why: string): TrunklineError {

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 
 import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
+import { sql } from "../sql.ts";
 import {
   append,
   claimable,
@@ -105,17 +106,14 @@ export class Reviews implements Disposable {
 
   history(id: string): Promise<ThreadEvent[]> {
     return this.#database.read((database) =>
-      database
-        .prepare("SELECT * FROM event WHERE thread = ? ORDER BY at, seq")
-        .all(id)
-        .map(eventOf),
+      sql(database).all`SELECT * FROM event WHERE thread = ${id} ORDER BY at, seq`.map(eventOf),
     );
   }
 
   /** The text of a file that was commented on. */
   text(blob: string): Promise<Uint8Array | undefined> {
     return this.#database.read((database) => {
-      const row = database.prepare("SELECT content FROM text WHERE blob = ?").get(blob);
+      const row = sql(database).get`SELECT content FROM text WHERE blob = ${blob}`;
       return row === undefined ? undefined : fromKept(row.content as Uint8Array);
     });
   }
@@ -187,15 +185,11 @@ export class Reviews implements Disposable {
         }
         if (thread.state !== "claimed") {
           append(database, { thread: id, kind: "claimed", at: now, by: agent, role: "agent" });
-          database
-            .prepare(
-              "UPDATE thread SET state = 'claimed', state_before = ?, updated = ? WHERE id = ?",
-            )
-            .run(thread.state, now, id);
+          sql(database).run`UPDATE thread SET state = 'claimed', state_before = ${thread.state},
+            updated = ${now} WHERE id = ${id}`;
         }
-        database
-          .prepare("UPDATE thread SET agent = ?, holder = ?, client = ?, lease = ? WHERE id = ?")
-          .run(agent, claimant.holder, client ?? null, now + lease, id);
+        sql(database).run`UPDATE thread SET agent = ${agent}, holder = ${claimant.holder}, client
+          = ${client ?? null}, lease = ${now + lease} WHERE id = ${id}`;
         return shown(findThread(database, id, moment));
       });
     });
@@ -209,22 +203,16 @@ export class Reviews implements Disposable {
     const holder = this.#holder.known;
     if (holder === undefined) return 0;
     return this.#database.change((database) => {
-      const rows = database
-        .prepare(
-          `SELECT id FROM thread WHERE state = 'claimed' AND holder = ?1
-           AND (?2 IS NULL OR client = ?2)`,
-        )
-        .all(holder, of.client ?? null)
+      const rows = sql(database).all`SELECT id FROM thread WHERE state = 'claimed'
+        AND holder = ${holder}
+        AND (${of.client ?? null} IS NULL OR client = ${of.client ?? null})`
         .map(({ id }) => String(id))
         .filter((id) => of.ids === undefined || of.ids.includes(id));
       for (const thread of rows) {
         append(database, { thread, kind: "returned", at: now, by: "trunkline", role: "agent" });
-        database
-          .prepare(
-            `UPDATE thread SET state = state_before, agent = NULL, holder = NULL, lease = NULL,
-             client = NULL, updated = ? WHERE id = ?`,
-          )
-          .run(now, thread);
+        sql(database).run`UPDATE thread SET state = state_before, agent = NULL, holder = NULL,
+          lease = NULL,
+          client = NULL, updated = ${now} WHERE id = ${thread}`;
       }
       return rows.length;
     });
@@ -235,12 +223,9 @@ export class Reviews implements Disposable {
     const holder = this.#holder.known;
     if (holder === undefined) return;
     await this.#database.change((database) => {
-      database
-        .prepare(
-          `UPDATE thread SET lease = ? WHERE state = 'claimed' AND holder = ? AND agent = ?
-           AND client IS ?`,
-        )
-        .run(this.#now() + lease, holder, agent, client ?? null);
+      sql(database).run`UPDATE thread SET lease = ${this.#now() + lease}
+        WHERE state = 'claimed' AND holder = ${holder} AND agent = ${agent}
+        AND client IS ${client ?? null}`;
     });
   }
 
@@ -294,14 +279,14 @@ export class Reviews implements Disposable {
     gitDir?: string,
   ): Promise<(ThreadEvent & { readonly thread: string; readonly path: string })[]> {
     return this.#database.read((database) =>
-      database
-        .prepare(
-          `SELECT event.*, path FROM event JOIN thread ON thread.id = event.thread
-           JOIN repository ON repository.id = thread.repository
-           WHERE seq > ?1 AND (?2 IS NULL OR git_dir = ?2) ORDER BY seq`,
-        )
-        .all(seq, gitDir ?? null)
-        .map((row) => ({ ...eventOf(row), thread: String(row.thread), path: String(row.path) })),
+      sql(database).all`SELECT event.*, path FROM event JOIN thread ON thread.id = event.thread
+        JOIN repository ON repository.id = thread.repository
+        WHERE seq > ${seq} AND (${gitDir ?? null} IS NULL OR git_dir = ${gitDir ?? null})
+        ORDER BY seq`.map((row) => ({
+        ...eventOf(row),
+        thread: String(row.thread),
+        path: String(row.path),
+      })),
     );
   }
 
@@ -309,8 +294,8 @@ export class Reviews implements Disposable {
   lastSeq(before = Infinity): Promise<number> {
     return this.#database.read((database) => {
       const row = Number.isFinite(before)
-        ? database.prepare("SELECT max(seq) AS seq FROM event WHERE recorded < ?").get(before)
-        : database.prepare("SELECT max(seq) AS seq FROM event").get();
+        ? sql(database).get`SELECT max(seq) AS seq FROM event WHERE recorded < ${before}`
+        : sql(database).get`SELECT max(seq) AS seq FROM event`;
       return Number(row?.seq ?? 0);
     });
   }
@@ -356,15 +341,11 @@ export class Reviews implements Disposable {
       const at = Math.max(now, thread.updated);
       const messageIn = isMessage(step) ? thread.repositoryId : undefined;
       append(database, { thread: thread.id, kind, at, by, role, text, proposal, messageIn });
-      database
-        .prepare("UPDATE thread SET state = ?, updated = ? WHERE id = ?")
-        .run(state, at, thread.id);
+      sql(database).run`UPDATE thread SET state = ${state}, updated = ${at}
+        WHERE id = ${thread.id}`;
       if (state !== "claimed") {
-        database
-          .prepare(
-            "UPDATE thread SET agent = NULL, holder = NULL, client = NULL, lease = NULL WHERE id = ?",
-          )
-          .run(thread.id);
+        sql(database).run`UPDATE thread SET agent = NULL, holder = NULL, client = NULL, lease =
+          NULL WHERE id = ${thread.id}`;
       }
       return shown(findThread(database, thread.id, moment));
     });

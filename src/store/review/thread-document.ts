@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
+import { sql } from "../sql.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import {
   append,
@@ -9,7 +10,6 @@ import {
   isMessage,
   type Moment,
   type PastEvent,
-  prepared,
   THREAD_COLUMNS,
   threadOf,
 } from "./reviews-rows.ts";
@@ -67,11 +67,11 @@ export function readDocument(
   id: string,
   moment: Moment,
 ): ThreadDocument | undefined {
-  const row = prepared(
-    database,
+  const query = database.prepare(
     `SELECT first_commit, remotes, is_resolved, ${THREAD_COLUMNS}
        LEFT JOIN remote_thread ON remote_thread.thread = thread.id WHERE thread.id = ?`,
-  ).get(id);
+  );
+  const row = query.get(id);
   if (row === undefined) return undefined;
   const { repository, state, claim, anchor, severity, comment, suggestion, by, source, at } =
     threadOf(row, moment);
@@ -104,17 +104,14 @@ export function readDocument(
 
 /** The events of a thread by their numbers. */
 function eventsOf(database: DatabaseSync, thread: string): Map<number, DocumentEvent> {
-  const rows = prepared(database, "SELECT * FROM event WHERE thread = ? ORDER BY at, seq").all(
-    thread,
-  );
-  const posted = prepared(
-    database,
-    "SELECT comment FROM remote_comment WHERE thread = ? AND event = ? ORDER BY comment",
-  );
+  const rows = sql(database).all`SELECT * FROM event WHERE thread = ${thread} ORDER BY at, seq`;
   return new Map(
     rows.map((row) => {
       const { seq, ...event } = eventOf(row);
-      const comments = posted.all(thread, seq).map(({ comment }) => String(comment));
+      const comments = sql(database).all`SELECT comment FROM remote_comment
+        WHERE thread = ${thread} AND event = ${seq} ORDER BY comment`.map(({ comment }) =>
+        String(comment),
+      );
       return [seq, { ...event, ...(comments.length === 0 ? {} : { comments }) }];
     }),
   );
@@ -123,10 +120,8 @@ function eventsOf(database: DatabaseSync, thread: string): Map<number, DocumentE
 /** Brings the thread of an id to what a document says. Nothing that happened here is removed. */
 export function writeDocument(database: DatabaseSync, document: ThreadDocument): void {
   const { id, events, state, claim, isResolvedThere } = document;
-  const row = prepared(
-    database,
-    "SELECT repository, holder, agent, state FROM thread WHERE id = ?",
-  ).get(id);
+  const row = sql(database).get`SELECT repository, holder, agent, state FROM thread
+    WHERE id = ${id}`;
   const repository =
     row === undefined ? repositoryFor(database, document.repository) : row.repository;
   const known = new Map<string, number>();
@@ -141,22 +136,15 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
   }
   if (isResolvedThere !== undefined) noteResolved(database, id, isResolvedThere);
   const updated = events.at(-1)?.at ?? document.at;
-  prepared(database, "UPDATE thread SET updated = max(updated, ?) WHERE id = ?").run(updated, id);
+  sql(database).run`UPDATE thread SET updated = max(updated, ${updated}) WHERE id = ${id}`;
   // A claim of this machine keeps its process and its lease.
   const isOwn = row?.state === "claimed" && row.holder !== ELSEWHERE && row.agent === claim?.agent;
   if (isOwn) return;
-  prepared(
-    database,
-    `UPDATE thread SET state = ?, state_before = ?, agent = ?, holder = ?, lease = ?, client = NULL
-       WHERE id = ?`,
-  ).run(
-    claim === undefined ? state : "claimed",
-    claim?.before ?? null,
-    claim?.agent ?? null,
-    claim === undefined ? null : ELSEWHERE,
-    claim?.until ?? null,
-    id,
-  );
+  sql(database).run`UPDATE thread
+    SET state = ${claim === undefined ? state : "claimed"}, state_before =
+    ${claim?.before ?? null}, agent = ${claim?.agent ?? null}, holder =
+    ${claim === undefined ? null : ELSEWHERE}, lease = ${claim?.until ?? null}, client = NULL
+    WHERE id = ${id}`;
 }
 
 /** What tells an event from others of its thread, on all machines. */

@@ -17,7 +17,7 @@ import {
 } from "../tool.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { Renaming } from "./renaming.ts";
-import { SYNONYMS } from "./synonyms.ts";
+import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
 
 /** Names that are offered, and names that are not; a name that both fit is not. */
@@ -462,7 +462,7 @@ export function rankTools(query: string, tools: readonly Tool[]): Tool[] {
   const covered = tools.map(() => new Map<string, number>());
   for (const word of words) {
     const best = new Map<number, number>();
-    for (const each of [word, ...(SYNONYMS.get(word) ?? [])]) {
+    for (const each of [word, ...(synonymsOf(word) ?? [])]) {
       const postings = index.postings.get(each);
       if (postings === undefined) continue;
       const value = valueOf(word, each, index);

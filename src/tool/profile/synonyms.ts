@@ -126,8 +126,13 @@ compose stack | constraint rule | trigger function | role permission user | poli
 enum type | comment description | expire ttl time
 `;
 
-/** The other words of a word's groups, by stems. */
-export const SYNONYMS: ReadonlyMap<string, ReadonlySet<string>> = byWord();
+let table: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+
+/** The other words of a word's groups, by stems. The first search makes the table, not each start. */
+export function synonymsOf(stemmed: string): ReadonlySet<string> | undefined {
+  table ??= byWord();
+  return table.get(stemmed);
+}
 
 function byWord(): Map<string, Set<string>> {
   const all = new Map<string, Set<string>>();

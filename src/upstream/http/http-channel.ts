@@ -1,23 +1,9 @@
 import type { IncomingMessage } from "node:http";
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/pending-requests.ts";
-import {
-  type Channel,
-  type ChannelLimits,
-  resolveChannelLimits,
-  ROOM,
-  type Room,
-  type Sink,
-} from "../../wire/channel.ts";
-import { AnswerQueue } from "./answer-queue.ts";
-import {
-  type Exchange,
-  exchange,
-  type HttpAnswer,
-  type HttpAuthorization,
-  type HttpExchangeOptions,
-  type HttpFailure,
-} from "./http-exchange.ts";
+import { ROOM, type Room } from "../../wire/channel.ts";
+import type { HttpAnswer, HttpFailure } from "./http-exchange.ts";
 import {
   claimedRevision,
   type HttpRequestBody,
@@ -34,31 +20,7 @@ import {
   seenMessages,
   withoutAnswer,
 } from "./http-pending.ts";
-
-/** Requests of a server without an answer, by their ids: the progress tokens of our requests that they came with. */
-class RequestOrigins {
-  readonly #tokens = new Map<string, unknown>();
-
-  add(id: unknown, token: unknown): void {
-    this.#tokens.set(JSON.stringify(id), token);
-  }
-
-  /** The token is asked for once. */
-  take(idText: string): unknown {
-    const token = this.#tokens.get(idText);
-    this.#tokens.delete(idText);
-    return token;
-  }
-
-  /** Most requests, such as `ping`, are answered without anybody asking. Several have one answer in 2025-03-26. */
-  answered(answer: HttpMessage | readonly HttpMessage[]): void {
-    for (const { id } of [answer].flat()) this.#tokens.delete(JSON.stringify(id));
-  }
-
-  clear(): void {
-    this.#tokens.clear();
-  }
-}
+import { type HttpChannelOptions, LONGEST_TAKING, PostingChannel } from "./posting-channel.ts";
 
 const FIRST = 500;
 const LONGEST = 30_000;
@@ -179,19 +141,10 @@ class HttpSession {
   }
 }
 
-export interface HttpChannelOptions {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly limits?: Partial<ChannelLimits>;
-  /** The tokens of its requests; without it, only what is in the headers. */
-  readonly authorization?: HttpAuthorization | undefined;
-}
-
 const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
 /** A request that lasts: nobody waits for its answer. */
 const LISTEN = "subscriptions/listen";
-/** Milliseconds for the server to take what needs no answer. */
-const LONGEST_TAKING = 30_000;
 /** A server that does not say whether it has a stream of its own is not waited for longer. */
 const LONGEST_HOLD = 2_000;
 /** Characters that are repeated of what is no message. */
@@ -205,54 +158,39 @@ const MOST_RESUMES = 5;
  * any of the streams is delivered as it comes. Speaks for both eras; which one a message belongs to
  * is seen from the message.
  */
-export class HttpChannel implements Channel<string> {
-  readonly #url: URL;
-  readonly #limits: ChannelLimits;
-  readonly #authorization: HttpAuthorization | undefined;
+export class HttpChannel extends PostingChannel {
   readonly #pending = new Map<string | number, HttpPending>();
-  readonly #open = new Set<Exchange>();
-  readonly #answers: AnswerQueue;
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #origins = new RequestOrigins();
+  /** The server's open requests, by id: the progress tokens of our requests that they came with. */
+  readonly #origins = new Map<string, unknown>();
   readonly #session: HttpSession;
-  #sink: Sink<string> | undefined;
   #lastEvent = "";
   /** What waits for the server's own stream. */
   #held: string[] | undefined;
   readonly #waits = new StreamWaits();
   /** Milliseconds that the server wants us to wait before its stream is opened again. */
   #wait: number | undefined;
-  #isClosed = false;
-  readonly #ended = Promise.withResolvers<string>();
 
   constructor(url: URL, options: HttpChannelOptions) {
-    this.#url = url;
-    this.#authorization = options.authorization;
+    super(url, options);
     this.#session = new HttpSession(options.headers);
-    this.#limits = resolveChannelLimits(options.limits);
-    this.#answers = new AnswerQueue(
-      (text, done) => this.#post(text, JSON.parse(text) as HttpMessage, undefined, done),
-      this.#limits,
-      (error) => this.abort(error),
-    );
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#sink = sink;
   }
 
   send(text: string): Room {
-    if (this.#isClosed) return ROOM;
+    if (this.isClosed) return ROOM;
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
-    if (message.method === undefined) this.#origins.answered(message);
+    if (message.method === undefined) {
+      // Several have one answer in 2025-03-26.
+      for (const { id } of [message].flat()) this.#origins.delete(JSON.stringify(id));
+    }
     if (this.#held !== undefined) {
       this.#held.push(text);
       return ROOM;
     }
     const pending = pendingFor(message);
     if (pending === undefined) {
-      const room = this.#answers.send(text);
+      const room = this.queue(text);
       if (message.method === INITIALIZED) this.#hold();
       return room;
     }
@@ -261,9 +199,11 @@ export class HttpChannel implements Channel<string> {
     return ROOM;
   }
 
-  /** For whoever answers a request of the server: which call of ours it belongs to. */
+  /** For whoever answers a request of the server, once: which call of ours it belongs to. */
   originOf(idText: string): unknown {
-    return this.#origins.take(idText);
+    const token = this.#origins.get(idText);
+    this.#origins.delete(idText);
+    return token;
   }
 
   /** Whether a tool can be called this way. Only servers of 2026-07-28 speak of headers. */
@@ -271,32 +211,22 @@ export class HttpChannel implements Channel<string> {
     return this.#session.learn(tool);
   }
 
-  /** Why it is over, in words that complete "it …". */
-  get ended(): Promise<string> {
-    return this.#ended.promise;
-  }
-
-  abort(reason: Error): void {
-    this.#ended.resolve(reason.message);
-    const sink = this.#sink;
-    this.#close();
-    sink?.end(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const wasOpen = !this.#isClosed;
-    this.#close();
+  override async [Symbol.asyncDispose](): Promise<void> {
+    const wasOpen = !this.isClosed;
+    this.close();
     if (!this.#session.isOpen || !wasOpen) return;
     // MCP, basic/transports § Session Management: a client that is done sends DELETE.
     const ended = Promise.withResolvers<void>();
-    const timer = setTimeout(ended.resolve, this.#limits.closeGrace);
-    const request = exchange(
-      { ...this.#common(), method: "DELETE", headers: this.#session.headers() },
+    const request = this.exchange(
+      { method: "DELETE", headers: this.#session.headers() },
       { head() {}, message() {}, fault() {}, end: () => ended.resolve() },
     );
-    await ended.promise;
-    clearTimeout(timer);
+    await atMost(this.limits.closeGrace, ended.promise);
     request.destroy();
+  }
+
+  protected override post(text: string, done: () => void): void {
+    this.#post(text, JSON.parse(text) as HttpMessage, undefined, done);
   }
 
   #post(
@@ -308,8 +238,8 @@ export class HttpChannel implements Channel<string> {
     const headers = this.#session.headersFor(message);
     const limit = pending === undefined ? { timeout: LONGEST_TAKING } : {};
     let status = 0;
-    const request = exchange(
-      { ...this.#common(), ...limit, method: "POST", headers, body: text },
+    const request = this.exchange(
+      { ...limit, method: "POST", headers, body: text },
       {
         head: (response) => {
           status = response.statusCode ?? 0;
@@ -323,16 +253,14 @@ export class HttpChannel implements Channel<string> {
           this.#refused(body, pending);
           return undefined;
         },
-        fault: (fault) => this.#sink?.fault(fault),
+        fault: (fault) => this.sink?.fault(fault),
         end: (failure) => {
-          this.#open.delete(request);
           this.#posted(status, message, pending, failure);
           done?.();
         },
       },
     );
     if (pending !== undefined) pending.http = request;
-    this.#open.add(request);
   }
 
   /** A POST is over. Its answer may have come, may come on another stream, or never. */
@@ -342,7 +270,7 @@ export class HttpChannel implements Channel<string> {
     pending: HttpPending | undefined,
     failure: HttpFailure | undefined,
   ): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     if (message.method === INITIALIZED) {
       if (status >= 200 && status < 300) this.#listen();
       else this.#release();
@@ -355,8 +283,8 @@ export class HttpChannel implements Channel<string> {
     }
     if (pending === undefined || !this.#pending.has(pending.id)) return;
     if (status >= 300) {
-      const { origin } = this.#url;
-      this.#fail(pending, `${origin} ${failure?.why ?? refusal(status, pending)}`, status);
+      this.#pending.delete(pending.id);
+      this.fail(pending.id, failure?.why ?? refusal(status, pending), status);
     } else if (pending.lastEvent !== "") this.#resume(pending);
     else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
     else {
@@ -370,10 +298,10 @@ export class HttpChannel implements Channel<string> {
   #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Room {
     if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
     // An event without data only carries the id to resume from.
-    if (text === "" || this.#isClosed) return undefined;
+    if (text === "" || this.isClosed) return undefined;
     const messages = seenMessages(text, pending);
     for (const message of messages) this.#note(message, pending);
-    if (messages.length > 0) return this.#sink?.message(text);
+    if (messages.length > 0) return this.sink?.message(text);
     if (pending !== undefined) pending.garbage ??= text.slice(0, LONGEST_QUOTE);
     return undefined;
   }
@@ -382,7 +310,8 @@ export class HttpChannel implements Channel<string> {
   #note(message: HttpMessage, pending: HttpPending | undefined): void {
     const { id, method, result } = message;
     if (method !== undefined) {
-      if (pending !== undefined && id !== undefined) this.#origins.add(id, pending.token);
+      if (pending !== undefined && id !== undefined)
+        this.#origins.set(JSON.stringify(id), pending.token);
       return;
     }
     const answered = this.#pending.get(id as string | number);
@@ -397,25 +326,14 @@ export class HttpChannel implements Channel<string> {
     const [message] = messagesOf(body);
     if (message?.error !== undefined && message.id === pending.id) {
       this.#pending.delete(pending.id);
-      background(this.#sink?.message(body), "Taking a message");
+      background(this.sink?.message(body), "Taking a message");
     } else pending.garbage ??= body.slice(0, LONGEST_QUOTE);
-  }
-
-  #fail(pending: HttpPending, why: string, status?: number): void {
-    if (!this.#pending.delete(pending.id)) return;
-    const error = {
-      code: -32000,
-      message: why,
-      ...(status === undefined ? {} : { data: { status } }),
-    };
-    const answer = JSON.stringify({ jsonrpc: "2.0", id: pending.id, error });
-    background(this.#sink?.message(answer), "Taking a message");
   }
 
   /** Only this request is without an answer; the others go on. */
   #lose(pending: HttpPending, why: string, isUnsent: boolean): void {
     if (!this.#pending.delete(pending.id)) return;
-    this.#sink?.lost?.(pending.id, new LostRequest(why, { isUnsent }));
+    this.sink?.lost?.(pending.id, new LostRequest(why, { isUnsent }));
   }
 
   /** Takes up the stream of a request where it was cut off. */
@@ -488,8 +406,8 @@ export class HttpChannel implements Channel<string> {
       accept: "text/event-stream",
       ...(lastEvent === "" ? {} : { "last-event-id": lastEvent }),
     };
-    const request = exchange(
-      { ...this.#common(), method: "GET", headers },
+    this.exchange(
+      { method: "GET", headers },
       {
         head: (response) => {
           status = streamStatus(response);
@@ -497,14 +415,12 @@ export class HttpChannel implements Channel<string> {
         },
         message: (text, id) => (status === 200 ? on.message(text, id, "") : undefined),
         retry: (wait) => on.retry?.(wait),
-        fault: (fault) => this.#sink?.fault(fault),
+        fault: (fault) => this.sink?.fault(fault),
         end: () => {
-          this.#open.delete(request);
-          if (!this.#isClosed) on.end(status);
+          if (!this.isClosed) on.end(status);
         },
       },
     );
-    this.#open.add(request);
   }
 
   /**
@@ -520,26 +436,17 @@ export class HttpChannel implements Channel<string> {
     return pending.cancelsByClosing;
   }
 
-  #common(): Pick<HttpExchangeOptions, "url" | "maxMessage" | "authorization"> {
-    const { maxMessage } = this.#limits;
-    return { url: this.#url, maxMessage, authorization: this.#authorization };
-  }
-
   #later(milliseconds: number, work: () => void): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      if (!this.#isClosed) work();
+      if (!this.isClosed) work();
     }, milliseconds).unref();
     this.#timers.add(timer);
   }
 
-  #close(): void {
-    this.#isClosed = true;
-    this.#ended.resolve("closed the connection");
-    this.#sink = undefined;
+  protected override close(): void {
+    super.close();
     for (const timer of this.#timers) clearTimeout(timer);
-    for (const request of this.#open) request.destroy();
-    this.#answers.clear();
     this.#pending.clear();
     this.#origins.clear();
   }

@@ -162,7 +162,7 @@ class HttpExchange implements Exchange {
 
   destroy(): void {
     if (this.#request !== undefined) this.#request.destroy();
-    // It waits for a token. Only after the caller is done with what it destroys.
+    // It waits for a token. In a microtask, so that the caller is done first.
     else queueMicrotask(() => this.#fail("was given up"));
   }
 

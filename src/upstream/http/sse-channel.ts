@@ -1,65 +1,29 @@
-import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/pending-requests.ts";
-import {
-  type Channel,
-  type ChannelLimits,
-  resolveChannelLimits,
-  ROOM,
-  type Room,
-  type Sink,
-} from "../../wire/channel.ts";
-import { AnswerQueue } from "./answer-queue.ts";
-import type { HttpChannelOptions } from "./http-channel.ts";
-import { type Exchange, exchange, type HttpFailure } from "./http-exchange.ts";
+import { ROOM, type Room, type Sink } from "../../wire/channel.ts";
+import type { HttpFailure } from "./http-exchange.ts";
 import { messagesOf, pendingFor } from "./http-pending.ts";
-
-/** Milliseconds for the server to take a message: what it answers comes on the stream. */
-const LONGEST_TAKING = 30_000;
+import { type HttpChannelOptions, LONGEST_TAKING, PostingChannel } from "./posting-channel.ts";
 
 /**
  * The client's side of HTTP+SSE, the transport of 2024-11-05 that some servers still have: all that
  * the server says comes on one stream, whose first event tells where to post to.
  */
-export class SseChannel implements Channel<string> {
-  readonly #url: URL;
-  readonly #options: HttpChannelOptions;
-  readonly #limits: ChannelLimits;
-  readonly #open = new Set<Exchange>();
-  readonly #answers: AnswerQueue;
-  readonly #ended = Promise.withResolvers<string>();
-  #sink: Sink<string> | undefined;
+export class SseChannel extends PostingChannel {
+  readonly #headers: HttpChannelOptions["headers"];
   #endpoint: URL | undefined;
-  /** What was sent before it was known where to. */
-  #queue: string[] = [];
-  #isClosed = false;
+  /** Messages that were sent before the endpoint was known. */
+  #unsent: string[] = [];
 
   constructor(url: URL, options: HttpChannelOptions) {
-    this.#url = url;
-    this.#options = options;
-    this.#limits = resolveChannelLimits(options.limits);
-    this.#answers = new AnswerQueue(
-      (text, done) => this.#post(text, done),
-      this.#limits,
-      (error) => this.abort(error),
-    );
+    super(url, options);
+    this.#headers = options.headers;
   }
 
-  /** Why it is over, in words that complete "it …". */
-  get ended(): Promise<string> {
-    return this.#ended.promise;
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#sink = sink;
+  override receive(sink: Sink<string>): void {
+    super.receive(sink);
     let status = 0;
-    const request = exchange(
-      {
-        url: this.#url,
-        method: "GET",
-        headers: { ...this.#options.headers, accept: "text/event-stream" },
-        maxMessage: this.#limits.maxMessage,
-        authorization: this.#options.authorization,
-      },
+    this.exchange(
+      { method: "GET", headers: { ...this.#headers, accept: "text/event-stream" } },
       {
         head: (response) => {
           status = response.statusCode ?? 0;
@@ -68,66 +32,50 @@ export class SseChannel implements Channel<string> {
           if (status !== 200) return undefined;
           if (event === "endpoint") this.#opened(text);
           const isMessage = event === "message" && messagesOf(text).length > 0;
-          return isMessage ? this.#sink?.message(text) : undefined;
+          return isMessage ? this.sink?.message(text) : undefined;
         },
-        fault: (fault) => this.#sink?.fault(fault),
+        fault: (fault) => this.sink?.fault(fault),
         end: (failure) => {
           const why = failure?.why ?? (status > 200 ? `answered ${status}` : "closed its stream");
           this.abort(new Error(why));
         },
       },
     );
-    this.#open.add(request);
   }
 
   send(text: string): Room {
-    if (this.#isClosed) return ROOM;
+    if (this.isClosed) return ROOM;
     if (this.#endpoint === undefined) {
-      this.#queue.push(text);
+      this.#unsent.push(text);
       return ROOM;
     }
     const [message] = messagesOf(text);
     const isRequest = message !== undefined && pendingFor(message) !== undefined;
-    if (!isRequest) return this.#answers.send(text);
-    this.#post(text);
+    if (!isRequest) return this.queue(text);
+    this.post(text);
     return ROOM;
   }
 
-  abort(reason: Error): void {
-    if (this.#isClosed) return;
-    const sink = this.#sink;
-    this.#ended.resolve(reason.message);
-    this.#close();
-    sink?.end(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#ended.resolve("closed the connection");
-    this.#close();
-  }
-
   #opened(endpoint: string): void {
-    const url = URL.parse(endpoint, this.#url);
+    const url = URL.parse(endpoint, this.url);
     // What we are configured to tell one server is not for another.
-    if (url?.origin !== this.#url.origin) {
+    if (url?.origin !== this.url.origin) {
       this.abort(new Error(`wants messages sent to another server, '${endpoint}'`));
       return;
     }
     this.#endpoint = url;
-    for (const text of this.#queue.splice(0)) this.send(text);
+    for (const text of this.#unsent.splice(0)) this.send(text);
   }
 
-  #post(text: string, done?: () => void): void {
+  protected override post(text: string, done?: () => void): void {
     let status = 0;
-    const request = exchange(
+    this.exchange(
       {
-        url: this.#endpoint ?? this.#url,
+        url: this.#endpoint ?? this.url,
         timeout: LONGEST_TAKING,
         method: "POST",
-        headers: { ...this.#options.headers, "content-type": "application/json" },
+        headers: { ...this.#headers, "content-type": "application/json" },
         body: text,
-        maxMessage: this.#limits.maxMessage,
-        authorization: this.#options.authorization,
       },
       {
         head: (response) => {
@@ -136,13 +84,11 @@ export class SseChannel implements Channel<string> {
         message() {},
         fault() {},
         end: (failure) => {
-          this.#open.delete(request);
           if (status < 200 || status > 299) this.#refused(text, status, failure);
           done?.();
         },
       },
     );
-    this.#open.add(request);
   }
 
   #refused(text: string, status: number, failure: HttpFailure | undefined): void {
@@ -150,20 +96,7 @@ export class SseChannel implements Channel<string> {
     const pending = message === undefined ? undefined : pendingFor(message);
     if (pending === undefined) return;
     if (status === 0 && failure !== undefined) {
-      this.#sink?.lost?.(pending.id, new LostRequest(failure.why, failure));
-      return;
-    }
-    const why = `${this.#url.origin} ${failure?.why ?? `answered ${status}`}`;
-    const error = { code: -32000, message: why, data: { status } };
-    const answer = JSON.stringify({ jsonrpc: "2.0", id: pending.id, error });
-    background(this.#sink?.message(answer), "Taking a message");
-  }
-
-  #close(): void {
-    this.#isClosed = true;
-    this.#sink = undefined;
-    this.#queue = [];
-    this.#answers.clear();
-    for (const request of this.#open) request.destroy();
+      this.sink?.lost?.(pending.id, new LostRequest(failure.why, failure));
+    } else this.fail(pending.id, failure?.why ?? `answered ${status}`, status);
   }
 }

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { TrunklineError } from "../../base/errors.ts";
 import type { OAuthHttp } from "./oauth-http.ts";
 
-/** What a server says of the token that it wants (RFC 6750, section 3; RFC 9728, section 5.1). */
+/** A challenge of a server that wants a token (RFC 6750, section 3; RFC 9728, section 5.1). */
 interface Challenge {
   readonly scopes: readonly string[];
   readonly error?: string;

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { OAuthSettings } from "../settings.ts";
 import { bearerChallenge, discover, unionOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
@@ -110,7 +111,7 @@ function answer(response: ServerResponse, status: number, text: string): void {
 }
 
 /**
- * Who we are to an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
+ * The client that we are for an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
  * Approaches: configured, then a metadata document, then dynamic registration.
  */
 export async function clientFor(
@@ -236,7 +237,7 @@ export async function logIn(options: LogInOptions): Promise<Login> {
   checkLink(link, server);
   const paste = (text: string): boolean => callback.paste(text);
   options.show({ issuer: issuer.issuer, link: link.href, paste });
-  const given = await Promise.race([callback.came, aborted(signal)]);
+  const given = await untilAborted(callback.came, signal);
   const { revocation_endpoint: revocationEndpoint, token_endpoint: tokenEndpoint = "" } = issuer;
   const login = {
     server: server.href,
@@ -325,12 +326,4 @@ async function exchangeCode(
       `${issuer.issuer} did not log you in: ${oauthError(error)}`,
     );
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const give = (): void => reject(signal.reason as Error);
-    if (signal.aborted) give();
-    else signal.addEventListener("abort", give, { once: true });
-  });
 }

@@ -5,7 +5,7 @@ import { LoginEnded, type OAuthHttp, renewLogin } from "./oauth-http.ts";
 /** How the client proves who it is to the authorization server. */
 export type ClientMethod = "none" | "client_secret_basic" | "client_secret_post";
 
-/** What we are to an authorization server. */
+/** Our registration as a client of an authorization server. */
 export interface OAuthClient {
   readonly id: string;
   readonly secret?: string;
@@ -66,7 +66,7 @@ function isExpired({ expiresAt }: Pick<Login, "expiresAt">, now = Date.now()): b
   return expiresAt !== undefined && expiresAt - MARGIN < now;
 }
 
-/** A login that has ended, in a sentence that says what to do. */
+/** The command that logs in to a server. */
 function loginCommand(name: string): string {
   return `trunkline server login ${/^[\w.-]+$/.test(name) ? name : `'${name}'`}`;
 }

@@ -1,5 +1,4 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,6 +9,7 @@ import {
   refusePrivate,
   type Resolve,
 } from "../../base/public-lookup.ts";
+import { readHttp, sendHttp } from "../http/http-call.ts";
 import { scopesOf } from "./discovery.ts";
 import type { Login, OAuthClient } from "./login-tokens.ts";
 
@@ -80,32 +80,23 @@ export class OAuthHttp {
     }
   }
 
-  #send(url: URL, { method = "GET", headers = {}, body }: OAuthRequest): Promise<IncomingMessage> {
-    const { timeout = TIMEOUT } = this.#options;
-    const isSecure = url.protocol === "https:";
-    if (!isSecure && url.origin !== this.#options.server.origin) refuseInsecure(url);
+  async #send(url: URL, request: OAuthRequest): Promise<IncomingMessage> {
+    const { timeout = TIMEOUT, server } = this.#options;
+    if (url.protocol !== "https:" && url.origin !== server.origin) refuseInsecure(url);
     const rules = this.#rulesFor(url);
     if (rules !== undefined) refusePrivate(url, rules);
+    const { method = "GET", headers = {}, body } = request;
     const text = body === undefined ? undefined : String(body);
     const signal = AbortSignal.timeout(timeout);
-    return new Promise((resolve, reject) => {
-      const send = isSecure ? httpsRequest : httpRequest;
-      const lookup = rules === undefined ? {} : { lookup: publicLookup(rules) };
-      const length =
-        text === undefined ? {} : { "content-length": String(Buffer.byteLength(text)) };
-      const sent = { ...headers, ...length };
-      const request = send(
-        url,
-        { method, headers: sent, signal, agent: false, ...lookup },
-        resolve,
-      );
-      request.on("error", (error: Error & { code?: unknown }) => {
-        if (error instanceof TrunklineError) reject(error);
-        else
-          reject(unreachable(url, signal.aborted ? `no answer within ${timeout / 1000} s` : error));
-      });
-      request.end(text);
-    });
+    const lookup = rules === undefined ? {} : { lookup: publicLookup(rules) };
+    try {
+      const sent = { url, method, headers, body: text };
+      return await sendHttp(sent, { signal, agent: false, ...lookup });
+    } catch (error) {
+      if (error instanceof TrunklineError) throw error;
+      const late = `no answer within ${timeout / 1000} s`;
+      throw unreachable(url, signal.aborted ? late : (error as Error));
+    }
   }
 
   /** Undefined where any address may be reached. */
@@ -142,18 +133,13 @@ function unreachable(url: URL, error: string | Error): TrunklineError {
 }
 
 async function bodyOf(url: URL, response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
   try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > LARGEST_ANSWER) throw new Error(`it answered more than ${LARGEST_ANSWER} bytes`);
-      chunks.push(chunk);
-    }
+    const { body, isCut } = await readHttp(response, LARGEST_ANSWER);
+    if (isCut) throw new Error(`it answered more than ${LARGEST_ANSWER} bytes`);
+    return body.toString("utf8");
   } catch (error) {
     throw unreachable(url, error as Error);
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** The library is only loaded to log in, to renew a login and to end it. */

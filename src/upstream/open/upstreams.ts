@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
@@ -62,6 +63,7 @@ class ConfiguredOffer implements OpenedOffer {
   readonly #ends: (() => void)[] = [];
   #table: Config["mcpServers"];
   #upstreams: Upstreams | undefined;
+  readonly #changes = new TaskQueue();
   #configuring: Promise<void> | undefined;
   #followsLogins = false;
   #isOver = false;
@@ -128,11 +130,9 @@ class ConfiguredOffer implements OpenedOffer {
     return this.#configuring ?? this.#configure(this.#table);
   }
 
-  /** Configures one table after the other. A failure rejects that call only. */
   #configure(table: Config["mcpServers"]): Promise<void> {
     this.#table = table;
-    const before = this.#configuring?.catch(() => {}) ?? Promise.resolve();
-    const now = before.then(() => this.#configureNow(table));
+    const now = this.#changes.run(() => this.#configureNow(table));
     this.#configuring = now;
     now.catch(() => {
       if (this.#configuring === now) this.#configuring = undefined;
@@ -150,9 +150,10 @@ class ConfiguredOffer implements OpenedOffer {
   async #load(): Promise<Upstreams> {
     await this.#options.beforeUpstreams?.();
     const { Upstreams } = await import("../upstreams.ts");
-    const { openLink } = await import("../link.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
+    const { openLink } = await import("../link.ts");
+    const { isAddress } = await import("../settings.ts");
     const { config, log } = this.#app;
     const references = serverReferences(this.#app);
     const upstreams = new Upstreams({
@@ -162,7 +163,6 @@ class ConfiguredOffer implements OpenedOffer {
       channelLimits: config.limits,
       open: async (settings, events, limits, name) => {
         const resolved = await withReferences(settings, references);
-        const { isAddress } = await import("../settings.ts");
         const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
         return openLink(resolved, events, limits, { authorization: tokens });
       },

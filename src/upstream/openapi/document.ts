@@ -99,7 +99,48 @@ function decode(text: string): string {
   }
 }
 
-/** What says nothing about which values are right, and only costs a model's context. */
+/** The longest end that a number adds to a name. */
+const LONGEST_END = 8;
+
+/** Gives each thing a name of its own. A document may have the same one for all of a million operations. */
+export class FreeNames {
+  readonly #longest: number;
+  readonly #taken: Set<string>;
+  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(longest = Infinity, taken: Iterable<string> = []) {
+    this.#longest = longest;
+    this.#taken = new Set(taken);
+  }
+
+  isFree(name: string): boolean {
+    return !this.#taken.has(name);
+  }
+
+  /** The name, cut to its length, or with a number at its end if it is taken. */
+  free(name: string): string {
+    const short = name.slice(0, this.#longest);
+    if (this.isFree(short)) return short;
+    const beginning = name.slice(0, this.#longest - LONGEST_END);
+    for (let count = this.#counts.get(beginning) ?? 2; ; count++) {
+      const end = `_${count}`;
+      const unique = name.slice(0, this.#longest - end.length) + end;
+      if (!this.isFree(unique)) continue;
+      this.#counts.set(beginning, count);
+      return unique;
+    }
+  }
+
+  /** Takes the name, or a free one like it. */
+  take(name: string): string {
+    const free = this.free(name);
+    this.#taken.add(free);
+    return free;
+  }
+}
+
+/** Keywords that do not restrict values and would only fill a model's context. */
 const DROPPED: ReadonlySet<string> = new Set([
   ...[
     "example",
@@ -128,8 +169,7 @@ export class SchemaClosure {
   readonly #document: OpenApiDocument;
   readonly #names = new Map<string, string>();
   readonly #defs = new Map<string, unknown>();
-  /** By a name, the number from which on one may be free: thousands may have the same name. */
-  readonly #counts = new Map<string, number>();
+  readonly #free = new FreeNames();
   /** Definitions that are named and not converted yet. Converting each at once would nest without end. */
   readonly #waiting: { readonly name: string; readonly target: unknown }[] = [];
 
@@ -180,21 +220,12 @@ export class SchemaClosure {
     const known = this.#names.get(ref);
     if (known !== undefined) return `#/$defs/${known}`;
     const target = this.#document.target(ref);
-    const name = this.#nameFor(ref);
+    const last = ref.split("/").at(-1) ?? "";
+    const name = this.#free.take(last.replace(/[^\w.-]/g, "_") || "schema");
     this.#names.set(ref, name);
     this.#defs.set(name, {});
     this.#waiting.push({ name, target });
     return `#/$defs/${name}`;
-  }
-
-  #nameFor(ref: string): string {
-    const last = ref.split("/").at(-1) ?? "";
-    const base = last.replace(/[^\w.-]/g, "_") || "schema";
-    let name = base;
-    let count = this.#counts.get(base) ?? 2;
-    for (; this.#defs.has(name); count++) name = `${base}_${count}`;
-    this.#counts.set(base, count);
-    return name;
   }
 
   #responseOnly({ properties }: Json): ReadonlySet<string> {

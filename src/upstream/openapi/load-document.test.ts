@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { HttpServer } from "../../../test/upstream/http-server.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { loadDocument, serverOf } from "./load-document.ts";
+import { loadDocument, serverOf } from "./openapi-server.ts";
 
 async function fromFile(document: object | string, url?: string): Promise<string> {
   await using folder = await SampleFolder.create();

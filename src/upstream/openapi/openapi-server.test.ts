@@ -6,14 +6,9 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type Exchange, HttpServer } from "../../../test/upstream/http-server.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import type { HttpRequest } from "../http/http-call.ts";
 import type { OpenApiSettings } from "../settings.ts";
-import {
-  type Credentials,
-  OpenApiServer,
-  type OperationRequest,
-  requestFor,
-  withCredentials,
-} from "./openapi-server.ts";
+import { type Credentials, OpenApiServer, requestFor, withCredentials } from "./openapi-server.ts";
 import { OpenApiDocument } from "./document.ts";
 import { operationsOf } from "./operations.ts";
 
@@ -75,7 +70,7 @@ function request(
     parameters = [],
     ...more
   }: { path?: string; parameters?: object[]; requestBody?: object },
-): OperationRequest {
+): HttpRequest {
   const paths = { [path]: { post: { parameters, ...more } } };
   const [operation] = operationsOf(new OpenApiDocument({ openapi: "3.1.0", paths }));
   assert.ok(operation !== undefined);
@@ -88,7 +83,7 @@ const query = (value: unknown, more: object = {}): string =>
 const path = (value: unknown, more: object = {}): string =>
   request({ id: value }, { path: "/a/{id}/b", parameters: [{ name: "id", in: "path", ...more }] })
     .url.pathname;
-const body = (value: unknown, type: string): OperationRequest =>
+const body = (value: unknown, type: string): HttpRequest =>
   request({ body: value }, { requestBody: { content: { [type]: { schema: {} } } } });
 
 describe("requestFor()", () => {

@@ -3,10 +3,22 @@ import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
-import { isDeeper, isObject, type Json, textOf } from "./document.ts";
-import { httpCall, type HttpResult } from "./http-call.ts";
-import { loadDocument, type LoadedDocument, serverOf, trimmed } from "./load-document.ts";
+import {
+  isDeeper,
+  isObject,
+  type Json,
+  textOf,
+  listOf,
+  OpenApiDocument,
+  refused,
+} from "./document.ts";
+import { httpCall, type HttpRequest, type HttpResult } from "../http/http-call.ts";
 import { type Operation, operationsOf, type Parameter, schemesOf } from "./operations.ts";
+import { parseAnywhere } from "../../rpc/message/parse-apart.ts";
+import { resolvePeerLimits } from "../../rpc/peer-options.ts";
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
+import { shownAddress } from "../http/http-exchange.ts";
 
 /** What is configured for each security scheme of a document, by its name. */
 export type Credentials = Readonly<Record<string, string>>;
@@ -16,11 +28,11 @@ export type Credentials = Readonly<Record<string, string>>;
  * An operation that needs none gets none.
  */
 export function withCredentials(
-  request: OperationRequest,
+  request: HttpRequest,
   security: readonly (readonly string[])[],
   schemes: Readonly<Record<string, Json>>,
   credentials: Credentials,
-): OperationRequest {
+): HttpRequest {
   const usable = security.find((needed) =>
     needed.every((name) => Object.hasOwn(credentials, name)),
   );
@@ -43,21 +55,13 @@ export function withCredentials(
   return { ...request, url, headers };
 }
 
-/** An HTTP request for a call of an operation. */
-export interface OperationRequest {
-  readonly method: string;
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-}
-
 /** The arguments of a call do not make a request. */
 class BadArguments extends Error {}
 
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
 
 /** The request that a call makes, without credentials. `base` ends without a slash. */
-export function requestFor(operation: Operation, base: string, args: Json): OperationRequest {
+export function requestFor(operation: Operation, base: string, args: Json): HttpRequest {
   const headers: Record<string, string> = { accept: "application/json, text/*;q=0.9, */*;q=0.5" };
   const query: [string, string][] = [];
   const cookies: string[] = [];
@@ -376,7 +380,7 @@ export class OpenApiServer {
     }
   }
 
-  #request(operation: Operation, args: Json): OperationRequest {
+  #request(operation: Operation, args: Json): HttpRequest {
     const { auth = {}, headers = {} } = this.#settings;
     const request = requestFor(operation, this.#baseOf(operation), args);
     const {
@@ -397,5 +401,124 @@ export class OpenApiServer {
     if (other === undefined) return this.#base;
     if (other.origin === base.origin) return trimmed(other);
     throw new BadArguments(`its document sends it elsewhere, to ${other.origin}`);
+  }
+}
+
+const LARGEST = 32 * 1024 * 1024;
+/** Milliseconds. */
+const PATIENCE = 20_000;
+
+export interface LoadedDocument {
+  readonly document: OpenApiDocument;
+  /** The address of the API, without a slash at its end. */
+  readonly base: string;
+}
+
+export interface LoadOptions {
+  /** A file or a URL. */
+  readonly openapi: string;
+  /** The address of the API, where it is not that of the document. */
+  readonly url?: string | undefined;
+  /** Sent for a document that is at the origin of the API. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reads a document, and finds out where its API is. */
+export async function loadDocument({
+  openapi,
+  url,
+  headers,
+}: LoadOptions): Promise<LoadedDocument> {
+  const from = /^https?:\/\//i.test(openapi) ? new URL(openapi) : undefined;
+  const isOfApi = from !== undefined && (url === undefined || new URL(url).origin === from.origin);
+  const text =
+    from === undefined ? readFile(openapi) : await download(from, isOfApi ? headers : {});
+  const document = new OpenApiDocument(await parse(text));
+  return { document, base: url === undefined ? baseOf(document, from) : trimmed(url) };
+}
+
+/** The first of some `servers`; undefined if they name none. */
+export function serverOf(servers: unknown, from: URL | undefined): URL | undefined {
+  const [first] = listOf(servers);
+  if (!isObject(first) || typeof first.url !== "string") return undefined;
+  const { variables } = first;
+  const filled = first.url.replace(/\{([^{}]+)\}/g, (whole, name: string) => {
+    const variable =
+      isObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const value = isObject(variable) ? variable.default : undefined;
+    return typeof value === "string" || typeof value === "number" ? String(value) : whole;
+  });
+  return URL.parse(filled, from?.href) ?? undefined;
+}
+
+/** An address without a slash at its end. */
+export function trimmed(url: string | URL): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname.replace(/(?<!\/)\/+$/, "");
+}
+
+/**
+ * A document of the web may send its operations, and the credentials for them, to its own origin only:
+ * it may change at any time.
+ */
+function baseOf({ value }: OpenApiDocument, from: URL | undefined): string {
+  const server = serverOf(value.servers ?? [{ url: "/" }], from);
+  const isWeb = server !== undefined && /^https?:$/.test(server.protocol);
+  if (!isWeb || /[{}]|%7[bd]/i.test(server.href)) {
+    throw refused("does not say where its API is ('servers'). Set 'url' of the server");
+  }
+  if (from !== undefined && server.origin !== from.origin) {
+    const next = `Set 'url' of the server to that, if you trust it`;
+    throw refused(`sends its calls elsewhere, to ${trimmed(server)}. ${next}`);
+  }
+  return trimmed(server);
+}
+
+function readFile(path: string): string {
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readRegularFile(path, { most: LARGEST });
+  } catch (error) {
+    throw refused(`cannot be read: '${path}': ${whyUnreadable(error)}`);
+  }
+  if (bytes === undefined) throw refused(`is missing: there is no file '${path}'`);
+  return bytes.toString("utf8");
+}
+
+async function download(url: URL, headers: Readonly<Record<string, string>>): Promise<string> {
+  const signal = AbortSignal.timeout(PATIENCE);
+  const accept = "application/json, application/yaml, */*;q=0.5";
+  const request = { method: "GET", url, headers: { ...headers, accept } };
+  const { status, body, isCut } = await httpCall(request, LARGEST, signal).catch((error: Error) => {
+    throw refused(`cannot be read from ${url.origin}: ${error.message || String(error)}`);
+  });
+  if (status !== 200) throw refused(`cannot be read: ${shownAddress(url)} answered ${status}`);
+  if (isCut) throw refused(`is longer than ${LARGEST} bytes`);
+  return body.toString("utf8");
+}
+
+/** More than texts in a document have by chance. The parser takes minutes for megabytes of them. */
+const MOST_OPEN = 10_000;
+
+function hasOpenBrackets(text: string): boolean {
+  let open = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]|- (?=- )/g)) {
+    open += bracket === "]" || bracket === "}" ? -1 : 1;
+    if (open > MOST_OPEN) return true;
+  }
+  return false;
+}
+
+async function parse(text: string): Promise<Json> {
+  try {
+    if (/^\s*\{/.test(text)) return (await parseAnywhere(text, resolvePeerLimits())) as Json;
+    if (hasOpenBrackets(text)) throw new Error("its brackets are not closed");
+    const yaml = await import("yaml");
+    return yaml.parse(text, { maxAliasCount: 1_000 }) as Json;
+  } catch (error) {
+    const [line = ""] = (error as Error).message.split("\n");
+    const [, tooMuch] = /^Invalid Request: message (is .+)/.exec(line) ?? [];
+    if (tooMuch !== undefined) throw refused(tooMuch);
+    throw refused(`is neither JSON nor YAML: ${line.replace(/:$/, "")}`);
   }
 }

@@ -1,5 +1,6 @@
 import { glob } from "../../base/text/glob.ts";
 import {
+  FreeNames,
   isObject,
   type Json,
   listOf,
@@ -10,49 +11,31 @@ import {
 } from "./document.ts";
 
 /**
- * The names that the services of models take for arguments. One other name, such as `filter[id]`, and some
- * refuse all tools of a client together.
+ * The names that model services accept for arguments. For a single other name, such as `filter[id]`, some
+ * refuse all tools of a client.
  */
 const TAKEN_BY_MODELS = /^[A-Za-z0-9_.-]{1,64}$/;
 const LONGEST = 64;
 
 /** The arguments of one operation, each with a name of its own. */
 class ArgumentNames {
-  /** Names that parameters have as they are: no other gets them. */
-  readonly #own: ReadonlySet<string>;
-  readonly #given = new Set(["__proto__"]);
+  /** Names that parameters have as they are, until they are given: no other gets them. */
+  readonly #own: Set<string>;
+  readonly #names: FreeNames;
 
   /** `names` are those of all parameters. */
   constructor(names: readonly unknown[]) {
     const own = names.filter((name): name is string => typeof name === "string");
-    this.#own = new Set(own.filter((name) => TAKEN_BY_MODELS.test(name)));
+    this.#own = new Set(own.filter((name) => TAKEN_BY_MODELS.test(name) && name !== "__proto__"));
+    this.#names = new FreeNames(LONGEST, [...this.#own, "__proto__"]);
   }
 
   /** The name of a parameter, as it is where that is possible, or with its place in front. */
   give(name: string, place: string): string {
-    if (this.#own.has(name) && !this.#given.has(name)) return this.#take(name);
+    if (this.#own.delete(name)) return name;
     const plain = plainName(name);
-    const isFree = plain !== name && plain !== "" && this.#isFree(plain);
-    return isFree ? this.#take(plain) : this.giveFree(plain === "" ? place : `${place}_${plain}`);
-  }
-
-  /** The name if it is free, or with a number. */
-  giveFree(name: string): string {
-    let free = name.slice(0, LONGEST);
-    for (let count = 2; !this.#isFree(free); count++) {
-      const end = `_${count}`;
-      free = name.slice(0, LONGEST - end.length) + end;
-    }
-    return this.#take(free);
-  }
-
-  #isFree(name: string): boolean {
-    return !this.#given.has(name) && !this.#own.has(name);
-  }
-
-  #take(name: string): string {
-    this.#given.add(name);
-    return name;
+    if (plain !== name && plain !== "" && this.#names.isFree(plain)) return this.#names.take(plain);
+    return this.#names.take(plain === "" ? place : `${place}_${plain}`);
   }
 }
 
@@ -81,7 +64,7 @@ interface Body {
   readonly isRequired: boolean;
 }
 
-/** One way of an API to be called, as a tool. */
+/** An operation of an API, as a tool. */
 export interface Operation {
   readonly tool: Json & { readonly name: string };
   readonly method: string;
@@ -106,8 +89,6 @@ const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
 /** RFC 9110, section 9.2.2. */
 const IDEMPOTENT: ReadonlySet<string> = new Set([...READS, "put", "delete"]);
 const LONGEST_NAME = 64;
-/** Of the number that a name ends with if it is not the first. */
-const LONGEST_END = 8;
 const LONGEST_DESCRIPTION = 2_000;
 /** Of all tools together. A short document can ask for millions: each tool has all that it refers to. */
 const MOST_DEFINITIONS = 100_000;
@@ -127,7 +108,7 @@ const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
 
 /** The operations of a document that are offered. */
 export function operationsOf(document: OpenApiDocument, filter: OperationFilter = {}): Operation[] {
-  const names = new UniqueNames();
+  const names = new FreeNames(LONGEST_NAME);
   const operations: Operation[] = [];
   let definitions = 0;
   for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
@@ -335,29 +316,6 @@ function bounded(text: string): string {
 function nameOf(text: string): string {
   const name = text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|(?<!_)_+$/g, "");
   return (name || "operation").slice(0, LONGEST_NAME);
-}
-
-/** Names that are not taken. A document may have the same one for all of a million operations. */
-class UniqueNames {
-  readonly #taken = new Set<string>();
-  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
-  readonly #counts = new Map<string, number>();
-
-  free(name: string): string {
-    if (!this.#taken.has(name)) return name;
-    const beginning = name.slice(0, LONGEST_NAME - LONGEST_END);
-    for (let count = this.#counts.get(beginning) ?? 2; ; count++) {
-      const end = `_${count}`;
-      const unique = name.slice(0, LONGEST_NAME - end.length) + end;
-      if (this.#taken.has(unique)) continue;
-      this.#counts.set(beginning, count);
-      return unique;
-    }
-  }
-
-  take(name: string): void {
-    this.#taken.add(name);
-  }
 }
 
 function isIncluded(names: readonly string[], { include, exclude = [] }: OperationFilter): boolean {

@@ -1,3 +1,10 @@
+import { createParser } from "eventsource-parser";
+
+export interface ServerEvent {
+  readonly name: string;
+  readonly data: string;
+}
+
 export type StreamState =
   | { readonly is: "connecting" }
   | { readonly is: "live" }
@@ -22,11 +29,13 @@ const SILENCE_MS = 60_000;
 
 /**
  * A stream of server-sent events that comes back: after a lost connection it asks for what followed the
- * last complete event, and waits longer after each failed attempt.
+ * last complete event, and waits longer after each failed attempt. A browser's own EventSource gives up
+ * at the first error status, and does not tell that it waits.
  */
 export class EventStream {
   readonly #options: StreamOptions;
-  readonly #parserAt: { lastId: string };
+  /** The id of the last complete event. */
+  #lastId: string;
   readonly #end = new AbortController();
   #attempt = new AbortController();
   #failures = 0;
@@ -34,12 +43,12 @@ export class EventStream {
 
   constructor(options: StreamOptions) {
     this.#options = options;
-    this.#parserAt = { lastId: options.lastId ?? "" };
+    this.#lastId = options.lastId ?? "";
     this.#run().catch((error: unknown) => reportError(error));
   }
 
   get lastId(): string {
-    return this.#parserAt.lastId;
+    return this.#lastId;
   }
 
   /** Tries again now: the person asked, or the network came back. */
@@ -85,17 +94,19 @@ export class EventStream {
       if (!response.ok || response.body === null) return "lost";
       this.#failures = 0;
       this.#say({ is: "live" });
-      const parser = new EventParser(this.lastId);
+      const parser = createParser({
+        onEvent: ({ event: name = "message", data, id = this.#lastId }) => {
+          this.#lastId = id;
+          onEvent({ name, data });
+        },
+      });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await reader.read();
         if (done || this.#end.signal.aborted) return "lost";
         clearTimeout(watchdog);
         watchdog = setTimeout(() => attempt.abort(), silence);
-        for (const event of parser.push(value)) {
-          this.#parserAt.lastId = parser.lastId;
-          onEvent(event);
-        }
+        parser.feed(value);
       }
     } catch {
       // The network's words differ by browser and help nobody; the state says that it is lost.
@@ -123,60 +134,5 @@ export class EventStream {
 
   #say(state: StreamState): void {
     if (!this.#end.signal.aborted) this.#options.onState(state);
-  }
-}
-
-export interface ServerEvent {
-  readonly name: string;
-  readonly data: string;
-}
-
-/**
- * Reads server-sent events (HTML Standard, section 9.2.6) from pieces of text. A browser's EventSource
- * gives up at the first error status and says nothing about waiting, so the stream is read here.
- */
-export class EventParser {
-  /** The id of the last complete event. */
-  lastId: string;
-  #rest = "";
-  #name = "";
-  #id: string | undefined;
-  #data: string[] = [];
-
-  constructor(lastId = "") {
-    this.lastId = lastId;
-  }
-
-  *push(text: string): Generator<ServerEvent> {
-    const whole = this.#rest + text;
-    // A CR at the end of a piece may be the first half of CRLF.
-    const held = whole.endsWith("\r") ? "\r" : "";
-    const lines = whole.slice(0, whole.length - held.length).split(/\r\n|\n|\r/);
-    this.#rest = (lines.pop() ?? "") + held;
-    for (const line of lines) {
-      const event = this.#line(line);
-      if (event !== undefined) yield event;
-    }
-  }
-
-  #line(line: string): ServerEvent | undefined {
-    if (line === "") return this.#complete();
-    const colon = line.indexOf(":");
-    const field = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-    if (field === "event") this.#name = value;
-    else if (field === "data") this.#data.push(value);
-    else if (field === "id" && !value.includes("\0")) this.#id = value;
-    return undefined;
-  }
-
-  #complete(): ServerEvent | undefined {
-    const event = { name: this.#name || "message", data: this.#data.join("\n") };
-    const isEvent = this.#data.length > 0;
-    this.lastId = this.#id ?? this.lastId;
-    this.#name = "";
-    this.#id = undefined;
-    this.#data = [];
-    return isEvent ? event : undefined;
   }
 }

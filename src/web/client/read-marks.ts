@@ -9,12 +9,12 @@ export class ReadMarks {
   readonly #storage: Pick<Storage, "getItem" | "setItem"> | undefined;
   /** Another map after each change. */
   readonly #marks: Signal<ReadonlyMap<string, number>>;
-  /** The first visit: what happened before it is no news. */
+  /** The first visit: sessions that changed before it count as read. */
   readonly #since: number;
 
   constructor(storage: Pick<Storage, "getItem" | "setItem"> | undefined, now = Date.now()) {
     this.#storage = storage;
-    const kept = keptIn(storage);
+    const kept = storedMarks(storage);
     this.#since = kept?.since ?? now;
     this.#marks = signal(new Map(kept?.marks));
     if (kept === undefined) this.#keep();
@@ -41,7 +41,7 @@ export class ReadMarks {
 
   #keep(): void {
     try {
-      const kept: Kept = { since: this.#since, marks: [...this.#marks.peek()] };
+      const kept: StoredMarks = { since: this.#since, marks: [...this.#marks.peek()] };
       this.#storage?.setItem(KEY, JSON.stringify(kept));
     } catch {
       // A full or forbidden storage costs only the marks of the next visit.
@@ -49,14 +49,14 @@ export class ReadMarks {
   }
 }
 
-interface Kept {
+interface StoredMarks {
   readonly since: number;
   readonly marks: [string, number][];
 }
 
-function keptIn(storage: Pick<Storage, "getItem"> | undefined): Kept | undefined {
+function storedMarks(storage: Pick<Storage, "getItem"> | undefined): StoredMarks | undefined {
   try {
-    const { since, marks } = JSON.parse(storage?.getItem(KEY) ?? "null") as Partial<Kept>;
+    const { since, marks } = JSON.parse(storage?.getItem(KEY) ?? "null") as Partial<StoredMarks>;
     if (typeof since !== "number" || !Array.isArray(marks)) return undefined;
     const isMark = (pair: unknown): boolean =>
       Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "number";

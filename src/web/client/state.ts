@@ -27,11 +27,10 @@ export const readMarks = new ReadMarks(globalThis.localStorage);
 
 const RANK = { waiting: 0, running: 1, idle: 2 } as const;
 
-export const sessions = new Collection<SessionRow>({
-  fetch: (cursor) => get(`/sessions?limit=500${cursorPart(cursor)}`),
-  idOf: ({ id }) => id,
-  compare: (a, b) => RANK[a.state] - RANK[b.state] || orderOf(b) - orderOf(a),
-});
+export const sessions = pagesOf<SessionRow>(
+  "sessions",
+  (a, b) => RANK[a.state] - RANK[b.state] || orderOf(b) - orderOf(a),
+);
 
 /** Among the waiting ones, who waits longest; running ones stay where they are while they change. */
 function orderOf({ state, waiting, created, updated }: SessionRow): number {
@@ -39,21 +38,22 @@ function orderOf({ state, waiting, created, updated }: SessionRow): number {
   return state === "running" ? created : updated;
 }
 
-export const runs = new Collection<RunRow>({
-  fetch: (cursor) => get(`/runs?limit=500${cursorPart(cursor)}`),
-  idOf: ({ id }) => id,
-  compare: (a, b) => b.updated - a.updated,
-});
-export const threads = new Collection<ThreadRow>({
-  fetch: (cursor) => get(`/threads?limit=500${cursorPart(cursor)}`),
-  idOf: ({ id }) => id,
-  compare: (a, b) =>
+export const runs = pagesOf<RunRow>("runs", (a, b) => b.updated - a.updated);
+export const threads = pagesOf<ThreadRow>(
+  "threads",
+  (a, b) =>
     Number(a.state === "resolved") - Number(b.state === "resolved") || b.updated - a.updated,
-});
+);
 export const servers = listOf<ServerRow>("servers", ({ name }) => name);
 export const plugins = listOf<PluginRow>("plugins", ({ id }) => id);
 export const approvals = listOf<ApprovalRow>("approvals", ({ id }) => id);
 export const calls = listOf<ToolCalls>("calls", ({ tool }) => tool, "?minutes=60");
+
+/** The collections by the live events that change their rows. */
+const CHANGED = {
+  ...{ session: sessions, run: runs, thread: threads },
+  ...{ server: servers, plugin: plugins, approval: approvals, calls },
+} as const;
 
 /** What the page of one session does with its events. */
 export interface SessionListener {
@@ -130,15 +130,25 @@ async function loadShared(): Promise<void> {
 }
 
 function reloadEverything(): void {
-  const collections = [runs, threads, servers, plugins, approvals, calls];
-  const loaded = collections.filter(({ state }) => state.peek() !== "new");
+  const others = Object.values(CHANGED).filter((each) => each !== sessions);
+  const loaded = others.filter(({ state }) => state.peek() !== "new");
   const work = [loadShared(), ...loaded.map((collection) => collection.reload())];
   Promise.all(work).catch((error: unknown) => reportError(error));
   listener?.onReset();
 }
 
+function isRowChange(
+  event: LiveEvent,
+): event is Extract<LiveEvent, { event: keyof typeof CHANGED }> {
+  return event.event in CHANGED;
+}
+
 function receive({ name, data }: ServerEvent): void {
   const event = { event: name, data: JSON.parse(data) as unknown } as LiveEvent;
+  if (isRowChange(event)) {
+    (CHANGED[event.event] as Collection<object>).apply(event.data);
+    return;
+  }
   switch (event.event) {
     case "hello": {
       const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
@@ -148,27 +158,6 @@ function receive({ name, data }: ServerEvent): void {
     }
     case "reset":
       reloadEverything();
-      break;
-    case "session":
-      sessions.apply(event.data);
-      break;
-    case "run":
-      runs.apply(event.data);
-      break;
-    case "thread":
-      threads.apply(event.data);
-      break;
-    case "server":
-      servers.apply(event.data);
-      break;
-    case "plugin":
-      plugins.apply(event.data);
-      break;
-    case "approval":
-      approvals.apply(event.data);
-      break;
-    case "calls":
-      calls.apply(event.data);
       break;
     case "overview":
       if (event.data.row !== null) overview.value = event.data.row;
@@ -200,6 +189,17 @@ function listOf<T>(name: string, idOf: (row: T) => string, query = ""): Collecti
   });
 }
 
-function cursorPart(cursor: string | undefined): string {
-  return cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+/** A list that the server gives in pages. */
+function pagesOf<T extends { readonly id: string }>(
+  name: string,
+  compare: (a: T, b: T) => number,
+): Collection<T> {
+  return new Collection<T>({
+    fetch: (cursor) => {
+      const next = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      return get(`/${name}?limit=500${next}`);
+    },
+    idOf: ({ id }) => id,
+    compare,
+  });
 }

@@ -15,7 +15,7 @@ import {
   waitingCount,
 } from "../client/state.ts";
 import { SessionPage } from "../session/session-page.tsx";
-import { Command, Empty, focusSearch, problem } from "../view/parts.tsx";
+import { Button, Command, Empty, focusSearch, problem } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
@@ -151,8 +151,7 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
       <div class="brand">
         <strong>Trunkline</strong>
         <Connection />
-        <button
-          type="button"
+        <Button
           class="quiet menu-button"
           aria-expanded={isMenuOpen.value}
           aria-controls="pages"
@@ -161,7 +160,7 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
           }}
         >
           Menu
-        </button>
+        </Button>
       </div>
       <nav id="pages" aria-label="Pages">
         {PAGES.filter(isShown).map(({ page, name, count }) => (
@@ -170,15 +169,14 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
           </a>
         ))}
       </nav>
-      <button
-        type="button"
+      <Button
         class="quiet help-button"
         onClick={() => {
           isHelpOpen.value = true;
         }}
       >
         Keys <kbd>?</kbd>
-      </button>
+      </Button>
     </div>
   );
 }
@@ -208,22 +206,19 @@ function Banner(): JSX.Element {
       {is === "waiting" ? (
         <div class="banner wait" role="status">
           The connection to Trunkline is lost. What is shown may be old.
-          <button type="button" onClick={retryNow}>
-            Try now
-          </button>
+          <Button onClick={retryNow}>Try now</Button>
         </div>
       ) : null}
       {problem.value === undefined ? null : (
         <div class="banner bad" role="alert">
           {problem.value}
-          <button
-            type="button"
+          <Button
             onClick={() => {
               problem.value = undefined;
             }}
           >
             Dismiss
-          </button>
+          </Button>
         </div>
       )}
       {troubles.value.map(({ id, level, says }) => (
@@ -258,9 +253,7 @@ function Help(): JSX.Element {
       <header class="page-head">
         <h2>Keys</h2>
         <div class="actions">
-          <button type="button" onClick={close}>
-            Close
-          </button>
+          <Button onClick={close}>Close</Button>
         </div>
       </header>
       <dl>

@@ -9,6 +9,7 @@ import { type Column, DataTable } from "../view/data-table.tsx";
 import {
   act,
   Badge,
+  Button,
   CopyButton,
   Empty,
   PageHead,
@@ -84,9 +85,9 @@ export function AuditPage(): JSX.Element {
     <>
       <PageHead title="Audit" note={`${rows.length}${next === undefined ? "" : "+"} entries`}>
         {next === undefined ? null : (
-          <button type="button" class="quiet" onClick={() => act(() => load(next, rows))}>
+          <Button class="quiet" onClick={() => act(() => load(next, rows))}>
             Load older
-          </button>
+          </Button>
         )}
         <SearchField label="Search the audit" value={text} onInput={setText} />
       </PageHead>

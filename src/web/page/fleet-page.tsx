@@ -12,7 +12,16 @@ import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Ago, Badge, Command, Empty, PageHead, TwoLines, useLoaded } from "../view/parts.tsx";
+import {
+  Ago,
+  Badge,
+  Command,
+  Empty,
+  PageHead,
+  TwoLines,
+  Unloaded,
+  useLoaded,
+} from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -106,13 +115,7 @@ export function FleetPage(): JSX.Element {
     }, POLL_MS);
     return () => clearInterval(timer);
   }, []);
-  if (fleet === undefined) {
-    return (
-      <Empty title={failed === undefined ? "Loading the fleet" : "The fleet cannot be loaded"}>
-        {failed ?? ""}
-      </Empty>
-    );
-  }
+  if (fleet === undefined) return <Unloaded what="The fleet" failed={failed} />;
   const waiting = fleet.waiting.reduce((sum, { count }) => sum + count, 0);
   return (
     <div class="two-tables">

@@ -4,7 +4,17 @@ import type { Identities, IdentityRow, ProjectIdentity } from "../../server/dash
 import { get } from "../client/request.ts";
 import { plural, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Badge, Command, Empty, PageHead, type Tone, TwoLines, useLoaded } from "../view/parts.tsx";
+import {
+  Badge,
+  Button,
+  Command,
+  Empty,
+  PageHead,
+  type Tone,
+  TwoLines,
+  Unloaded,
+  useLoaded,
+} from "../view/parts.tsx";
 
 const IDENTITIES: readonly Column<IdentityRow>[] = [
   {
@@ -64,17 +74,16 @@ const PROJECTS: readonly Column<ProjectIdentity>[] = [
 
 export function IdentitiesPage(): JSX.Element {
   const [found, failed, reload] = useLoaded(() => get<Identities>("/identities"), []);
-  if (failed !== undefined) return <Empty title="The identities cannot be shown">{failed}</Empty>;
-  if (found === undefined) return <p class="loading">Loading …</p>;
+  if (found === undefined) return <Unloaded what="The identities" failed={failed} />;
   return (
     <div class="two-tables">
       <PageHead
         title="Identities"
         note={plural(found.identities.length, "identity").replace("ys", "ies")}
       >
-        <button type="button" class="quiet" onClick={reload}>
+        <Button class="quiet" onClick={reload}>
           Reload
-        </button>
+        </Button>
       </PageHead>
       <DataTable
         label="Identities"

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
@@ -8,19 +8,21 @@ import { linkTo } from "../client/router.ts";
 import { mayDo, threads } from "../client/state.ts";
 import { clock } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
 import {
   act,
   Ago,
   Badge,
+  Button,
   Empty,
   PageHead,
   SearchField,
   setterOf,
   type Tone,
   TwoLines,
+  Unloaded,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -77,15 +79,10 @@ const COLUMNS: readonly Column<ThreadRow>[] = [
 ];
 
 export function ReviewPage(): JSX.Element {
-  useEffect(() => {
-    threads.load().catch((error: unknown) => reportError(error));
-  }, []);
-  const state = threads.state.value;
   return (
     <>
       <PageHead title="Review" note={`${shown.value.length} of ${threads.rows.value.length}`}>
-        <button
-          type="button"
+        <Button
           class="quiet"
           aria-pressed={isAll.value}
           onClick={() => {
@@ -93,22 +90,19 @@ export function ReviewPage(): JSX.Element {
           }}
         >
           with resolved
-        </button>
+        </Button>
         <SearchField label="Search threads" value={search.value} onInput={setterOf(search)} />
       </PageHead>
       <DataTable
         label="Review threads"
+        of={threads}
         rows={shown.value}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         detail={(row) => <Thread row={row} />}
         empty={
-          <Empty
-            title={typeof state === "object" ? "The threads cannot be loaded" : "No open threads"}
-          >
-            {typeof state === "object"
-              ? state.failed
-              : "Comment on a line in the Changes of a session, or with: trunkline review add"}
+          <Empty title="No open threads">
+            Comment on a line in the Changes of a session, or with: trunkline review add
           </Empty>
         }
       />
@@ -120,8 +114,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
   const path = `/threads/${encodeURIComponent(row.id)}`;
   const [detail, failed] = useLoaded(() => get<ThreadDetail>(path), [row.id, row.updated]);
   const [text, setText] = useState("");
-  if (failed !== undefined) return <p>{failed}</p>;
-  if (detail === undefined) return <p class="loading">Loading …</p>;
+  if (detail === undefined) return <Unloaded what="The thread" failed={failed} />;
   const send = (action: string): void =>
     act(async () => {
       const body = text.trim() === "" ? {} : { text };
@@ -137,12 +130,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
             <time class="mono">{clock(at)}</time> <strong>{by}</strong> {kind}
             {commit === undefined ? "" : ` ${commit.slice(0, 10)}`}
             {said === undefined ? null : <p class="said">{said}</p>}
-            {diff === undefined ? null : (
-              <DiffView
-                hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)}
-                label="Proposed change"
-              />
-            )}
+            {diff === undefined ? null : <DiffView hunks={hunksIn(diff)} label="Proposed change" />}
           </li>
         ))}
       </ol>
@@ -169,13 +157,11 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
               Reply
             </button>
             {row.state === "resolved" ? (
-              <button type="button" onClick={() => send("reopen")}>
-                Reopen
-              </button>
+              <Button onClick={() => send("reopen")}>Reopen</Button>
             ) : (
-              <button type="button" class="primary" onClick={() => send("resolve")}>
+              <Button class="primary" onClick={() => send("resolve")}>
                 Resolve
-              </button>
+              </Button>
             )}
           </div>
         </form>

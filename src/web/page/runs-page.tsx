@@ -7,7 +7,8 @@ import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { partsOfPatch } from "../../base/text/patch-names.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
 import {
@@ -15,9 +16,11 @@ import {
   Badge,
   Command,
   Empty,
+  Facts,
   PageHead,
   type Tone,
   TwoLines,
+  Unloaded,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -85,27 +88,20 @@ const COLUMNS: readonly Column<RunRow>[] = [
 ];
 
 export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Element {
-  useEffect(() => {
-    runs.load().catch((error: unknown) => reportError(error));
-  }, []);
   if (id !== undefined) return <RunPage key={id} id={id} />;
-  const state = runs.state.value;
   return (
     <>
       <PageHead title="Remote runs" note={plural(runs.rows.value.length, "run")} />
       <DataTable
         label="Remote runs"
+        of={runs}
         rows={runs.rows.value}
         columns={COLUMNS}
         keyOf={(row) => row.id}
         onOpen={(row) => go(linkTo("runs", row.id))}
         empty={
-          <Empty title={typeof state === "object" ? "The runs cannot be loaded" : "No remote runs"}>
-            {typeof state === "object" ? (
-              state.failed
-            ) : (
-              <Command run='trunkline run . "Fix the failing test"' />
-            )}
+          <Empty title="No remote runs">
+            <Command run='trunkline run . "Fix the failing test"' />
           </Empty>
         }
       />
@@ -114,6 +110,9 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
 }
 
 function RunPage({ id }: { readonly id: string }): JSX.Element {
+  useEffect(() => {
+    runs.load().catch(reportError);
+  }, []);
   const row = runs.get(id);
   const [detail, failed] = useLoaded(
     () => get<RunDetail>(`/runs/${encodeURIComponent(id)}`),
@@ -123,8 +122,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
     () => get<FileDiff>(`/runs/${encodeURIComponent(id)}/diff`),
     [id, row?.pushed, row?.last],
   );
-  if (failed !== undefined) return <Empty title="This run cannot be shown">{failed}</Empty>;
-  if (detail === undefined) return <p class="loading">Loading …</p>;
+  if (detail === undefined) return <Unloaded what="This run" failed={failed} />;
   const shown = row ?? detail.row;
   const pullRequest = shown.pullRequest;
   return (
@@ -144,14 +142,17 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
           <a href={linkTo("sessions", id)}>Conversation</a>
         </div>
       </header>
-      <dl class="facts">
-        <Fact name="Repository" value={shown.repository} />
-        <Fact name="From" value={`${shown.branch} ${shown.revision.slice(0, 10)}`} />
-        <Fact name="Pushes to" value={shown.target} />
-        <Fact name="Pushed" value={shown.pushed?.slice(0, 10)} />
-        <Fact name="Agent" value={shown.agent} />
-        <Fact name="Cost" value={shown.cost === undefined ? undefined : money(shown.cost)} />
-      </dl>
+      <Facts
+        class="mono"
+        facts={[
+          ["Repository", shown.repository],
+          ["From", `${shown.branch} ${shown.revision.slice(0, 10)}`],
+          ["Pushes to", shown.target],
+          ["Pushed", shown.pushed?.slice(0, 10)],
+          ["Agent", shown.agent],
+          ["Cost", shown.cost && money(shown.cost)],
+        ]}
+      />
       <section aria-label="Log">
         <h2>Log</h2>
         <ol class="log">
@@ -167,13 +168,13 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         {detail.missing === undefined && detail.files.length > 0 ? null : (
           <p class="note">{detail.missing ?? "Nothing is pushed yet."}</p>
         )}
-        {parseDiff(diff?.diff ?? "").map((file) => (
-          <details class="file" key={file.path} open={detail.files.length <= 5}>
+        {partsOfPatch(diff?.diff ?? "").map(({ path, text }) => (
+          <details class="file" key={path} open={detail.files.length <= 5}>
             <summary>
-              <span class="path mono">{file.path}</span>
-              <Counts {...countsOf(detail, file.path)} />
+              <span class="path mono">{path}</span>
+              <Counts {...countsOf(detail, path)} />
             </summary>
-            <DiffView hunks={file.hunks} label={`Diff of ${file.path}`} />
+            <DiffView hunks={hunksIn(text)} label={`Diff of ${path}`} />
           </details>
         ))}
       </section>
@@ -183,14 +184,4 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
 
 function countsOf({ files }: RunDetail, path: string): { added: number; removed: number } {
   return files.find((file) => file.path === path) ?? { added: 0, removed: 0 };
-}
-
-function Fact({ name, value }: { name: string; value: string | undefined }): JSX.Element | null {
-  if (value === undefined) return null;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="mono">{value}</dd>
-    </div>
-  );
 }

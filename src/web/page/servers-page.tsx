@@ -1,12 +1,20 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
 
 import type { PluginRow, ServerRow } from "../../server/dashboard/api.ts";
 import { post } from "../client/request.ts";
 import { mayDo, plugins, servers } from "../client/state.ts";
 import { milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { act, Badge, Command, Empty, PageHead, type Tone, TwoLines } from "../view/parts.tsx";
+import {
+  act,
+  Badge,
+  Button,
+  Command,
+  Empty,
+  PageHead,
+  type Tone,
+  TwoLines,
+} from "../view/parts.tsx";
 
 const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
   up: "good",
@@ -22,14 +30,13 @@ const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
 function Restart({ path, name }: { path: string; name: string }): JSX.Element | null {
   if (!mayDo("admin")) return null;
   return (
-    <button
-      type="button"
+    <Button
       class="quiet small"
       aria-label={`Restart ${name}`}
       onClick={() => act(() => post(path))}
     >
       Restart
-    </button>
+    </Button>
   );
 }
 
@@ -104,33 +111,27 @@ function Log({ lines }: { readonly lines: readonly string[] }): JSX.Element {
 }
 
 export function ServersPage(): JSX.Element {
-  useEffect(() => {
-    Promise.all([servers.load(), plugins.load()]).catch((error: unknown) => reportError(error));
-  }, []);
-  const failed = servers.state.value;
   return (
     <div class="two-tables">
       <PageHead title="Servers and plugins" />
       <DataTable
         label="Servers"
+        of={servers}
         isCompact
         rows={servers.rows.value}
         columns={SERVERS}
         keyOf={({ name }) => name}
         detail={({ log }) => <Log lines={log} />}
         empty={
-          <Empty title={typeof failed === "object" ? "The servers cannot be loaded" : "No servers"}>
-            {typeof failed === "object" ? (
-              failed.failed
-            ) : (
-              <Command run="trunkline server add NAME -- COMMAND" />
-            )}
+          <Empty title="No servers">
+            <Command run="trunkline server add NAME -- COMMAND" />
           </Empty>
         }
       />
       <h2 class="between">Plugins</h2>
       <DataTable
         label="Plugins"
+        of={plugins}
         rows={plugins.rows.value}
         columns={PLUGINS}
         keyOf={({ id }) => id}

@@ -95,11 +95,10 @@ const FILTERS = ["all", "waiting", "running", "unread"] as const;
 export function SessionsPage(): JSX.Element {
   const total = sessions.rows.value.length;
   const rows = shown.value;
-  const state = sessions.state.value;
   const counted = rows.length === total ? `${total}` : `${rows.length} of ${total}`;
   return (
     <>
-      <PageHead title="Sessions" note={state === "loading" ? `${total} …` : counted}>
+      <PageHead title="Sessions" note={sessions.state.value === "loading" ? `${total} …` : counted}>
         <div class="filters" role="group" aria-label="Filter">
           {FILTERS.map((each) => (
             <button
@@ -120,6 +119,7 @@ export function SessionsPage(): JSX.Element {
       </PageHead>
       <DataTable
         label="Sessions"
+        of={sessions}
         class="sessions"
         rows={rows}
         columns={COLUMNS}
@@ -127,11 +127,7 @@ export function SessionsPage(): JSX.Element {
         onOpen={({ id }) => go(linkTo("sessions", id))}
         rowClass={({ state: at }) => at}
         empty={
-          typeof state === "object" ? (
-            <Empty title="The sessions cannot be loaded">{state.failed}</Empty>
-          ) : state !== "loaded" ? (
-            <p class="loading">Loading …</p>
-          ) : total > 0 ? (
+          total > 0 ? (
             <Empty title="No session matches">Change the search or the filter.</Empty>
           ) : (
             <Empty title="No sessions yet">

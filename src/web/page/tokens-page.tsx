@@ -8,11 +8,13 @@ import {
   act,
   Ago,
   Badge,
+  Button,
   CopyButton,
   Empty,
   PageHead,
   problem,
   TwoLines,
+  Unloaded,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -28,7 +30,7 @@ export function TokensPage(): JSX.Element {
   );
   const [secret, setSecret] = useState<string | undefined>(undefined);
   const [isMaking, setMaking] = useState(false);
-  if (failed !== undefined) return <Empty title="The tokens cannot be shown">{failed}</Empty>;
+  if (found === undefined) return <Unloaded what="The tokens" failed={failed} />;
   const columns: readonly Column<TokenRow>[] = [
     {
       name: "Token",
@@ -64,9 +66,9 @@ export function TokensPage(): JSX.Element {
   return (
     <>
       <PageHead title="Tokens">
-        <button type="button" class="primary" onClick={() => setMaking(!isMaking)}>
+        <Button class="primary" onClick={() => setMaking(!isMaking)}>
           New token
-        </button>
+        </Button>
       </PageHead>
       {secret === undefined ? null : <Secret token={secret} onClose={() => setSecret(undefined)} />}
       {isMaking ? (
@@ -80,7 +82,7 @@ export function TokensPage(): JSX.Element {
       ) : null}
       <DataTable
         label="Tokens"
-        rows={found?.tokens ?? []}
+        rows={found.tokens}
         columns={columns}
         keyOf={({ id }) => id}
         empty={<Empty title="No tokens">A token lets another program or person in.</Empty>}
@@ -100,8 +102,7 @@ function Revoke({
 }): JSX.Element {
   const [isSure, setSure] = useState(false);
   return (
-    <button
-      type="button"
+    <Button
       class={isSure ? "danger small" : "quiet small"}
       aria-label={isSure ? `Really revoke ${name}` : `Revoke ${name}`}
       onBlur={() => setSure(false)}
@@ -116,7 +117,7 @@ function Revoke({
       }}
     >
       {isSure ? "Really?" : "Revoke"}
-    </button>
+    </Button>
   );
 }
 
@@ -127,13 +128,13 @@ function Secret({ token, onClose }: { token: string; onClose: () => void }): JSX
     <div class="banner good secret" role="status">
       <span>This is the only time that the token can be copied.</span>
       <code>{isShown ? token : "•".repeat(24)}</code>
-      <button type="button" class="quiet" onClick={() => setShown(!isShown)}>
+      <Button class="quiet" onClick={() => setShown(!isShown)}>
         {isShown ? "Hide" : "Reveal"}
-      </button>
+      </Button>
       <CopyButton text={token} label="Copy token" />
-      <button type="button" class="quiet" onClick={onClose}>
+      <Button class="quiet" onClick={onClose}>
         Close
-      </button>
+      </Button>
     </div>
   );
 }

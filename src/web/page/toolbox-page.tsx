@@ -9,7 +9,7 @@ import { approvals, calls, mayDo } from "../client/state.ts";
 import { Collection } from "../client/collection.ts";
 import { milliseconds, plural, short } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { CallsChart } from "../view/calls-chart.tsx";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
@@ -17,6 +17,7 @@ import {
   act,
   Ago,
   Badge,
+  Button,
   Empty,
   PageHead,
   SearchField,
@@ -45,8 +46,7 @@ const PARTS = [
 
 export function ToolboxPage({ part }: { readonly part: string | undefined }): JSX.Element {
   useEffect(() => {
-    const all = [tools.load(), approvals.load(), calls.load()];
-    Promise.all(all).catch((error: unknown) => reportError(error));
+    for (const each of [tools, approvals, calls]) each.load().catch(reportError);
   }, []);
   const waiting = approvals.rows.value.length;
   return (
@@ -121,10 +121,10 @@ const TOOLS: readonly Column<ToolRow>[] = [
 ];
 
 function Tools(): JSX.Element {
-  const state = tools.state.value;
   return (
     <DataTable
       label="Tools"
+      of={tools}
       rows={shown.value}
       columns={TOOLS}
       keyOf={({ name }) => name}
@@ -134,11 +134,7 @@ function Tools(): JSX.Element {
           {rule === undefined ? null : <p class="note">Decided by the rule {rule}</p>}
         </div>
       )}
-      empty={
-        <Empty title={typeof state === "object" ? "The tools cannot be loaded" : "No tools match"}>
-          {typeof state === "object" ? state.failed : ""}
-        </Empty>
-      }
+      empty={<Empty title="No tools match" />}
     />
   );
 }
@@ -173,8 +169,7 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
         </span>
         <span class="space" />
         {mayDo("admin") ? (
-          <button
-            type="button"
+          <Button
             class="primary"
             onClick={() =>
               act(async () => {
@@ -184,10 +179,10 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
             }
           >
             Approve
-          </button>
+          </Button>
         ) : null}
       </div>
-      <DiffView hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)} label={`Change of ${name}`} />
+      <DiffView hunks={hunksIn(diff)} label={`Change of ${name}`} />
     </section>
   );
 }

@@ -6,9 +6,9 @@ import type { ChangedFile, ChangedFiles, FileDiff } from "../../server/dashboard
 import { get, post } from "../client/request.ts";
 import { mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
-import { parseDiff } from "../text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
-import { act, Badge, Empty, useLoaded } from "../view/parts.tsx";
+import { act, Badge, Button, Empty, Unloaded, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
 /** More files are not drawn until they are asked for. */
@@ -27,10 +27,9 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
     [session, endOfTurn.current],
   );
   useEffect(() => {
-    threads.load().catch((error: unknown) => reportError(error));
+    threads.load().catch(reportError);
   }, []);
-  if (failed !== undefined) return <Empty title="The changes cannot be shown">{failed}</Empty>;
-  if (changes === undefined) return <p class="loading">Loading …</p>;
+  if (changes === undefined) return <Unloaded what="The changes" failed={failed} />;
   const { files, says, against, base } = changes;
   if (files.length === 0) return <Empty title="Nothing is changed">{says ?? ""}</Empty>;
   const added = files.reduce((sum, file) => sum + file.added, 0);
@@ -45,18 +44,16 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
           {against === "journal" ? "against what was there before the agent's changes" : ""}
         </span>
         <span class="space" />
-        <button type="button" class="quiet small" onClick={reload}>
+        <Button class="quiet small" onClick={reload}>
           Reload
-        </button>
+        </Button>
       </div>
       {says === undefined ? null : <p class="note">{says}</p>}
       {files.slice(0, shown).map((file) => (
         <FileView key={file.path} session={session} file={file} isOpen={files.length <= FEW} />
       ))}
       {files.length <= shown ? null : (
-        <button type="button" onClick={() => setShown(shown + MANY)}>
-          Show more of {files.length} files
-        </button>
+        <Button onClick={() => setShown(shown + MANY)}>Show more of {files.length} files</Button>
       )}
     </div>
   );
@@ -94,10 +91,9 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
     // Another object after each look: the same number of lines may say something else.
     [file],
   );
-  if (failed !== undefined) return <p class="note">{failed}</p>;
-  if (found === undefined) return <p class="loading">Loading …</p>;
+  if (found === undefined) return <Unloaded what={path} failed={failed} />;
   if (file.isBinary === true) return <p class="note">A binary file.</p>;
-  const hunks = parseDiff(found.diff).flatMap((each) => each.hunks);
+  const hunks = hunksIn(found.diff);
   const own = threads.rows.value.filter((each) => each.path === path && isAbout(each, session));
   const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
     at.side === side && at.line === line;
@@ -195,9 +191,9 @@ function CommentForm(props: {
           ))}
         </select>
         <span class="space" />
-        <button type="button" class="quiet" onClick={onDone}>
+        <Button class="quiet" onClick={onDone}>
           Cancel
-        </button>
+        </Button>
         <button type="submit" class="primary">
           Comment
         </button>

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
-import { act } from "../view/parts.tsx";
+import { act, Button } from "../view/parts.tsx";
 import {
   type ChoiceGroup,
   type OpenSession,
@@ -43,8 +43,7 @@ export function PromptBox(props: {
         <ul class="commands">
           {commands.map(({ name, description }) => (
             <li key={name}>
-              <button
-                type="button"
+              <Button
                 class="quiet"
                 onClick={() => {
                   setText(`/${name} `);
@@ -52,7 +51,7 @@ export function PromptBox(props: {
                 }}
               >
                 <code>/{name}</code> <span class="note">{description}</span>
-              </button>
+              </Button>
             </li>
           ))}
         </ul>
@@ -83,9 +82,9 @@ export function PromptBox(props: {
               <option value="queue">after this turn</option>
               <option value="steer">join this turn</option>
             </select>
-            <button type="button" class="danger" onClick={() => act(() => session.cancel())}>
+            <Button class="danger" onClick={() => act(() => session.cancel())}>
               Stop
-            </button>
+            </Button>
           </>
         ) : null}
         <button type="submit" class="primary" disabled={text.trim() === ""}>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contentOf, fieldsOf } from "./question-fields.ts";
+import { contentOf, fieldsOf } from "./question-form.tsx";
 
 const SCHEMA = {
   type: "object",

@@ -5,7 +5,7 @@ import type { PlanEntry, SessionRow } from "../../server/dashboard/session-api.t
 import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
-import { act, Empty } from "../view/parts.tsx";
+import { act, Button, Empty } from "../view/parts.tsx";
 import { SessionFacts, StateBadge } from "../view/session-facts.tsx";
 import { Asks } from "./ask-card.tsx";
 import { ChangesView } from "./changes-view.tsx";
@@ -110,14 +110,13 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
       {row === undefined ? null : <StateBadge row={row} />}
       <div class="actions">
         {session.detail.value?.canUndo === true && mayDo("sessions") ? (
-          <button
-            type="button"
+          <Button
             class="quiet"
             title="Restore the files that the last turn changed"
             onClick={() => act(() => session.undo())}
           >
             Undo
-          </button>
+          </Button>
         ) : null}
         <details class="menu">
           <summary>Export</summary>

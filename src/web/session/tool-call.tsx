@@ -2,7 +2,8 @@ import { prettyJson } from "../text/format.ts";
 import type { ComponentChildren, JSX } from "preact";
 
 import { milliseconds, shortPath } from "../text/format.ts";
-import { diffLines } from "../text/line-diff.ts";
+import { unifiedDiff } from "../../base/text/unified-diff.ts";
+import { hunksIn } from "../text/unified-diff.ts";
 import { DiffView } from "../view/diff-view.tsx";
 import { Badge, type Tone } from "../view/parts.tsx";
 import { textOf, type ToolEntry, wordIn } from "./conversation.ts";
@@ -65,11 +66,11 @@ function contentView(content: Fields, key: number): ComponentChildren {
   switch (content["type"]) {
     case "diff": {
       const path = String(content["path"]);
-      const hunks = diffLines(wordIn(content["oldText"]), wordIn(content["newText"]));
+      const diff = unifiedDiff(path, wordIn(content["oldText"]), wordIn(content["newText"]));
       return (
         <div key={key} class="file">
           <p class="path mono">{shortPath(path)}</p>
-          <DiffView hunks={hunks} label={`Diff of ${path}`} />
+          <DiffView hunks={hunksIn(diff)} label={`Diff of ${path}`} />
         </div>
       );
     }

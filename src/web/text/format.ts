@@ -1,4 +1,4 @@
-/** Deeper JSON stays in one line: the space before each of its lines would be far longer than itself. */
+/** Deeper JSON is shown in one line: its indentation would be far longer than the text. */
 const MOST_LEVELS = 40;
 
 /** JSON in lines. Throws where it is so deep that it cannot be written at all. */

@@ -38,7 +38,7 @@ const TASK = /^\[([ xX])\]\s+/;
 const TABLE_LINE = /^\|?\s*:?-+:?(?:\s*\|\s*:?-+:?)*\s*\|?$/;
 /** Deeper ones are shown as text: a hostile message must not exhaust the stack. */
 const MAX_DEPTH = 12;
-/** Of `**` inside of `*`, for the same reason. */
+/** Pairs of marks that are skipped to find the end of emphasis, for the same reason. */
 const MAX_PAIRS = 20;
 
 export function parseMarkdown(text: string): Block[] {
@@ -66,7 +66,7 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
       const [, indent = "", marks = "", language = ""] = fence;
       const end = new RegExp(`^ {0,3}${marks[0] === "~" ? "~" : "`"}{${marks.length},}\\s*$`);
       const code: string[] = [];
-      // An agent that is still writing has not closed it yet.
+      // The end of the fence is missing while the agent is still writing.
       for (at++; at < lines.length && !end.test(lines[at] ?? ""); at++) {
         code.push((lines[at] ?? "").replace(new RegExp(`^ {0,${indent.length}}`), ""));
       }
@@ -126,7 +126,7 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
   return blocks;
 }
 
-/** A heading without the marks that may be behind it, too. */
+/** The title without `#` marks at its end. */
 function withoutMarks(title: string): string {
   const trimmed = title.trimEnd();
   let end = trimmed.length;

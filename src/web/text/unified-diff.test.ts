@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { parseDiff } from "./unified-diff.ts";
+import { unifiedDiff } from "../../base/text/unified-diff.ts";
+import { hunksIn } from "./unified-diff.ts";
 
-test("parseDiff() reads what git prints: numbers, headings, and lines that look like headers", () => {
+test("hunksIn() reads what git prints: numbers, headings, and lines that look like headers", () => {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-diff-"));
   try {
     const before = [
@@ -26,13 +27,9 @@ test("parseDiff() reads what git prints: numbers, headings, and lines that look 
     } catch (error) {
       text = (error as { stdout: string }).stdout;
     }
-    const [file, ...others] = parseDiff(text);
-    assert.deepEqual(others, []);
-    assert.equal(file?.path, "b.txt");
+    const hunks = hunksIn(text);
     assert.deepEqual(
-      file.hunks.map(({ lines }) =>
-        lines.map((line) => [line.kind, line.old, line.new, line.text]),
-      ),
+      hunks.map(({ lines }) => lines.map((line) => [line.kind, line.old, line.new, line.text])),
       [
         [
           ["same", 4, 4, "  2;"],
@@ -49,48 +46,54 @@ test("parseDiff() reads what git prints: numbers, headings, and lines that look 
         ],
       ],
     );
-    assert.equal(file.hunks[1]?.heading, "function a() {");
+    assert.equal(hunks[1]?.heading, "function a() {");
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
 
-test("parseDiff() tells new, deleted, renamed and binary files apart", () => {
-  const files = parseDiff(
+test("hunksIn() shows a change below a line with other line ends, and lines that look like headers", () => {
+  const hunks = hunksIn(
     [
-      ...["diff --git a/x b/x", "deleted file mode 100644", "--- a/x", "+++ /dev/null"],
-      ...["@@ -1 +0,0 @@", "-gone", "diff --git a/o b/n", "rename from o", "rename to n"],
-      ...["diff --git a/p.png b/p.png", "Binary files a/p.png and b/p.png differ"],
-      ...["--- /dev/null", "+++ b/new file.txt\t", "@@ -0,0 +1 @@", "+hi", ""],
+      ...["diff --git a/x b/x", "--- a/x", "+++ b/x"],
+      ...["@@ -9 +9 @@ function a() { //\u2028", "-a", "+b"],
+      ...["@@ -19 +19 @@ b\rc", "-- a/README.md", "+++ b/README.md", ""],
     ].join("\n"),
   );
   assert.deepEqual(
-    files.map(({ path, from, isBinary, hunks }) => [path, from, isBinary, hunks.length]),
-    [
-      ["x", undefined, false, 1],
-      ["n", "o", false, 0],
-      ["p.png", undefined, true, 0],
-      ["new file.txt", undefined, false, 1],
-    ],
-  );
-});
-
-test("parseDiff() shows a change below a line with other line ends, and names as files are called", () => {
-  const [first, second, third] = parseDiff(
-    [
-      ...['diff --git "a/q\\"\\303\\274" "b/q\\"\\303\\274"', '--- "a/q\\"\\303\\274"'],
-      ...['+++ "b/q\\"\\303\\274"', "@@ -9 +9 @@ function a() { //\u2028", "-a", "+b"],
-      ...["@@ -19 +19 @@ b\rc", "-- a/README.md", "+++ b/README.md"],
-      ...['diff --git "a/p\\nq" "b/p\\nq"', "Binary files differ"],
-      ...["diff --git a/x b/y b/x b/y", "Binary files differ", ""],
-    ].join("\n"),
-  );
-  assert.deepEqual([first?.path, second?.path, third?.path], ['q"ü', "p\nq", "x b/y"]);
-  assert.deepEqual(
-    first?.hunks.map(({ lines }) => lines.map(({ text }) => text)),
+    hunks.map(({ lines }) => lines.map(({ text }) => text)),
     [
       ["a", "b"],
       ["- a/README.md", "++ b/README.md"],
     ],
   );
+});
+
+const shown = (old: string, fresh: string): string[] =>
+  hunksIn(unifiedDiff("x", old, fresh)).map(({ lines }) =>
+    lines
+      .map(({ kind, text }) => `${{ same: " ", added: "+", removed: "-" }[kind]}${text}`)
+      .join("|"),
+  );
+
+test("a diff of two texts has the changed lines with three lines around them", () => {
+  const old = Array.from({ length: 30 }, (_, n) => `l${n}`);
+  const fresh = old.with(5, "five").toSpliced(20, 1);
+  assert.deepEqual(shown(old.join("\n"), fresh.join("\n")), [
+    " l2| l3| l4|-l5|+five| l6| l7| l8",
+    " l17| l18| l19|-l20| l21| l22| l23",
+  ]);
+});
+
+test("a diff of two texts has new and emptied files, and nothing for equal ones", () => {
+  assert.deepEqual(shown("", "a\nb\n"), ["+a|+b"]);
+  assert.deepEqual(shown("a\n", ""), ["-a"]);
+  assert.deepEqual(shown("a\n", "a\n"), []);
+});
+
+test("a diff of two long texts has only what changed, unless they have nothing in common", () => {
+  const old = Array.from({ length: 5000 }, (_, n) => `a${n}`);
+  assert.equal(shown(old.join("\n"), old.with(2500, "b").join("\n"))[0]?.split("|").length, 8);
+  const other = old.map((line) => `b${line}`).join("\n");
+  assert.equal(shown(old.join("\n"), other)[0]?.split("|").length, 10_000);
 });

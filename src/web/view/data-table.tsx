@@ -1,8 +1,10 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
+import type { Collection } from "../client/collection.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { VirtualList } from "../list/virtual-list.tsx";
+import { Unloaded } from "./parts.tsx";
 
 export interface Column<T> {
   readonly name: string;
@@ -19,6 +21,8 @@ export interface Column<T> {
 /** Rows with columns: virtual, chosen by j and k, opened by Enter or a click. On a phone each row is a card. */
 export function DataTable<T>(props: {
   readonly label: string;
+  /** The collection that the rows are from: it is loaded, and its failure shown. */
+  readonly of?: Collection<T>;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
@@ -30,7 +34,7 @@ export function DataTable<T>(props: {
   readonly empty?: ComponentChildren;
   readonly isCompact?: boolean;
 }): JSX.Element {
-  const { rows, columns, keyOf, detail } = props;
+  const { rows, columns, keyOf, detail, of } = props;
   const [selected, setSelected] = useState(0);
   const [openKey, setOpen] = useState<string | undefined>(undefined);
   const at = Math.min(selected, rows.length - 1);
@@ -60,7 +64,15 @@ export function DataTable<T>(props: {
       { keys: "Enter", says: "Open the row", run: openSelected },
     ]);
   }, [rows, at]);
+  useEffect(() => {
+    of?.load().catch(reportError);
+  }, [of]);
   const template = { gridTemplateColumns: columns.map(({ width }) => width).join(" ") };
+  const state = of?.state.value ?? "loaded";
+  if (rows.length === 0 && state !== "loaded") {
+    const failed = typeof state === "object" ? state.failed : undefined;
+    return <Unloaded what={props.label} failed={failed} />;
+  }
   if (rows.length === 0) return <>{props.empty}</>;
   const cells = (row: T): JSX.Element[] =>
     columns.map(({ name, cell, isLead, isNumber, isCode }) => (

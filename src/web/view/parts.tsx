@@ -31,6 +31,11 @@ export function Ago({ at }: { readonly at: number }): JSX.Element {
   );
 }
 
+/** A button that sends no form. */
+export function Button(props: JSX.IntrinsicElements["button"]): JSX.Element {
+  return <button type="button" {...props} />;
+}
+
 export type Tone = "plain" | "good" | "busy" | "wait" | "bad";
 
 export function Badge(props: {
@@ -68,8 +73,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }): J
     return () => clearTimeout(timer);
   }, [isCopied]);
   return (
-    <button
-      type="button"
+    <Button
       class="quiet small"
       aria-label={label ?? "Copy"}
       onClick={() => {
@@ -82,7 +86,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }): J
       }}
     >
       {isCopied ? "Copied" : "Copy"}
-    </button>
+    </Button>
   );
 }
 
@@ -119,6 +123,34 @@ export function Empty({
       <p class="title">{title}</p>
       {children}
     </div>
+  );
+}
+
+/** Instead of what is not loaded yet, or cannot be. */
+export function Unloaded(props: {
+  readonly what: string;
+  readonly failed: string | undefined;
+}): JSX.Element {
+  const { what, failed } = props;
+  if (failed === undefined) return <p class="loading">Loading …</p>;
+  return <Empty title={`${what} cannot be loaded`}>{failed}</Empty>;
+}
+
+/** Facts by their names. One that is not known is left out. */
+export function Facts(props: {
+  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[];
+  readonly class?: string;
+}): JSX.Element {
+  const known = props.facts.filter(([, value]) => value !== undefined);
+  return (
+    <dl class="facts">
+      {known.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class={props.class}>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 
 import { pushBrowser, pushState, switchPushOff, switchPushOn } from "../client/push.ts";
-import { act, Badge, useLoaded } from "./parts.tsx";
+import { act, Badge, Button, useLoaded } from "./parts.tsx";
 
 /** Switches push messages to this browser on and off. */
 export function PushSwitch(): JSX.Element {
@@ -16,8 +16,7 @@ export function PushSwitch(): JSX.Element {
       ) : (
         <>
           <p>When an agent needs you, this device shows it, with buttons that answer.</p>
-          <button
-            type="button"
+          <Button
             onClick={() =>
               act(async () => {
                 await (isOn ? switchPushOff(browser) : switchPushOn(browser));
@@ -26,7 +25,7 @@ export function PushSwitch(): JSX.Element {
             }
           >
             {isOn ? "Switch off" : "Switch on"}
-          </button>
+          </Button>
         </>
       )}
     </section>

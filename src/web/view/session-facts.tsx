@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { money, short, shortPath } from "../text/format.ts";
-import { Badge } from "./parts.tsx";
+import { Badge, Facts } from "./parts.tsx";
 
 export function StateBadge({ row }: { readonly row: SessionRow }): JSX.Element {
   if (row.state === "waiting") {
@@ -38,33 +38,16 @@ export function SessionFacts(props: {
   usage: SessionRow["context"];
 }): JSX.Element {
   const { row } = props;
+  const context = props.usage ?? row.context;
   const facts = [
     ["Agent", row.model === undefined ? row.agent : `${row.agent} · ${row.model}`],
     ["Editor", row.client],
     ["Repository", row.repository === undefined ? shortPath(row.cwd) : repository(row)],
     ["Identity", row.identity],
-    ["Cost", row.cost === undefined ? undefined : money(row.cost)],
+    ["Cost", row.cost && money(row.cost)],
+    ["Context", context && <ContextBar context={context} />],
   ] as const;
-  return (
-    <dl class="facts">
-      {facts.map(([name, value]) =>
-        value === undefined ? null : (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ),
-      )}
-      {(props.usage ?? row.context) === undefined ? null : (
-        <div>
-          <dt>Context</dt>
-          <dd>
-            <ContextBar context={props.usage ?? row.context} />
-          </dd>
-        </div>
-      )}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }
 
 export function repository({ repository: name, branch }: SessionRow): string {

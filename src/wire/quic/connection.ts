@@ -24,7 +24,7 @@ export interface PeerCertificate {
   readonly certificate: X509Certificate;
 }
 
-/** Looks at the first bytes of a stream, and may refuse the rest of it. */
+/** Checks the first bytes of a stream, and may refuse the rest. */
 export interface Refuse {
   /** How many bytes it needs. */
   readonly length: number;
@@ -33,21 +33,21 @@ export interface Refuse {
 }
 
 /**
- * One exchange: a request goes one way and its end is said, an answer comes back and its end is
- * said. Both directions are bytes; what frames they hold is the business of the layer above.
+ * One exchange: a request and its end go one way, an answer and its end come back. Both are bytes; the
+ * layer above divides them into frames.
  */
 export interface BidiStream {
   /** Sends bytes, of which more follow. Resolves when there is room for more. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Sends the last bytes and the end in one. Resolves when they are on their way. */
+  /** Sends the last bytes together with the end. Resolves when they were sent. */
   end(bytes?: Uint8Array): Promise<void>;
-  /** All that the other side sends, up to its end. Over the limit, the exchange is broken off. */
+  /** All bytes of the other side, up to its end. Resets the exchange if they exceed the limit. */
   readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
-  /** What the other side sends, as it comes. It is held while nobody asks for more. */
+  /** The bytes of the other side, as they come. They are buffered until they are read. */
   chunks(): AsyncGenerator<Buffer, void, void>;
   /** The request has come whole. Until it is answered, the peer may take its time to end its side. */
   patient?(): void;
-  /** Breaks off both directions. */
+  /** Resets both directions. */
   reset(code?: number): void;
   /** Comes with the reason when the exchange breaks before both directions have ended. */
   readonly stop: Stop;
@@ -61,11 +61,11 @@ export interface Connection extends AsyncDisposable {
   /** How many exchanges run. */
   readonly openStreams: number;
   readonly isClosed: boolean;
-  /** How many exchanges it has carried. Each costs the next ones time; a broken one counts many times. */
+  /** How many exchanges it has carried. Each makes later ones slower; one that was reset counts many times. */
   readonly wear?: number;
   /** Whether the other side acknowledges nothing at the moment, though an answer is awaited. */
   readonly isQuiet?: boolean;
-  /** Called at intervals while it is so. */
+  /** Calls back at intervals while it is quiet. */
   watchQuiet?(quiet: () => void): void;
   /** Ends it as one whose other side is out of reach; exchanges that run break. */
   giveUp?(): void;

@@ -59,7 +59,7 @@ export function writeHeader(
   to.writeUInt32LE(id, at + 8);
 }
 
-/** The payload is lent: who keeps it, copies it. */
+/** The payload is only valid during the call. */
 export type TakeFrame = (kind: number, flags: number, id: number, payload: Buffer) => void;
 
 /** Hands over the whole frames of some bytes. Returns where the unfinished one begins. */

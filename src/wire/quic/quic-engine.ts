@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { ConnectionError } from "./connection-error.ts";
-import type { Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
+import type { ConnectionLimits, PeerCertificate } from "./connection.ts";
 import {
   COMMAND,
   EVENT,
@@ -15,7 +15,11 @@ import {
 import { FrameWriter } from "./frame-writer.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
 import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
-import { HeldBytes, MultiplexedStream, type StreamOwner } from "./stream/multiplexed-stream.ts";
+import {
+  HeldBytes,
+  MultiplexedConnection,
+  MultiplexedStream,
+} from "./stream/multiplexed-stream.ts";
 
 /**
  * The program's QUIC engine: started with the first connection or listener, ended after the last,
@@ -349,20 +353,15 @@ export class EngineSession {
 const BROKEN_WEAR = 250;
 
 /** A connection whose native half is in the engine. */
-export class QuicConnection implements Connection, StreamOwner {
+export class QuicConnection extends MultiplexedConnection {
   readonly id: number;
   readonly writeWindow = WRITE_WINDOW;
-  readonly address: string;
-  readonly held: HeldBytes;
   /** Resolves when the handshake is done, fails when it is refused. */
   readonly opened: Promise<this>;
   readonly #opened = Promise.withResolvers<this>();
-  readonly #closed = Promise.withResolvers<ConnectionError>();
   readonly #session: EngineSession;
-  readonly #streams = new Map<number, MultiplexedStream>();
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
-  #isDraining = false;
   #isQuiet = false;
   #whenQuiet: () => void = () => {};
   #wear = 0;
@@ -376,9 +375,8 @@ export class QuicConnection implements Connection, StreamOwner {
     limits: ConnectionLimits,
     held: HeldBytes = new HeldBytes(limits.maxHeld),
   ) {
+    super(address, held);
     this.id = id;
-    this.address = address;
-    this.held = held;
     this.#session = session;
     this.opened = this.#opened.promise;
     this.opened.catch(() => {});
@@ -393,20 +391,12 @@ export class QuicConnection implements Connection, StreamOwner {
     return this.id;
   }
 
-  get openStreams(): number {
-    return this.#streams.size;
-  }
-
   get wear(): number {
     return this.#wear;
   }
 
   get isClosed(): boolean {
-    return this.#isDraining || this.#state === "closing" || this.#state === "over";
-  }
-
-  get closed(): Promise<ConnectionError> {
-    return this.#closed.promise;
+    return this.isDraining || this.#state === "closing" || this.#state === "over";
   }
 
   get isQuiet(): boolean {
@@ -434,29 +424,19 @@ export class QuicConnection implements Connection, StreamOwner {
     return this.#add(id, true);
   }
 
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    if (this.#streams.size === 0) await this.close();
-    await this.#closed.promise;
-  }
-
   async close(code = 0, reason = ""): Promise<void> {
     if (this.#state === "opening" || this.#state === "open") {
       this.#state = "closing";
       this.#session.sendClose(this.id, code, reason);
-      this.#failStreams(this.#trouble("continue", this.#ending));
+      this.failStreams(this.#trouble("continue", this.#ending));
     }
-    await this.#closed.promise;
+    await this.closed;
   }
 
   /** Gives up a connection that is not there yet. */
   cancel(): void {
     this.#session.sendClose(this.id, 0, "");
     this.end({ trouble: "cancelled", detail: "it was cancelled on this side" });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 
   connected({ certificate }: Connected): void {
@@ -480,36 +460,21 @@ export class QuicConnection implements Connection, StreamOwner {
     this.#state = "over";
     this.#ending = ending;
     this.#opened.reject(error);
-    this.#failStreams(error);
-    this.#closed.resolve(error);
+    this.failStreams(error);
+    this.ended.resolve(error);
   }
 
-  forget(stream: MultiplexedStream, isBroken: boolean): void {
+  override forget(stream: MultiplexedStream, isBroken: boolean): void {
     if (isBroken) this.#wear += BROKEN_WEAR;
-    this.#streams.delete(stream.id);
     this.#session.streams.delete(stream.id);
-    if (this.#isDraining && this.#streams.size === 0)
-      background(this.close(), "Closing a connection");
-  }
-
-  /** Gives up requests that the peer left unfinished. Called at intervals. */
-  dropStale(): void {
-    for (const stream of this.#streams.values()) {
-      if (!stream.isStale()) continue;
-      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
-      stream.breakOff(new ConnectionError("timeout", message));
-    }
+    super.forget(stream, isBroken);
   }
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this.#session, this, id, isOpened);
-    this.#streams.set(stream.id, stream);
+    this.streams.set(stream.id, stream);
     this.#session.streams.set(stream.id, stream);
     return stream;
-  }
-
-  #failStreams(error: ConnectionError): void {
-    for (const stream of this.#streams.values()) stream.fail(error);
   }
 
   #trouble(what: string, ending: Ending): ConnectionError {

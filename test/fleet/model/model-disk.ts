@@ -1,4 +1,4 @@
-import type { Replicas } from "../../../src/fleet/store/catch-up.ts";
+import type { Replicas } from "../../../src/fleet/store/worker-store.ts";
 
 type Page = Parameters<Replicas["replace"]>[2][number];
 

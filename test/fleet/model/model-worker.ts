@@ -2,7 +2,7 @@ import type { EventPublisher } from "../../../src/fleet/ownership/event-publishe
 import type { Journal } from "../../../src/fleet/ownership/journal.ts";
 import { type Claim, Fenced, Ownership } from "../../../src/fleet/ownership/ownership.ts";
 import type { EntryRecord, Records } from "../../../src/fleet/ownership/session-entry.ts";
-import { catchUp } from "../../../src/fleet/store/catch-up.ts";
+import { catchUp } from "../../../src/fleet/store/worker-store.ts";
 import type { ModelDisk } from "./model-disk.ts";
 import { type ModelServer, Violation } from "./model-server.ts";
 import type { Network, Program } from "./network.ts";

@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { atMost } from "../../../base/at-most.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
@@ -44,12 +45,12 @@ export interface PluginServiceOptions {
   readonly ended: () => void;
 }
 
-/** Kept from a shutdown's time, for the answer to arrive. */
+/** Milliseconds of the shutdown time that are left for the answer to arrive. */
 const MARGIN = 500;
-/** For answers that are still on their way when all is over. */
+/** Milliseconds for answers that are still being sent at the end. */
 const LAST_WORDS = 1_000;
 
-/** A plugin at work, whatever it is reached by. */
+/** Answers the requests to a plugin, over any transport. */
 export class PluginService {
   readonly deliver: Deliver;
   readonly #parts: PluginParts;
@@ -115,9 +116,7 @@ export class PluginService {
   async answered(): Promise<void> {
     if (this.#exchanges === 0) return;
     this.#quiet ??= Promise.withResolvers();
-    const timer = setTimeout(this.#quiet.resolve, LAST_WORDS);
-    await this.#quiet.promise;
-    clearTimeout(timer);
+    await atMost(LAST_WORDS, this.#quiet.promise);
   }
 
   async #end(timeout: number): Promise<boolean> {
@@ -179,7 +178,7 @@ async function answer(
   }
 }
 
-/** What a handler threw on purpose is its answer; anything else is worth a look. */
+/** Logs errors of a handler, except a `ToolError`, which is its answer. */
 function reportThrown(log: Log, tool: string, error: unknown): void {
   if (!(error instanceof ToolError)) log.warn("plugin.tool-failed", { tool, error });
 }

@@ -1,3 +1,4 @@
+import { atMost } from "../../../base/at-most.ts";
 import { type Stop, Stopper } from "../../../base/stop.ts";
 import type { BusCall } from "../../../protocol/bus/serve.ts";
 
@@ -36,9 +37,7 @@ export class RunningCalls {
   async idle(longest: number): Promise<void> {
     if (this.#running.size === 0) return;
     this.#idle = Promise.withResolvers();
-    const timer = setTimeout(this.#idle.resolve, longest);
-    await this.#idle.promise;
-    clearTimeout(timer);
+    await atMost(longest, this.#idle.promise);
   }
 }
 

@@ -68,7 +68,9 @@ describe("a tool that is called", () => {
     const foreign = new Map([["then", later.then.bind(later)]]);
     await using other = await returning(Object.fromEntries(foreign));
     assert.equal((await other.call("tool")).text, "taken");
-    await using failing = await returning(Promise.reject(new ToolError("busy", "not now")));
+    const failure = Promise.reject(new ToolError("busy", "not now"));
+    failure.catch(() => {});
+    await using failing = await returning(failure);
     await assert.rejects(failing.call("tool"), { code: "busy", message: "not now" });
   });
 

@@ -16,7 +16,12 @@ import type {
   PromptMessage,
   Returned,
 } from "../definition.ts";
-import { MemoryConnection } from "./memory-connection.ts";
+import {
+  type Connection,
+  type BidiStream,
+  type PeerCertificate,
+  resolveConnectionLimits,
+} from "../../../wire/quic/connection.ts";
 import { MemoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
 import type { PluginParts } from "../parts.ts";
@@ -25,6 +30,8 @@ import { Registration } from "../registration.ts";
 import { RemoteStorage } from "../remote-storage.ts";
 import { NO_STOP } from "../serve/running-calls.ts";
 import { ToolError } from "../tool-error.ts";
+import { duplexPair } from "node:stream";
+import { SocketConnection } from "../../../wire/quic/tls/socket-connection.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -88,6 +95,8 @@ class Harness implements PluginHarness {
   /** From the plugin to its orchestrator, and back. */
   readonly #there: BusClient;
   readonly #back: BusClient;
+  /** The plugin's end of what `#back` asks. */
+  #served: Connection | undefined;
   #streams = 0;
 
   constructor(parts: PluginParts, options: TestPluginOptions) {
@@ -102,7 +111,7 @@ class Harness implements PluginHarness {
       background(serveExchange(stream, connection, orchestrator), "Answering on the bus");
     this.#there = new BusClient({
       name: "The orchestrator",
-      dial: async () => new MemoryConnection(serve),
+      dial: () => memoryConnection(serve),
       connected: () => registration.connected(),
     });
     this.#service = new PluginService({ parts, client: this.#there, log, ended: () => {} });
@@ -113,7 +122,11 @@ class Harness implements PluginHarness {
     });
     this.#back = new BusClient({
       name: this.#name,
-      dial: async () => new MemoryConnection((...given) => this.#service.serve(...given)),
+      dial: () =>
+        memoryConnection((stream, connection) => {
+          this.#served = connection;
+          this.#service.serve(stream, connection);
+        }),
     });
     this.storage = new RemoteStorage(this.#there, NO_STOP, "");
   }
@@ -193,6 +206,8 @@ class Harness implements PluginHarness {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#service.shutdown(0);
     await this.#service.answered();
+    // Closed on this side first, so that the last answers arrive.
+    await this.#served?.close();
     await this.#back[Symbol.asyncDispose]();
     await this.#there[Symbol.asyncDispose]();
   }
@@ -200,4 +215,24 @@ class Harness implements PluginHarness {
 
 function failed({ errorCode, errorMessage }: { errorCode: string; errorMessage: string }): Error {
   return new ToolError(errorCode, errorMessage);
+}
+
+/**
+ * A connection inside the program, over a pair of streams. `serve` answers what is asked on it, and
+ * `peer` is the certificate of whoever asks.
+ */
+export async function memoryConnection(
+  serve: (stream: BidiStream, connection: Connection) => void,
+  peer?: PeerCertificate,
+): Promise<Connection> {
+  const [server, client] = duplexPair();
+  // What is written to a side that is gone would wait for ever.
+  server.on("close", () => client.destroy());
+  client.on("close", () => server.destroy());
+  const options = { address: "memory", limits: resolveConnectionLimits() };
+  new SocketConnection(server, { ...options, peer, accept: serve }).start();
+  const connection = new SocketConnection(client, { ...options, peer: undefined });
+  connection.start();
+  await connection.ready;
+  return connection;
 }

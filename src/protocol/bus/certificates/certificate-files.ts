@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError, fileWords } from "../../../base/errors.ts";
 import { makeFolder } from "../../../base/file/path.ts";
 
-/** Where hard links do not exist. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV"];
 
 export interface FilePair {
@@ -13,7 +13,7 @@ export interface FilePair {
   readonly key: string;
 }
 
-/** What is on disk under one name. */
+/** The contents of a pair of files. */
 export interface PairTexts {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -21,7 +21,7 @@ export interface PairTexts {
   readonly age: number;
 }
 
-/** The folder with the certificates, which several programs read and write. */
+/** The folder of the certificates, which several programs read and write at the same time. */
 export class CertificateFiles {
   readonly folder: string;
   readonly #warn: (message: string) => void;
@@ -43,7 +43,7 @@ export class CertificateFiles {
     return { certificate: certificateText, key: keyText, age };
   }
 
-  /** Makes a file unless somebody else was first: then theirs stands. */
+  /** Creates a file, unless another program has created it first. */
   async create(path: string, text: string): Promise<void> {
     await this.#makeFolder();
     await this.#write(path, text, async (temporary) => {
@@ -57,7 +57,7 @@ export class CertificateFiles {
     });
   }
 
-  /** Puts a text in a file's place, whole or not at all. */
+  /** Replaces a file atomically. */
   async replace(path: string, text: string): Promise<void> {
     await this.#write(path, text, (temporary) => rename(temporary, path));
   }
@@ -120,7 +120,7 @@ async function createInPlace(path: string, text: string): Promise<void> {
     await file.sync();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
-    // Half a key would be taken for a damaged one at the next start.
+    // A half-written key would look like a damaged one at the next start.
     await rm(path, { force: true }).catch(() => {});
     throw error;
   }
@@ -147,12 +147,12 @@ function cannot(verb: string, path: string, cause: unknown): TrunklineError {
   return new TrunklineError("config", says, { cause });
 }
 
-/** A file that cannot be used as it is. It may still be being written. */
+/** A file that cannot be used. Another program may be writing it at the moment. */
 export class Unusable extends Error {}
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** All certificates of a file; the first is the one that counts where only one can. */
+/** All certificates of a file. Where only one can be used, it is the first. */
 export function parseCertificates(
   path: string,
   text: string,
@@ -184,15 +184,15 @@ export function checkPair(pair: FilePair, certificate: X509Certificate, key: Key
   throw new Unusable(`'${pair.key}' is not the key of '${pair.certificate}'`);
 }
 
-/** Other programs write their files in place: what looks wrong may be half written. */
+/** Milliseconds. Other programs write files in place, so a younger file may be half written. */
 export const SETTLE = 2_000;
 const LOOK_AGAIN = 25;
-/** A key, a certificate, a newer one: more often nothing has to be changed. */
+/** A key, a certificate and its renewal are three changes. More mean that writing has no effect. */
 const MAX_CHANGES = 10;
 
 /**
- * Looks at a pair of files until an attempt has a result; one that has none has changed the files.
- * What cannot be used is looked at again while it is so new that somebody may be writing it.
+ * Reads a pair of files until an attempt returns a result. An attempt without one has changed the
+ * files. Files that cannot be used are read again while they are so new that they may be half written.
  */
 export async function settled<T>(
   files: CertificateFiles,

@@ -131,7 +131,7 @@ describe("Certificates", () => {
     for (const host of ["", "box:50100", "http://box", "*.lan", "fe80::1%eth0", "box."]) {
       await assert.rejects(sample.open().credentialsFor("a", { hosts: [host] }), {
         code: "usage",
-        message: /^No certificate can be made out to/,
+        message: /^No certificate can be issued for/,
       });
     }
     await assert.rejects(readdir(sample.path), { code: "ENOENT" });

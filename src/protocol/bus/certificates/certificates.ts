@@ -1,45 +1,50 @@
 import { TrunklineError } from "../../../base/errors.ts";
-import { Authority } from "./authority.ts";
-import { CertificateFiles } from "./certificate-files.ts";
-import { type KeyType, newKey, issueLeaf } from "./issue.ts";
-import { checkPair, parseCertificates, parseKey, Unusable } from "./certificate-files.ts";
+import {
+  CertificateFiles,
+  checkPair,
+  parseCertificates,
+  parseKey,
+  Unusable,
+  settled,
+  type FilePair,
+  SETTLE,
+} from "./certificate-files.ts";
+import { type KeyType, newKey, issueLeaf, type Signer, issueAuthority } from "./issue.ts";
 import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
-import { settled } from "./certificate-files.ts";
-import type { X509Certificate } from "node:crypto";
+import type { X509Certificate, KeyObject } from "node:crypto";
 import { isIP } from "node:net";
 
-/** The organizational unit in a plugin's certificate, by which it is known for one. */
+/** The organizational unit that marks the certificate of a plugin. */
 export const PLUGIN_UNIT = "plugin";
 
 const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 const FORM = "letters, digits, '.', '_' and '-', not 'ca'";
 
-/** What is wrong with the name of a certificate. It is the name of files, too. */
+/** What is wrong with the name of a certificate, which is also a file name; undefined if nothing is. */
 export function problemOfName(name: string): string | undefined {
   return NAME.test(name) ? undefined : `use ${FORM}`;
 }
 
 export interface CertificatesOptions {
-  /** Hears of what is not as it should be, but does not keep anything from working. */
+  /** Told of problems that do not prevent the use of certificates. */
   readonly warn?: (message: string) => void;
-  /** Of the keys that are made. Those that are there are used, whatever they are. */
+  /** The type of new keys. Existing keys of any type are used. */
   readonly keyType?: KeyType;
   /**
-   * Whether an authority is made where there is none; false for who only connects to a program that has
-   * one.
+   * Whether a missing authority is created. False for a client: the program that it connects to has one.
    */
   readonly makesAuthority?: boolean;
   readonly now?: () => number;
 }
 
 export interface CertificateOptions {
-  /** What it is good for besides its name and this machine. */
+  /** Hosts that it is valid for, in addition to its name and this machine. */
   readonly hosts?: readonly string[];
-  /** Whom it is for, such as `PLUGIN_UNIT`. One that was made without is made anew. */
+  /** The organizational unit, such as `PLUGIN_UNIT`. A certificate without it is issued again. */
   readonly unit?: string | undefined;
 }
 
-/** What one side of a connection shows, and whom it trusts. */
+/** The certificate and key that one side of a connection shows, and the authorities that it trusts. */
 export interface Credentials {
   readonly certPem: string;
   readonly keyPem: string;
@@ -55,12 +60,12 @@ export function openCertificates(folder: string, options: CertificatesOptions = 
 
 /**
  * The certificates of the bus, in a folder that is laid out as Orchestra's: `ca.crt` and `ca.key`,
- * and `NAME.crt` and `NAME.key` of each program. What is missing is made, what expires is renewed,
- * and what cannot be understood is left alone.
+ * and `NAME.crt` and `NAME.key` of each program. Missing files are created, certificates that expire
+ * are renewed, and files that cannot be read are left alone.
  *
- * Several programs may do this at once, without a lock: a key is made by whoever comes first, and
- * never replaced; all certificates that are made for it are as good. Hence a certificate is renewed
- * with its key: to replace one file is possible at once, to replace two is not.
+ * Several programs may do this at once, without a lock: the first one creates the key, which is never
+ * replaced, and all certificates for that key are equally valid. A renewed certificate keeps its key,
+ * because one file can be replaced atomically and two cannot.
  */
 export class Certificates {
   readonly #files: CertificateFiles;
@@ -76,12 +81,12 @@ export class Certificates {
     this.#makesAuthority = makesAuthority;
   }
 
-  /** The certificates that are trusted, the one that signs first. */
+  /** The trusted certificates; the first is the one that signs. */
   async trusted(): Promise<string> {
     return (await this.#authority()).pem;
   }
 
-  /** The certificate of a program, good for its name, for this machine and for `hosts`. */
+  /** The certificate of a program, valid for its name, for this machine and for `hosts`. */
   async credentialsFor(
     name: string,
     { hosts = [], unit }: CertificateOptions = {},
@@ -98,7 +103,7 @@ export class Certificates {
       const path = pair.certificate;
       if (keyPem === undefined) {
         if (certPem !== undefined) throw new Unusable(`'${pair.key}' is missing`);
-        // No key without the prospect of a certificate.
+        // Throws if no certificate could be issued for the key.
         authority.signer(path);
         await this.#files.create(pair.key, newKey(this.#keyType));
         return undefined;
@@ -111,7 +116,7 @@ export class Certificates {
       const [certificate] = parseCertificates(path, certPem);
       checkPair(pair, certificate, leaf.key);
       authority.checkSigned(path, certificate);
-      // Whom it is for can only be said anew by who can sign; until then it is good as it is.
+      // Without the key of the authority the unit cannot be added, and the certificate is used as it is.
       const isMarked = authority.hindrance !== undefined || isFor(certificate, unit);
       const need = this.#needOf(certificate, hosts) ?? (isMarked ? undefined : `is no ${unit}'s`);
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
@@ -151,16 +156,16 @@ function isFor({ subject }: Authority["certificate"], unit: string | undefined):
 
 const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/;
 
-/** Refuses what no certificate can be made out to. */
+/** Throws for a host that no certificate can be issued for. */
 function checkHosts(hosts: readonly string[]): void {
   for (const host of hosts) {
     if (HOST.test(host) || (isIP(host) !== 0 && !host.includes("%"))) continue;
     const next = "Give a name or an address, without port";
-    throw new TrunklineError("usage", `No certificate can be made out to '${host}'. ${next}`);
+    throw new TrunklineError("usage", `No certificate can be issued for '${host}'. ${next}`);
   }
 }
 
-/** The first host that a certificate does not speak for. */
+/** The first host that a certificate is not valid for. */
 function hostWithout(certificate: X509Certificate, hosts: readonly string[]): string | undefined {
   return hosts.find((host) => {
     const found = isIP(host) === 0 ? byName(certificate, host) : certificate.checkIP(host);
@@ -170,4 +175,97 @@ function hostWithout(certificate: X509Certificate, hosts: readonly string[]): st
 
 function byName(certificate: X509Certificate, host: string): string | undefined {
   return certificate.checkHost(host, { subject: "never" });
+}
+
+/** The authority that signs certificates, and the others that are trusted: all of `ca.crt`. */
+export class Authority {
+  readonly pem: string;
+  /** The first certificate of the file, which signs. */
+  readonly certificate: X509Certificate;
+  readonly #all: readonly X509Certificate[];
+  /** Without a key it can check certificates, but not issue any. */
+  readonly #key: KeyObject | undefined;
+  readonly #pair: FilePair;
+
+  constructor(pair: FilePair, pem: string, keyPem: string | undefined) {
+    const [first, ...others] = parseCertificates(pair.certificate, pem);
+    if (!first.ca) {
+      throw new Unusable(`the first certificate in '${pair.certificate}' is not an authority's`);
+    }
+    this.#key = keyPem === undefined ? undefined : parseKey(pair.key, keyPem);
+    if (this.#key !== undefined) checkPair(pair, first, this.#key);
+    this.pem = pem;
+    this.certificate = first;
+    this.#all = [first, ...others];
+    this.#pair = pair;
+  }
+
+  static async load(
+    files: CertificateFiles,
+    renewal: Renewal,
+    isMade: boolean,
+  ): Promise<Authority> {
+    const pair = files.pair("ca");
+    return settled(files, pair, async ({ certificate: pem, key: keyPem, age }) => {
+      if (pem === undefined) {
+        if (keyPem === undefined && !isMade) throw noAuthority(files.folder);
+        // One file is created at a time, and never replaces one that another program has created meanwhile.
+        if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
+        else {
+          const made = issueAuthority(parseKey(pair.key, keyPem), renewal.now());
+          await files.create(pair.certificate, made);
+        }
+        return undefined;
+      }
+      if (keyPem === undefined && age < SETTLE) throw new Unusable(`'${pair.key}' is missing`);
+      const authority = new Authority(pair, pem, keyPem);
+      if (!renewal.isDue(authority.certificate, RENEW_AUTHORITY)) return authority;
+      return (await authority.#renew(files, renewal)) ? undefined : authority;
+    });
+  }
+
+  /** The signer of a certificate for the file `path`. */
+  signer(path: string): Signer {
+    if (this.#key !== undefined) return { certificate: this.certificate, key: this.#key };
+    const missing = this.#pair.key;
+    const next = `Make it where '${missing}' is, and copy it here with its key`;
+    throw new TrunklineError("config", `Cannot make '${path}': '${missing}' is not there. ${next}`);
+  }
+
+  /** Why it cannot sign; undefined if it can. */
+  get hindrance(): string | undefined {
+    return this.#key === undefined ? `'${this.#pair.key}' is not there` : undefined;
+  }
+
+  checkSigned(path: string, certificate: X509Certificate): void {
+    const hasSigned = (issuer: X509Certificate): boolean =>
+      certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+    if (this.#all.some(hasSigned)) return;
+    throw new Unusable(`'${path}' is not signed by the authority in '${this.#pair.certificate}'`);
+  }
+
+  /** False if it cannot be renewed; it is then used until it expires. */
+  async #renew(files: CertificateFiles, renewal: Renewal): Promise<boolean> {
+    const { certificate } = this;
+    const path = this.#pair.certificate;
+    const isOwn = certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey);
+    const hindrance = this.hindrance ?? (isOwn ? undefined : "another authority signed it");
+    if (hindrance !== undefined) {
+      renewal.giveUp(path, certificate, `expires on ${dayOf(certificate)}`, hindrance);
+      return false;
+    }
+    const made = issueAuthority(this.signer(path).key, renewal.now(), certificate);
+    // Older certificates of the same key are covered by the new one.
+    const others = this.#all.filter((other) => !other.publicKey.equals(certificate.publicKey));
+    await files.replace(path, made + others.map(String).join(""));
+    return true;
+  }
+}
+
+/** A new authority would be of no use: the other side trusts the one that it has. */
+function noAuthority(folder: string): TrunklineError {
+  const why = `There is no authority in '${folder}': 'ca.crt' is missing`;
+  const next =
+    "The orchestrator makes it when it starts: start it, or name its folder with --certs-dir";
+  return new TrunklineError("config", `${why}. ${next}.`);
 }

@@ -98,14 +98,14 @@ export function readValues(bytes: Der): DerValue[] {
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-/** How long a certificate of ours is good. */
+/** How long our certificates are valid. */
 const LIFETIME = 365 * DAY;
-/** How certificates count their versions. */
+/** The number that stands for version 3. */
 const VERSION_3 = 2;
 
 export type KeyType = "ed25519" | "p256";
 
-/** The certificate that others are signed under, and the key that does it. */
+/** The certificate and key of the authority that signs. */
 export interface Signer {
   readonly certificate: X509Certificate;
   readonly key: KeyObject;
@@ -118,7 +118,7 @@ export interface LeafOptions {
   /** The organizational unit of its subject. */
   readonly unit?: string | undefined;
   readonly now: number;
-  /** The certificate that this one follows; it goes on to speak for the same hosts. */
+  /** The certificate that this one renews, for the same hosts and more. */
   readonly old?: X509Certificate | undefined;
 }
 
@@ -130,7 +130,7 @@ export function newKey(type: KeyType): string {
   return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
-/** What extensions of a certificate are called (RFC 5280, 4.2.1). */
+/** Object identifiers of extensions (RFC 5280, 4.2.1). */
 const KEY_ID = "2.5.29.14";
 const KEY_USAGE = "2.5.29.15";
 const OTHER_NAMES = "2.5.29.17";
@@ -146,8 +146,8 @@ const UNIT = "2.5.4.11";
 const COMMON_NAME = "2.5.4.3";
 
 /**
- * The certificate of an authority, signed by itself. One that follows another has the same key, name
- * and key id, so that all that either has signed is good under both.
+ * The self-signed certificate of an authority. A renewed one has the same key, name and key id, so that
+ * whatever either has signed is valid under both.
  */
 export function issueAuthority(key: KeyObject, now: number, old?: X509Certificate): string {
   const before = old && partsOf(old);
@@ -162,7 +162,7 @@ export function issueAuthority(key: KeyObject, now: number, old?: X509Certificat
   ]);
 }
 
-/** A certificate for one name, good for both sides of a connection. */
+/** A certificate for one name, valid for clients and servers. */
 export function issueLeaf(signer: Signer, options: LeafOptions): string {
   const { name, key, hosts, unit, now, old } = options;
   const issuer = partsOf(signer.certificate);
@@ -175,7 +175,7 @@ export function issueLeaf(signer: Signer, options: LeafOptions): string {
   const publicKey = createPublicKey(key);
   return signed({ subject: issuer.subject, key: signer.key }, { subject, publicKey, now }, [
     extension(CONSTRAINTS, sequence(), true),
-    // To sign what is said while a connection is made.
+    // digitalSignature: for the handshake.
     extension(KEY_USAGE, bits(Buffer.of(0x80), 7), true),
     extension(EXTENDED_USAGE, sequence(...BOTH_SIDES.map(identifier))),
     extension(OTHER_NAMES, sequence(...withoutDoubles(names))),
@@ -192,14 +192,14 @@ function signed(
   const { subject, publicKey, now } = options;
   const { hash, algorithm } = signatureOf(issuer.key);
   const serial = randomBytes(16);
-  // Positive, and not shorter than it looks.
+  // A positive number without a leading zero byte.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   const content = sequence(
     tagged(0xa0, integer(Buffer.of(VERSION_3))),
     integer(serial),
     algorithm,
     issuer.subject,
-    // It begins a little before now: clocks differ.
+    // A minute ago: clocks differ.
     sequence(time(now - MINUTE), time(now + LIFETIME)),
     subject,
     publicKey.export({ type: "spki", format: "der" }),
@@ -221,7 +221,7 @@ function extension(kind: string, value: Der, isCritical = false): Der {
   return sequence(identifier(kind), ...(isCritical ? [YES] : []), octets(value));
 }
 
-/** What a certificate says of its subject, as bytes: renewed certificates repeat it exactly. */
+/** The subject and the extensions of a certificate, as bytes: a renewed one repeats them exactly. */
 function partsOf({ raw }: X509Certificate): {
   readonly subject: Der;
   readonly extensions: ReadonlyMap<string, Der>;
@@ -246,7 +246,7 @@ function itemsOf(bytes: Der): Der[] {
   return readValues(readValues(bytes)[0]?.content ?? bytes).map(({ whole }) => whole);
 }
 
-/** What an extension says. It is last, after its kind and whether it is critical. */
+/** The value of an extension, which comes last, after its kind and whether it is critical. */
 function valueOf(bytes: Der): Der {
   return readValues(itemsOf(bytes).at(-1) ?? bytes)[0]?.content ?? bytes;
 }

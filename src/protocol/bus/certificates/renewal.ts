@@ -3,12 +3,12 @@ import type { X509Certificate } from "node:crypto";
 import { TrunklineError } from "../../../base/errors.ts";
 
 const DAY = 24 * 60 * 60_000;
-/** A certificate is renewed when it has less than this to go. */
+/** A certificate is renewed when it expires within this time. */
 export const RENEW_LEAF = 30 * DAY;
-/** Sooner, so that programs that have read the old one have long to read the new one. */
+/** Earlier, so that programs have enough time to read the new one. */
 export const RENEW_AUTHORITY = 90 * DAY;
 
-/** Knows what expires when, and says what comes of it. */
+/** Decides when certificates are renewed, and reports those that cannot be. */
 export class Renewal {
   readonly now: () => number;
   readonly #warn: (message: string) => void;
@@ -22,7 +22,7 @@ export class Renewal {
     return validToDate.getTime() - this.now() <= before;
   }
 
-  /** For what should be renewed and cannot be: it is used as long as it lasts. */
+  /** Warns that a certificate cannot be renewed. Throws if it has expired. */
   giveUp(path: string, certificate: X509Certificate, need: string, why: string): void {
     if (!this.isDue(certificate, 0)) {
       this.#warn(`'${path}' should be renewed, since it ${need}, but cannot be: ${why}`);

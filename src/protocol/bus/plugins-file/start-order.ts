@@ -6,8 +6,8 @@ export interface Dependent {
 }
 
 /**
- * What may be started at once, in the order of starting: each needs only what comes before. What is
- * needed and not there is not waited for. Throws when some need each other.
+ * Groups of plugins that may be started together, in order: each depends only on earlier groups.
+ * Dependencies that are not in the list are ignored. Throws if plugins depend on each other in a circle.
  */
 export function startOrder<P extends Dependent>(plugins: readonly P[]): P[][] {
   const ids = new Set(plugins.map(({ id }) => id));
@@ -26,7 +26,7 @@ export function startOrder<P extends Dependent>(plugins: readonly P[]): P[][] {
   return waves;
 }
 
-/** None of those that wait is free, so from any of them the way leads into a circle. */
+/** Each of these depends on another one, so following the dependencies leads into a circle. */
 function circular(waiting: readonly Dependent[]): TrunklineError {
   const byId = new Map(waiting.map((plugin) => [plugin.id, plugin]));
   const way: string[] = [];

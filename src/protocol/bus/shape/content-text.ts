@@ -1,6 +1,6 @@
 import type { Content } from "../../../tool/tool.ts";
 
-/** What a person reads of content, of whatever kind each piece is. */
+/** The content as text for a person. */
 export function contentText(content: readonly Content[]): string {
   return content.map(pieceText).join("\n");
 }
@@ -24,7 +24,7 @@ function word(value: unknown, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }
 
-/** Whether it is content that every client knows. */
+/** Whether it is content of the kinds that MCP defines. */
 export function isContent(value: unknown): value is Content[] {
   return Array.isArray(value) && value.length > 0 && value.every(isPiece);
 }

@@ -9,8 +9,8 @@ type Path = (string | number)[];
 class NotJson extends Error {}
 
 /**
- * A value as a Struct can carry it, or the reason why it cannot. What is JSON passes as it is, down
- * to members named `__proto__`; a member that is undefined is left out, as JSON does.
+ * A value as a Struct can carry it; throws the reason why it cannot. JSON is copied as it is, members
+ * named `__proto__` included; members that are undefined are left out, as JSON does.
  *
  * Numbers are doubles, on this side and on the wire: integers beyond 2^53 have lost digits before
  * they come here, whoever read them from text. Send those as text. Half of a surrogate pair, which
@@ -28,7 +28,6 @@ export function toStruct(value: unknown, what: string): JsonObject {
   }
 }
 
-/** The same value if nothing has to be changed, so that what is right costs no copy. */
 function clean(value: unknown, path: Path): JsonValue {
   switch (typeof value) {
     case "string":
@@ -56,35 +55,24 @@ function clean(value: unknown, path: Path): JsonValue {
 }
 
 function cleanList(list: readonly unknown[], path: Path): JsonValue[] {
-  let copy: JsonValue[] | undefined;
-  for (let index = 0; index < list.length; index++) {
+  return Array.from(list, (item, index) => {
     path.push(index);
-    const item = list[index];
     const cleaned = item === undefined ? null : clean(item, path);
-    if (cleaned !== item) copy ??= list.slice(0, index) as JsonValue[];
-    copy?.push(cleaned);
     path.pop();
-  }
-  return copy ?? (list as JsonValue[]);
+    return cleaned;
+  });
 }
 
 function cleanObject(object: Readonly<Record<string, unknown>>, path: Path): JsonObject {
-  const keys = Object.keys(object);
-  let members: [string, JsonValue][] | undefined;
-  for (let at = 0; at < keys.length; at++) {
-    const key = keys[at] ?? "";
-    const member = object[key];
+  const members: [string, JsonValue][] = [];
+  for (const [key, member] of Object.entries(object)) {
+    if (member === undefined) continue;
     path.push(key);
-    const cleaned = member === undefined ? undefined : clean(member, path);
+    members.push([key, clean(member, path)]);
     path.pop();
-    if (members === undefined) {
-      if (cleaned === member && member !== undefined) continue;
-      members = keys.slice(0, at).map((before) => [before, object[before] as JsonValue]);
-    }
-    if (cleaned !== undefined) members.push([key, cleaned]);
   }
-  // It makes members of its own of all names, `__proto__` too.
-  return members === undefined ? (object as JsonObject) : Object.fromEntries(members);
+  // It makes own members of all names, `__proto__` too.
+  return Object.fromEntries(members);
 }
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {

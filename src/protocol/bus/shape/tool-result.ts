@@ -17,7 +17,7 @@ type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 /** The code of a result that says itself that the tool failed. */
 const TOOL_ERROR = "tool_error";
 
-/** Members with a meaning of their own, which structured content may have for itself. */
+/** Members that have a meaning on the bus: structured content with one of them is wrapped. */
 const RESERVED = ["text", "content", "structuredContent"];
 
 /**
@@ -36,7 +36,7 @@ export function fromToolResponse(response: ToolResponse): ToolResult {
 
 function fromText(text: string, result: JsonObject): ToolResult {
   const { text: _, content, ...rest } = result;
-  // Content that reads as the text does is the same in full, and comes from a tool of MCP.
+  // If `content` renders to the same text, it is the full result, of an MCP tool.
   const isFull = isContent(content) && contentText(content) === text;
   const answer = isFull ? { content } : textResult(text);
   const beside = isFull || content === undefined ? rest : { content, ...rest };
@@ -90,7 +90,7 @@ function resultStruct({ content, structuredContent }: ToolResult): JsonObject {
   const own = { text: contentText(content), ...(isPlain(content) ? {} : { content }) };
   if (structuredContent === undefined) return toStruct(own, "result");
   if (!canMerge(structuredContent)) return toStruct({ ...own, structuredContent }, "result");
-  // Without a text, whoever reads it makes one of the structure.
+  // Without content, readers render the structure as text.
   return toStruct(
     content.length === 0 ? structuredContent : { ...structuredContent, ...own },
     "result",

@@ -11,9 +11,8 @@ import type {
 export const STDIO_CALLER = "transport.stdio";
 
 /**
- * Where a tool says on the bus that calling it twice does no more than calling it once. The bus has no
- * place for it but the schema, where programs that do not know it pass it over. MCP has an annotation
- * for it, and clients are shown only that.
+ * The member of a tool's schema that marks it as idempotent. The bus has no other place for that, and
+ * programs that do not know the member ignore it. MCP has an annotation, which is what clients see.
  */
 const IDEMPOTENT = "x-idempotent";
 
@@ -36,7 +35,7 @@ export function fromBusTool({ name, description, inputSchema }: BusTool): ToolDe
   return {
     name,
     ...(description === "" ? {} : { description }),
-    // Clients give up a whole list for one tool whose schema is not that of an object.
+    // Some clients reject a whole list for one tool whose schema is not that of an object.
     inputSchema: schema.type === "object" ? schema : { type: "object", ...schema },
     ...(mark === true ? { annotations: { idempotentHint: true } } : {}),
   };
@@ -61,7 +60,6 @@ type AnyToolRequest = Pick<
 
 export function toToolRequest(call: ToolCall): Partial<AnyToolRequest> {
   const { name, args, caller, session, project, provider, traceParent } = call;
-  // One by one: to spread an object for each costs more than to write the request.
   const request: Partial<AnyToolRequest> = {
     toolName: name,
     callerPlugin: caller ?? STDIO_CALLER,

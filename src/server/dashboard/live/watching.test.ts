@@ -2,14 +2,18 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { LiveRows } from "./live-rows.ts";
-import { PolledRows } from "./polled-rows.ts";
+import { type LiveSource, PolledRows } from "./polled-rows.ts";
 import { Watching } from "./watching.ts";
 import { until } from "../../../../test/support/until.ts";
 
 const all = (): boolean => true;
 
-function sourceOf(read: () => Promise<Map<string, object>>): PolledRows {
-  return new PolledRows({ event: "server", every: 5, read, isFor: all });
+function sourceOf(read: () => Promise<Map<string, object>>): LiveSource {
+  return new PolledRows({
+    ...{ event: "server", every: 5, isFor: all },
+    read: async () => [...(await read())],
+    idOf: ([id]) => id,
+  });
 }
 
 describe("watching sources", () => {

@@ -13,7 +13,7 @@ export interface WatchingOptions {
   readonly linger?: number;
 }
 
-/** Looks at sources while somebody watches. Nothing is looked at for nobody. */
+/** Polls sources while somebody watches. */
 export class Watching implements Disposable {
   readonly #options: WatchingOptions;
   #watchers = 0;

@@ -18,7 +18,7 @@ const LARGEST_DIFF = 1024 * 1024;
 const MOST_FILES = 2_000;
 
 /** A file outside of git: what it was before the session. */
-interface Before {
+interface FormerFile {
   readonly path: string;
   readonly before: Buffer | undefined;
 }
@@ -162,15 +162,15 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
 }
 
 /** What files were before the first turn that changed them. */
-async function recordedIn(data: string, id: string, principal: Principal): Promise<Before[]> {
-  const first = new Map<string, Before>();
+async function recordedIn(data: string, id: string, principal: Principal): Promise<FormerFile[]> {
+  const first = new Map<string, FormerFile>();
   for (const { changes } of await new Journal(data, id).all()) {
     for (const { path, before } of changes) if (!first.has(path)) first.set(path, { path, before });
   }
   return [...first.values()].filter(({ path }) => mayUseFolder(principal, path));
 }
 
-function recordedFile(cwd: string, { path, before }: Before): ChangedFile | undefined {
+function recordedFile(cwd: string, { path, before }: FormerFile): ChangedFile | undefined {
   const now = textAt(cwd, path);
   const old = before?.toString("utf8");
   if (now === old) return undefined;

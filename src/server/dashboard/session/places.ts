@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { findRepository } from "../../../review/repository.ts";
 
-/** What is known of the folder of a session. */
+/** The repository and branch of a session's folder. */
 export interface Place {
   readonly repository?: string;
   readonly branch?: string;

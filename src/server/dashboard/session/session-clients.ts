@@ -4,7 +4,20 @@ import type { AcpConnection } from "../../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../../protocol/acp/door.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import { SessionClient } from "./session-client.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { VERSION } from "../../../base/version.ts";
+import { acpDialect } from "../../../protocol/acp/dialect.ts";
+import { CLIENT_METHODS, METHODS } from "../../../protocol/acp/methods.ts";
+import { AcpConversation } from "../../../protocol/acp/serve.ts";
+import type { PermissionParams, SettingsResult } from "../../../protocol/acp/schema.gen.ts";
+import { fromWire } from "../../../protocol/acp/session-errors.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import { Peer } from "../../../rpc/peer.ts";
+import { route, routes } from "../../../rpc/route.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { SessionError } from "../../../session/session-error.ts";
+import { memoryPair } from "../../../wire/channel/memory.ts";
+import type { Ask, PromptBody, SettingBody } from "../session-api.ts";
 
 export interface SessionClientsOptions {
   readonly door: AcpDoor;
@@ -15,7 +28,7 @@ export interface SessionClientsOptions {
   readonly idle?: number;
 }
 
-interface Used {
+interface ClientEntry {
   readonly opening: Promise<SessionClient>;
   /** Streams that show the session. */
   watchers: number;
@@ -27,7 +40,7 @@ const IDLE = 30_000;
 /** The dashboard's clients of sessions, one for each principal and session. */
 export class SessionClients implements AsyncDisposable {
   readonly #options: SessionClientsOptions;
-  readonly #clients = new Map<string, Used>();
+  readonly #clients = new Map<string, ClientEntry>();
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(options: SessionClientsOptions) {
@@ -55,7 +68,7 @@ export class SessionClients implements AsyncDisposable {
       cwd,
       changed: () => changed(sessionId),
     });
-    const used: Used = { opening, watchers: 0, usedAt: performance.now() };
+    const used: ClientEntry = { opening, watchers: 0, usedAt: performance.now() };
     this.#clients.set(key, used);
     this.#sweep();
     opening.catch(() => {
@@ -101,7 +114,7 @@ export class SessionClients implements AsyncDisposable {
     }, idle / 3).unref();
   }
 
-  async #closeIdle(key: string, used: Used): Promise<void> {
+  async #closeIdle(key: string, used: ClientEntry): Promise<void> {
     const client = await used.opening.catch(() => undefined);
     if (client?.isBusy === true || this.#clients.get(key) !== used) return;
     this.#clients.delete(key);
@@ -111,4 +124,223 @@ export class SessionClients implements AsyncDisposable {
 
 function keyOf({ id }: Principal, sessionId: string): string {
   return `${sessionId} ${id}`;
+}
+
+export interface SessionClientOptions {
+  readonly door: AcpDoor;
+  readonly peer: PeerOptions<AcpConnection>;
+  readonly principal: Principal;
+  readonly sessionId: string;
+  readonly cwd: string;
+  /** What is asked in the session has changed. */
+  readonly changed: () => void;
+}
+
+interface Question {
+  readonly ask: Ask;
+  readonly answer: (result: object) => void;
+}
+
+/**
+ * The dashboard as a client of one session, for one principal: it speaks ACP to the door of this
+ * server, which reaches the session wherever it is open, exactly as for an editor.
+ */
+export class SessionClient implements AsyncDisposable {
+  readonly settings: SettingsResult;
+  readonly #options: SessionClientOptions;
+  readonly #peer: Peer;
+  readonly #questions: Questions;
+  /** Prompts that were not answered yet. */
+  #prompts = 0;
+
+  private constructor(
+    options: SessionClientOptions,
+    peer: Peer,
+    settings: SettingsResult,
+    questions: Questions,
+  ) {
+    this.#options = options;
+    this.#peer = peer;
+    this.settings = settings;
+    this.#questions = questions;
+  }
+
+  /** Attaches to the session. Opens it where no process has it open. */
+  static async open(options: SessionClientOptions): Promise<SessionClient> {
+    const { door, peer: peerOptions, principal, sessionId, cwd } = options;
+    const [ours, theirs] = memoryPair();
+    const conversation = new AcpConversation(door, theirs, { peer: peerOptions, principal });
+    background(
+      conversation.ended.then(() => conversation.close(0)),
+      "Ending a conversation of the dashboard",
+    );
+    const questions = new Questions(options.changed);
+    const peer = new Peer(ours, undefined, { dialect: acpDialect, routes: questions.routes });
+    try {
+      await peer.request(METHODS.initialize, {
+        protocolVersion: 1,
+        clientInfo: { name: "dashboard", version: VERSION },
+        clientCapabilities: { elicitation: { form: {}, url: {} } },
+      });
+      const params = { sessionId, cwd, mcpServers: [] };
+      const settings = await peer.request(METHODS.resumeSession, params);
+      return new SessionClient(options, peer, settings, questions);
+    } catch (error) {
+      await peer.close();
+      throw inWords(error);
+    }
+  }
+
+  get hasEnded(): boolean {
+    return this.#peer.hasEnded;
+  }
+
+  /** Whether something would be lost if it were closed now. */
+  get isBusy(): boolean {
+    return this.#prompts > 0;
+  }
+
+  /** Questions that this client was asked; permissions are in the log of the session. */
+  get asks(): readonly Ask[] {
+    return this.#questions.asks;
+  }
+
+  /** Sends a prompt. Resolves when its turn has ended. */
+  async prompt({ text, whileRunning = "queue" }: PromptBody): Promise<void> {
+    const { sessionId } = this.#options;
+    const _meta = { trunkline: { whileRunning } };
+    this.#prompts++;
+    try {
+      const prompt = [{ type: "text", text }];
+      await this.#peer.request(METHODS.prompt, { sessionId, prompt, _meta });
+    } catch (error) {
+      throw inWords(error);
+    } finally {
+      this.#prompts--;
+    }
+  }
+
+  cancel(): void {
+    this.#peer.notify(METHODS.cancel, { sessionId: this.#options.sessionId });
+  }
+
+  async choose({ kind, id, value }: SettingBody): Promise<void> {
+    const { sessionId } = this.#options;
+    const chosen =
+      kind === "mode"
+        ? this.#peer.request(METHODS.setMode, { sessionId, modeId: id })
+        : kind === "model"
+          ? this.#peer.request(METHODS.setModel, { sessionId, modelId: id })
+          : this.#peer.request(METHODS.setConfigOption, { sessionId, configId: id, value });
+    await chosen.catch((error: unknown) => {
+      throw inWords(error);
+    });
+  }
+
+  /** Answers the permission request for a tool call, once this client was asked; false if it never is. */
+  permit(toolCallId: string, optionId: string | null, signal: AbortSignal): Promise<boolean> {
+    return this.#questions.permit(toolCallId, optionId, signal);
+  }
+
+  /** Answers a question; false if it is not asked any more. */
+  answer(id: string, result: object): boolean {
+    return this.#questions.answer(id, result);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#peer.close();
+  }
+}
+
+/** What a client was asked and has not answered. */
+class Questions {
+  readonly #changed: () => void;
+  /** By tool call. */
+  readonly #permissions = new Map<string, (optionId: string | null) => void>();
+  readonly #questions = new Map<string, Question>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  readonly routes = routes(
+    route(CLIENT_METHODS.update, () => {}),
+    route(CLIENT_METHODS.requestPermission, (params: PermissionParams, { signal }) => {
+      const { promise, resolve } = Promise.withResolvers<object>();
+      const { toolCallId } = params.toolCall;
+      const answer = (optionId: string | null): void => {
+        const outcome =
+          optionId === null ? { outcome: "cancelled" } : { outcome: "selected", optionId };
+        resolve({ outcome });
+      };
+      this.#permissions.set(toolCallId, answer);
+      signal.addEventListener("abort", () => {
+        if (this.#permissions.get(toolCallId) === answer) this.#permissions.delete(toolCallId);
+      });
+      for (const look of this.#waiting) look();
+      return promise;
+    }),
+    route(CLIENT_METHODS.elicit, (question, { signal }) => {
+      const { promise, resolve } = Promise.withResolvers<object>();
+      const id = crypto.randomUUID();
+      const ask: Ask = { id, kind: "question", at: Date.now(), question: { ...question } };
+      const end = (): void => {
+        this.#questions.delete(id);
+        this.#changed();
+      };
+      const answer = (result: object): void => {
+        end();
+        resolve(result);
+      };
+      this.#questions.set(id, { ask, answer });
+      signal.addEventListener("abort", end);
+      this.#changed();
+      return promise;
+    }),
+  );
+
+  get asks(): readonly Ask[] {
+    return Array.from(this.#questions.values(), ({ ask }) => ask);
+  }
+
+  answer(id: string, result: object): boolean {
+    const question = this.#questions.get(id);
+    question?.answer(result);
+    return question !== undefined;
+  }
+
+  /** The request may come a little after this client was attached. */
+  permit(toolCallId: string, optionId: string | null, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isDone: boolean): void => {
+        this.#waiting.delete(look);
+        signal.removeEventListener("abort", stop);
+        resolve(isDone);
+      };
+      const stop = (): void => end(false);
+      const look = (): void => {
+        const answer = this.#permissions.get(toolCallId);
+        if (answer === undefined) return;
+        this.#permissions.delete(toolCallId);
+        answer(optionId);
+        end(true);
+      };
+      this.#waiting.add(look);
+      signal.addEventListener("abort", stop);
+      if (signal.aborted) stop();
+      else look();
+    });
+  }
+}
+
+/** An error that was answered, for a person to read. */
+function inWords(error: unknown): unknown {
+  const known = fromWire(error);
+  if (!(known instanceof RpcError) && !(known instanceof SessionError)) return error;
+  const { details } = (known.data ?? {}) as { readonly details?: unknown };
+  const says = typeof details === "string" ? details : known.message;
+  const isWrong = known.code === STANDARD.invalidParams.code;
+  const code = known instanceof SessionError ? known.code : isWrong ? "usage" : "unavailable";
+  return new TrunklineError(code, says, { cause: error });
 }

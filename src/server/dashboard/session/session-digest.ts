@@ -14,7 +14,7 @@ export interface PendingRequest {
   readonly request: PermissionRequest;
 }
 
-interface Chosen {
+interface ChosenSetting {
   readonly id: string;
   readonly isOption: boolean;
   readonly value: unknown;
@@ -34,7 +34,7 @@ export class SessionDigest {
   commands: readonly { readonly name: string; readonly description: string }[] = [];
   configOptions: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** What was chosen since then, the last at the end: options by their id, `mode` and `model` as such. */
-  #chosen: readonly Chosen[] = [];
+  #chosen: readonly ChosenSetting[] = [];
   /** Whether the prompt of the last turn was read: what came before belongs to earlier turns. */
   hasPrompt = false;
   /** The last message about a remote run itself, and whether its agent has done something since. */
@@ -129,7 +129,7 @@ export class SessionDigest {
     return last?.value ?? currentValue;
   }
 
-  #note(chosen: Chosen): void {
+  #note(chosen: ChosenSetting): void {
     const others = this.#chosen.filter(
       ({ id, isOption }) => id !== chosen.id || isOption !== chosen.isOption,
     );

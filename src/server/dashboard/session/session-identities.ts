@@ -5,7 +5,7 @@ export type IdentityOf = (agent: string, cwd: string) => Promise<string | undefi
 
 type Place = Pick<ReadSession, "agent" | "cwd">;
 
-interface Known {
+interface KnownIdentity {
   readonly name: string | undefined;
   /** When it was looked up; undefined while that is still to be done. */
   readonly at: number | undefined;
@@ -22,7 +22,7 @@ const MOST = 1_000;
  */
 export class SessionIdentities {
   readonly #identityOf: IdentityOf;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownIdentity>();
   #work: Promise<void> = Promise.resolve();
 
   constructor(identityOf: IdentityOf) {

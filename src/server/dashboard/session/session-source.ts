@@ -3,7 +3,7 @@ import type { LiveRows } from "../live/live-rows.ts";
 import type { LiveSource } from "../live/polled-rows.ts";
 import { maySeeSession, type SessionRows } from "./session-rows.ts";
 
-interface Known {
+interface KnownRow {
   /** Changes whenever the row may. */
   readonly stamp: string;
   /** The row as JSON. */
@@ -23,7 +23,7 @@ export class SessionSource implements LiveSource {
   readonly #runRow: (session: ReadSession) => Promise<object>;
   readonly #listeners = new Map<string, Set<() => void>>();
   /** The texts of rows that were told, and those of sessions that may change without an event. */
-  #known = new Map<string, Known>();
+  #known = new Map<string, KnownRow>();
   #mark: Mark | undefined;
 
   /** `runRow` makes the row of a session that is a remote run. */
@@ -38,7 +38,7 @@ export class SessionSource implements LiveSource {
     const changed = await reader.changed(this.#mark);
     if (changed === undefined) return;
     this.#mark = changed.mark;
-    const seen = new Map<string, Known>();
+    const seen = new Map<string, KnownRow>();
     for (const session of changed.sessions) {
       const known = this.#known.get(session.id);
       const stamp = stampOf(session);

@@ -1,15 +1,15 @@
 import { HELD, maskAll, maskText } from "../../../base/text/mask.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import type { Traffic, TrafficRow } from "../session-api.ts";
-import type { Passed, TappedConnection, TrafficRing } from "./traffic-ring.ts";
+import type { PassedMessage, TappedConnection, TrafficRing } from "./traffic-ring.ts";
 
-/** What the first level of a message says. */
-interface Read {
-  readonly passed: Passed;
+/** The first level of a message. */
+interface ParsedMessage {
+  readonly passed: PassedMessage;
   readonly kind: TrafficRow["kind"];
   readonly id: string | undefined;
   readonly method: string | undefined;
-  pair?: Read;
+  pair?: ParsedMessage;
   isOfSession: boolean;
 }
 
@@ -60,15 +60,15 @@ export function rawText(ring: TrafficRing, ids: readonly string[], n: number): s
   }
 }
 
-function readAll(all: readonly Passed[], ids: readonly string[]): Read[] {
+function readAll(all: readonly PassedMessage[], ids: readonly string[]): ParsedMessage[] {
   const named = ids.map((id) => `${SESSION_KEY}${id}"`);
   /** Requests without an answer yet, by connection, direction and id. */
-  const asked = new Map<TappedConnection, Map<string, Read>>();
+  const asked = new Map<TappedConnection, Map<string, ParsedMessage>>();
   return all.map((passed) => {
     const read = readOne(passed);
     read.isOfSession = named.some((name) => passed.text.includes(name));
     if (read.id === undefined) return read;
-    const open = asked.get(passed.connection) ?? new Map<string, Read>();
+    const open = asked.get(passed.connection) ?? new Map<string, ParsedMessage>();
     asked.set(passed.connection, open);
     const isAnswer = read.kind === "response" || read.kind === "error";
     const asker = passed.direction === "in" ? "out" : "in";
@@ -89,7 +89,7 @@ function readAll(all: readonly Passed[], ids: readonly string[]): Read[] {
   });
 }
 
-function readOne(passed: Passed): Read {
+function readOne(passed: PassedMessage): ParsedMessage {
   const { text, isLine } = passed;
   if (isLine) return { passed, kind: "line", id: undefined, method: undefined, isOfSession: false };
   const envelope = readEnvelope(text);
@@ -109,7 +109,7 @@ function readOne(passed: Passed): Read {
   return { passed, kind, id, method, isOfSession: false };
 }
 
-function rowOf({ passed, kind, id, method, pair }: Read): TrafficRow {
+function rowOf({ passed, kind, id, method, pair }: ParsedMessage): TrafficRow {
   const { n, at, connection, direction, text, size } = passed;
   const isAnswer = kind === "response" || kind === "error";
   const name = method ?? pair?.method;

@@ -10,7 +10,7 @@ const MOST_MOVES = 100;
 /** Processes, also ended ones, whose names are known. */
 const MOST_SEEN = 1_000;
 
-interface Seen {
+interface SeenProcess {
   readonly name: string;
   readonly since: number;
   wasDraining: boolean;
@@ -21,7 +21,7 @@ export class FleetView implements Disposable {
   readonly #fleet: Pick<Fleet, "connection" | "members" | "self">;
   readonly #ends = new DisposableStack();
   /** By the id of the process. */
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new Map<string, SeenProcess>();
   /** The process that a node ran last, by the id of the node. */
   readonly #processes = new Map<string, string>();
   readonly #moves: FleetMove[] = [];

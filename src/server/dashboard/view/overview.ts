@@ -23,7 +23,7 @@ const MOST_SESSIONS = 50;
 /** Clients of sessions that are part of Trunkline itself. */
 const OURS = new Set(["dashboard", "terminal", "chat", "run"]);
 
-type Found = Pick<OverviewStep, "says" | "at">;
+type StepEvidence = Pick<OverviewStep, "says" | "at">;
 
 /** The start page: what is connected, and the commands that connect the rest. */
 export async function readOverview(
@@ -79,20 +79,20 @@ async function steps(options: OverviewOptions): Promise<OverviewStep[]> {
 
 function step(
   id: OverviewStep["id"],
-  found: Found | undefined,
+  found: StepEvidence | undefined,
   commands: readonly (readonly [string, string])[],
 ): OverviewStep {
   const shown = commands.map(([run, explains]) => ({ run, explains }));
   return { id, isDone: found !== undefined, ...found, commands: shown };
 }
 
-function counted(names: readonly string[], what: string): Found | undefined {
+function counted(names: readonly string[], what: string): StepEvidence | undefined {
   if (names.length === 0) return undefined;
   return { says: names.length === 1 ? `${names[0]}` : `${names.length} ${what}` };
 }
 
 /** The audit also has the calls of assistants that have started `trunkline mcp` themselves. */
-async function assistant({ data, assistants }: OverviewOptions): Promise<Found | undefined> {
+async function assistant({ data, assistants }: OverviewOptions): Promise<StepEvidence | undefined> {
   let read = 0;
   for await (const { entry } of auditBackwards(data)) {
     if (entry.door === "mcp" && typeof entry.caller === "string") {
@@ -105,7 +105,7 @@ async function assistant({ data, assistants }: OverviewOptions): Promise<Found |
 }
 
 /** Editors are known by the prompts that they sent, whichever process they talked to. */
-async function editor({ sessions }: OverviewOptions): Promise<Found | undefined> {
+async function editor({ sessions }: OverviewOptions): Promise<StepEvidence | undefined> {
   for (const session of await sessions.reader.list({ limit: MOST_SESSIONS })) {
     const { client } = await sessions.digests.of(session);
     if (client !== undefined && !OURS.has(client)) return { says: client, at: session.updated };

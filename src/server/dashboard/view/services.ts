@@ -1,9 +1,8 @@
-import { mayUseAll } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
-import { PolledRows } from "../live/polled-rows.ts";
+import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
 import { type ApiRoute, route } from "../../../base/capability/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
 
@@ -14,7 +13,7 @@ const MOST_LINES = 50;
 export class Services {
   readonly #sources: DashboardSources;
   readonly #servers: () => Config["mcpServers"];
-  readonly live: readonly PolledRows[];
+  readonly live: readonly LiveSource[];
 
   /** `servers` are those of the configuration in force. */
   constructor(sources: DashboardSources, servers: () => Config["mcpServers"]) {
@@ -24,14 +23,14 @@ export class Services {
       new PolledRows({
         event: "server",
         every: 500,
-        read: async () => new Map(this.servers().map((row) => [row.name, row])),
-        isFor: mayUseAll,
+        read: async () => this.servers(),
+        idOf: ({ name }) => name,
       }),
       new PolledRows({
         event: "plugin",
         every: 500,
-        read: async () => new Map((await this.plugins()).map((row) => [row.id, row])),
-        isFor: mayUseAll,
+        read: () => this.plugins(),
+        idOf: ({ id }) => id,
       }),
     ];
   }

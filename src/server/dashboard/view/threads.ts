@@ -45,9 +45,10 @@ export class Threads implements Disposable {
   readonly source = new PolledRows({
     event: "thread",
     every: 500,
-    read: async () => new Map((await this.#all()).map((thread) => [thread.id, rowOf(thread)])),
-    isFor: (principal, row) =>
-      mayUseTool(principal, LIST) && this.#maySee(principal, (row as ThreadRow).repository.root),
+    read: async () => (await this.#all()).map(rowOf),
+    idOf: ({ id }) => id,
+    isFor: (principal, { repository }) =>
+      mayUseTool(principal, LIST) && this.#maySee(principal, repository.root),
   });
 
   private constructor(reviews: Reviews, sessions: SessionRows) {

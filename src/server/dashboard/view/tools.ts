@@ -11,7 +11,7 @@ import { loadConfig } from "../../../config/load.ts";
 import { editConfig } from "../../../config/edit/edit-config.ts";
 import { valueAt } from "../../../config/layer.ts";
 import type { ApprovalRow, ToolRow } from "../api.ts";
-import { PolledRows } from "../live/polled-rows.ts";
+import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
 import {
   type ApiCall,
   type ApiRoute,
@@ -31,7 +31,7 @@ const LIVE = 60;
 export class Tools {
   readonly #sources: DashboardSources;
   readonly #calls: CallStatistics;
-  readonly live: readonly PolledRows[];
+  readonly live: readonly LiveSource[];
 
   constructor(sources: DashboardSources, calls: CallStatistics) {
     this.#sources = sources;
@@ -40,14 +40,14 @@ export class Tools {
       new PolledRows({
         event: "approval",
         every: 1_000,
-        read: async () => new Map(this.approvals().map((row) => [row.id, row])),
-        isFor: mayUseAll,
+        read: async () => this.approvals(),
+        idOf: ({ id }) => id,
       }),
       new PolledRows({
         event: "calls",
         every: 2_000,
-        read: async () => new Map((await calls.read(LIVE)).map((row) => [row.tool, row])),
-        isFor: mayUseAll,
+        read: () => calls.read(LIVE),
+        idOf: ({ tool }) => tool,
       }),
     ];
   }

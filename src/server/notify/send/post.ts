@@ -13,7 +13,7 @@ export interface PostOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Posted {
+export interface PostResult {
   readonly status: number;
   /** Milliseconds that the server asks to wait. */
   readonly retryAfter: number | undefined;
@@ -23,7 +23,7 @@ export interface Posted {
  * Sends a POST and reads the status. Redirects are not followed, and an address is checked when the
  * connection is made, since a name may resolve to another one by then.
  */
-export async function post(url: URL, options: PostOptions): Promise<Posted> {
+export async function post(url: URL, options: PostOptions): Promise<PostResult> {
   const { headers, body, timeout, allowPrivate, signal } = options;
   const limit = AbortSignal.timeout(timeout);
   const request: RequestOptions = {

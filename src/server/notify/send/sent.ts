@@ -1,7 +1,7 @@
-import type { Posted } from "./post.ts";
+import type { PostResult } from "./post.ts";
 
-/** What an attempt to send came to. "retry" is attempted again later. */
-export interface Sent {
+/** The result of an attempt to send. "retry" is attempted again later. */
+export interface SendResult {
   readonly state: "delivered" | "failed" | "retry";
   /** In words, for people. */
   readonly result: string;
@@ -12,8 +12,8 @@ export interface Sent {
 /** Statuses of a server that may accept the same request later: RFC 9110, section 15. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** What the status of an answer means. */
-export function sentBy({ status, retryAfter }: Posted): Sent {
+/** Whether a status means success, failure or another attempt. */
+export function sentBy({ status, retryAfter }: PostResult): SendResult {
   if (status >= 200 && status < 300) {
     return { state: "delivered", result: `accepted with status ${status}` };
   }

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { FileWatch } from "./file-watch.ts";
+import { FileWatch } from "./engine.ts";
 import { native } from "./native.ts";
 import { bindSocket } from "./udp-socket.ts";
 

@@ -6,7 +6,6 @@ export const WAIT = {
   failed: 1 << 0,
   listenerFailed: 1 << 1,
   connectionOver: 1 << 2,
-  drained: 1 << 3,
   readFailed: 1 << 4,
   writeFailed: 1 << 5,
   readable: 1 << 6,

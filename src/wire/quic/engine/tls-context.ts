@@ -168,7 +168,7 @@ function withBio<T>(pem: string, use: (bio: Pointer) => T): T {
       return use(bio);
     } finally {
       native.BIO_free(bio);
-      // A key is nobody's business any more.
+      // The text may be a private key: it is erased.
       bytes.fill(0);
     }
   });

@@ -1,6 +1,7 @@
+import { background } from "../../../base/background.ts";
 import { Stopper, type Stop } from "../../../base/stop.ts";
 import { ConnectionError } from "../connection-error.ts";
-import type { BidiStream, Refuse } from "../connection.ts";
+import type { BidiStream, Connection, PeerCertificate, Refuse } from "../connection.ts";
 import { COMMAND, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
 
 /** What carries the frames of streams: the engine's pipe, or a socket. */
@@ -19,6 +20,65 @@ export interface StreamOwner {
   readonly writeWindow: number;
   /** Both directions have ended, or the exchange broke. */
   forget(stream: MultiplexedStream, isBroken: boolean): void;
+}
+
+/** A connection whose streams share a carrier. */
+export abstract class MultiplexedConnection implements Connection, StreamOwner {
+  readonly address: string;
+  readonly held: HeldBytes;
+  abstract readonly peer: PeerCertificate | undefined;
+  abstract readonly lead: number | undefined;
+  abstract readonly writeWindow: number;
+  abstract readonly isClosed: boolean;
+  protected readonly streams = new Map<number, MultiplexedStream>();
+  protected readonly ended = Promise.withResolvers<ConnectionError>();
+  protected isDraining = false;
+
+  protected constructor(address: string, held: HeldBytes) {
+    this.address = address;
+    this.held = held;
+  }
+
+  get openStreams(): number {
+    return this.streams.size;
+  }
+
+  get closed(): Promise<ConnectionError> {
+    return this.ended.promise;
+  }
+
+  abstract openStream(): MultiplexedStream;
+
+  abstract close(code?: number, reason?: string): Promise<void>;
+
+  async drain(): Promise<void> {
+    this.isDraining = true;
+    if (this.streams.size === 0) await this.close();
+    await this.closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  forget(stream: MultiplexedStream, _isBroken: boolean): void {
+    this.streams.delete(stream.id);
+    if (this.isDraining && this.streams.size === 0)
+      background(this.close(), "Closing a connection");
+  }
+
+  /** Gives up requests that the peer left unfinished. Called at intervals. */
+  dropStale(): void {
+    for (const stream of this.streams.values()) {
+      if (!stream.isStale()) continue;
+      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
+      stream.breakOff(new ConnectionError("timeout", message));
+    }
+  }
+
+  protected failStreams(error: ConnectionError): void {
+    for (const stream of this.streams.values()) stream.fail(error);
+  }
 }
 
 /** A stream that shares its carrier with others. */
@@ -106,7 +166,7 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
-    // Until it is answered, it is not the peer that has something to say.
+    // Until it is answered, the peer need not send anything.
     if (this.#isPatient && !this.#sender.isDone) this.#receiver.wasHeard = true;
     return this.#receiver.isSilent();
   }
@@ -212,7 +272,7 @@ export class StreamReceiver implements Holder {
   fail(error: Error): void {
     if (this.#error !== undefined) return;
     const isWhole = this.#isEnded && this.#whole === undefined;
-    // What came to its end before can still be read.
+    // A stream that has arrived whole can still be read.
     if (isWhole) return;
     this.#error = error;
     this.#whole?.promise.reject(error);
@@ -387,7 +447,7 @@ export class StreamSender {
   }
 }
 
-/** Whoever does not wait for it learns of the failure elsewhere. */
+/** A caller that does not wait for it learns of the failure from the stream. */
 function handled(promise: Promise<void>): Promise<void> {
   promise.catch(() => {});
   return promise;

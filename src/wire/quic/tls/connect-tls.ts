@@ -40,6 +40,7 @@ export async function connectTls(
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
     await secured(socket, text);
+    socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     const peer = peerOf(socket);
     if (socket.alpnProtocol === false) {
       const detail = "no protocol in common";

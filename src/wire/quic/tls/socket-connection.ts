@@ -1,15 +1,14 @@
-import type { Socket } from "node:net";
-import { background } from "../../../base/background.ts";
-import type { Connection, ConnectionLimits, PeerCertificate } from "../connection.ts";
+import type { Duplex } from "node:stream";
+import type { ConnectionLimits, PeerCertificate } from "../connection.ts";
 import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../control-frame.ts";
 import { FrameWriter } from "../frame-writer.ts";
 import type { Ending } from "../settings.ts";
-import { HeldBytes } from "../stream/multiplexed-stream.ts";
 import {
   type FrameCarrier,
+  HeldBytes,
+  MultiplexedConnection,
   MultiplexedStream,
-  type StreamOwner,
 } from "../stream/multiplexed-stream.ts";
 
 export interface SocketConnectionOptions {
@@ -39,21 +38,17 @@ type Frame = Parameters<SocketConnection["send"]>;
  * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
  * has, too. Whoever dialled opens streams; the listener first says how many may be open at once.
  */
-export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
-  readonly address: string;
-  readonly held: HeldBytes;
+export class SocketConnection extends MultiplexedConnection implements FrameCarrier {
   readonly peer: PeerCertificate | undefined;
   readonly writeWindow = WINDOW;
   readonly lead = undefined;
   /** Resolves when the other side has let us in. */
   readonly ready: Promise<void>;
   readonly #ready = Promise.withResolvers<void>();
-  readonly #closed = Promise.withResolvers<ConnectionError>();
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #writer: FrameWriter;
   readonly #accept: SocketConnectionOptions["accept"];
   readonly #crowded: SocketConnectionOptions["crowded"];
-  readonly #streams = new Map<number, MultiplexedStream>();
   /** Frames of those that wait for one of them to end. */
   readonly #waiting = new Map<number, Frame[]>();
   #maxStreams: number;
@@ -62,14 +57,12 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   #rest: Buffer | undefined;
   #lastId = 0;
   #isReady: boolean;
-  #isDraining = false;
   #over: ConnectionError | undefined;
 
-  constructor(socket: Socket, options: SocketConnectionOptions) {
+  constructor(socket: Duplex, options: SocketConnectionOptions) {
     const { address, peer, limits, held, accept, crowded } = options;
-    this.address = address;
+    super(address, held ?? new HeldBytes(limits.maxHeld));
     this.peer = peer;
-    this.held = held ?? new HeldBytes(limits.maxHeld);
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
     this.#accept = accept;
@@ -78,7 +71,6 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     this.#isReady = accept !== undefined;
     this.ready = this.#ready.promise;
     this.ready.catch(() => {});
-    socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     socket.on("error", (error) => this.#end(this.#troubleOf(error)));
     socket.on("close", () => this.#end(this.#troubleOf(undefined)));
     socket.on("end", () => this.#end(this.#troubleOf(undefined)));
@@ -90,21 +82,13 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     if (this.#accept !== undefined) this.sendNumber(EVENT.connected, 0, this.#maxStreams);
   }
 
-  get openStreams(): number {
-    return this.#streams.size;
-  }
-
   /** Bytes that the other side has not taken yet. */
   get unsent(): number {
     return this.#socket.writableLength + this.#writer.gathered;
   }
 
   get isClosed(): boolean {
-    return this.#isDraining || this.#over !== undefined;
-  }
-
-  get closed(): Promise<ConnectionError> {
-    return this.#closed.promise;
+    return this.isDraining || this.#over !== undefined;
   }
 
   openStream(): MultiplexedStream {
@@ -112,34 +96,15 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
       throw new Error("Cannot open a stream to a client over TLS: only clients open them.");
     }
     do this.#lastId = (this.#lastId + 1) >>> 0;
-    while (this.#streams.has(this.#lastId));
+    while (this.streams.has(this.#lastId));
     const stream = this.#add(this.#lastId, false);
     if (this.isClosed) stream.fail(this.#over ?? this.#trouble("it is being closed"));
     return stream;
   }
 
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    if (this.#streams.size === 0) await this.close();
-    await this.#closed.promise;
-  }
-
   async close(): Promise<void> {
     this.#end(this.#trouble("it was closed"));
-    await this.#closed.promise;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  /** Gives up requests that the peer left unfinished. Called at intervals. */
-  dropStale(): void {
-    for (const stream of this.#streams.values()) {
-      if (!stream.isStale()) continue;
-      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
-      stream.breakOff(new ConnectionError("timeout", message));
-    }
+    await this.closed;
   }
 
   send(kind: number, flags: number, id: number, payload?: Uint8Array): void {
@@ -163,14 +128,12 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     if (!this.#waiting.has(id)) this.#write(kind, 0, id, undefined, value);
   }
 
-  forget(stream: MultiplexedStream): void {
-    this.#streams.delete(stream.id);
+  override forget(stream: MultiplexedStream, isBroken: boolean): void {
     if (!this.#waiting.delete(stream.id) && stream.isOpened && this.#accept === undefined) {
       this.#opened--;
       this.#openNext();
     }
-    if (this.#isDraining && this.#streams.size === 0)
-      background(this.close(), "Closing a connection");
+    super.forget(stream, isBroken);
   }
 
   #write(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
@@ -198,7 +161,7 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this, this, id, isOpened);
-    this.#streams.set(stream.id, stream);
+    this.streams.set(stream.id, stream);
     return stream;
   }
 
@@ -222,9 +185,9 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
       case EVENT.data:
         return this.#data(flags, id, payload);
       case EVENT.room:
-        return this.#streams.get(id)?.giveRoom(payload.readUInt32LE());
+        return this.streams.get(id)?.giveRoom(payload.readUInt32LE());
       case EVENT.reset:
-        return this.#streams.get(id)?.resetByPeer(payload.readUInt32LE());
+        return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
       case EVENT.connected:
         if (this.#accept !== undefined) return;
         this.#isReady = true;
@@ -235,13 +198,13 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
 
   #data(flags: number, id: number, payload: Buffer): void {
     const isLast = (flags & LAST) !== 0;
-    const known = this.#streams.get(id);
+    const known = this.streams.get(id);
     if ((flags & FIRST) === 0 || this.#accept === undefined) {
       // It may have ended while the bytes were on their way.
       known?.receive(payload, isLast);
       return;
     }
-    if (known !== undefined || this.#streams.size >= this.#maxStreams) {
+    if (known !== undefined || this.streams.size >= this.#maxStreams) {
       this.#cut({ trouble: "limit", detail: `it opened more than ${this.#maxStreams} streams` });
       return;
     }
@@ -262,15 +225,15 @@ export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
     this.#writer.flush();
     this.#over = error;
     this.#ready.reject(error);
-    for (const stream of this.#streams.values()) stream.fail(error);
+    this.failStreams(error);
     const late = setTimeout(() => this.#socket.destroy(), CLOSING);
     const gone = (): void => {
       clearTimeout(late);
-      this.#closed.resolve(error);
+      this.ended.resolve(error);
     };
     if (this.#socket.closed) gone();
     else this.#socket.once("close", gone);
-    this.#socket.destroySoon();
+    this.#socket.end(() => this.#socket.destroy());
   }
 
   get #what(): string {

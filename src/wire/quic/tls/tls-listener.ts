@@ -144,6 +144,7 @@ export class TlsListener implements Listener {
   }
 
   #letIn(socket: TLSSocket): void {
+    socket.setNoDelay(true).setKeepAlive(true, this.#limits.keepAlive);
     const connection = new SocketConnection(socket, {
       ...{ address: this.address, peer: peerOf(socket), limits: this.#limits },
       accept: (stream, by) => this.#options.stream(stream, by),

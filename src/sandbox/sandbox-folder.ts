@@ -1,0 +1,100 @@
+import { mkdirSync } from "node:fs";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+
+import { background } from "../base/background.ts";
+import { Lazy } from "../base/lazy.ts";
+import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
+import type { Mount } from "./file-view.ts";
+import { seccompFilter } from "./seccomp.ts";
+import { makeEtc, type SandboxUser } from "./system-files.ts";
+
+/** Filled in by the bundler: the code that runs first in a sandbox. */
+declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
+
+/** In the sources, types are stripped once: loading what strips them takes 100 ms of each start. */
+const strippedCode = new Lazy(async () => {
+  const code = await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
+  return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
+});
+
+/** The code that runs first in a sandbox (enter-main.ts), the filter of system calls, and an empty file. */
+export const [ENTER, FILTER, EMPTY] = ["enter.mjs", "filter.bpf", "empty"] as const;
+
+/** Makes a folder with the files that a sandbox needs: its /etc, /tmp and /var/tmp, and how to start it. */
+export async function makeSandboxFolder(
+  data: string,
+  prefix: string,
+  user: SandboxUser,
+): Promise<string> {
+  const filter = seccompFilter();
+  // Copied into the sandbox, because the files of our package may be invisible there, or gone.
+  const code =
+    typeof __TRUNKLINE_SANDBOX_ENTER__ === "string"
+      ? __TRUNKLINE_SANDBOX_ENTER__
+      : await strippedCode.get();
+  const folder = await mkdtemp(join(data, prefix));
+  try {
+    for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
+    await makeEtc(join(folder, "etc"), user);
+    await writeFile(join(folder, FILTER), filter);
+    await writeFile(join(folder, ENTER), code);
+    await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
+    // What is mounted from there is named without links.
+    return await realpath(folder);
+  } catch (error) {
+    await removeSandboxFolder(folder);
+    throw error;
+  }
+}
+
+/** Makes such a folder for a sandbox of this process, and removes those of processes that were killed. */
+export async function makeOwnFolder(
+  data: string,
+  kind: "commands" | "plugin",
+  user: SandboxUser,
+): Promise<string> {
+  // At once: whoever removes the folder when the process exits must not have it made again after.
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
+  return await makeSandboxFolder(data, `${kind}-${ownMark()}-`, user);
+}
+
+/** The folders of the sandbox that replace those of the machine. */
+export function mountsOf(folder: string): Mount[] {
+  const own = (name: string, at: string): Mount => {
+    return { at, from: join(folder, name), isWritable: name !== "etc" };
+  };
+  return [own("tmp", "/tmp"), own("var-tmp", "/var/tmp"), own("etc", "/etc")];
+}
+
+/** Programs may leave read-only folders in /tmp, such as Go modules. */
+export async function removeSandboxFolder(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+  } catch {
+    for (const { parentPath, name } of await readdir(folder, FOLDERS).catch(() => [])) {
+      await chmod(join(parentPath, name), 0o700).catch(() => {});
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const FOLDERS = { recursive: true, withFileTypes: true } as const;
+
+/** Removes the folders of processes that have ended. */
+async function removeAbandoned(data: string): Promise<void> {
+  for (const name of await readdir(data)) {
+    const [, mark = ""] = /^(?:commands|plugin)-(\d+-\w+)-/.exec(name) ?? [];
+    if (isMarkOfEnded(mark)) await removeSandboxFolder(join(data, name));
+  }
+}
