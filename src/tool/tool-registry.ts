@@ -7,9 +7,9 @@ import type { Tool, ToolDefinition, ToolSource } from "./tool.ts";
 export interface HeldTool {
   readonly tool: Tool;
   readonly source: ToolSource;
-  /** Nobody has approved it yet, it is not what was approved, or its name passes for another's. */
+  /** Nobody has approved it yet, it has changed since, or its name looks like another tool's. */
   readonly why: "new" | "changed" | "lookalike";
-  /** The name that its own can be taken for. */
+  /** The tool whose name looks the same. */
   readonly like?: string;
 }
 
@@ -141,7 +141,7 @@ export interface Approver {
   judge(server: string, definition: ToolDefinition): "approved" | "held";
   /** Why it is held. */
   why(server: string, name: string): "new" | "changed";
-  /** Whether a person has approved it as it is described now; being seen first is not enough. */
+  /** Whether a person has approved it as it is described now. First use alone is no approval. */
   vouches(server: string, definition: ToolDefinition): boolean;
   /** Await it before `vouches`, where a person would be asked otherwise: approvals may be loading. */
   ready?(): Promise<void>;

@@ -64,4 +64,10 @@ describe("a unified diff", () => {
     const lines = "a\n".repeat(500_000);
     assert.equal(unifiedDiff("a.txt", undefined, lines).split("\n").length, 500_000 + 6);
   });
+
+  it("gives the line numbers of an excerpt", () => {
+    const patch = unifiedDiff("a/b.txt", "x\ny\n", "x\nz\n", 41);
+    assert.match(patch, /^diff --git a\/a\/b.txt b\/a\/b.txt\n/);
+    assert.match(patch, /@@ -41,2 \+41,2 @@\n x\n-y\n\+z\n$/);
+  });
 });

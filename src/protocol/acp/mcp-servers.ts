@@ -2,18 +2,18 @@ import type { McpServer } from "../../session/agent.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 
-type Given = Readonly<Record<string, unknown>> & { readonly name: string };
+type GivenServer = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /**
  * Converts MCP servers to the form of the published ACP schema (ACP session-setup § MCP Servers):
  * `{ name, command, args, env }`, or `http` and `sse` with headers. The ACP message specification
  * § session/new has `{ type: "local", command: [program, …] }` instead.
  */
-export function normaliseServers(servers: readonly Given[] | null | undefined): McpServer[] {
+export function normaliseServers(servers: readonly GivenServer[] | null | undefined): McpServer[] {
   return (servers ?? []).map((server, index) => normalise(server, `params.mcpServers[${index}]`));
 }
 
-function normalise(server: Given, at: string): McpServer {
+function normalise(server: GivenServer, at: string): McpServer {
   const { type, name } = server;
   if (type === "http" || type === "sse" || type === "remote") {
     if (typeof server.url !== "string") throw wrong(`'${at}.url' must be a string`);

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { type Deadline, Deadlines } from "../../base/limit/deadlines.ts";
+import { Deadline } from "../../base/limit/deadline.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -185,8 +185,6 @@ export class LostError extends TrunklineError {
   }
 }
 
-const deadlines = new Deadlines();
-
 /** Resets a stream when its request is cancelled or takes too long. */
 class Limit implements StopListener, Disposable {
   readonly #stream: BidiStream;
@@ -204,7 +202,7 @@ class Limit implements StopListener, Disposable {
     this.#stream = stream;
     this.#stop = stop;
     if (timeout !== undefined) {
-      this.#deadline = deadlines.start(timeout, () => this.stopped(noAnswer(timeout, whom())));
+      this.#deadline = new Deadline(timeout, () => this.stopped(noAnswer(timeout, whom())));
     }
     stop?.add(this);
   }
@@ -215,7 +213,7 @@ class Limit implements StopListener, Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#deadline !== undefined) deadlines.stop(this.#deadline);
+    this.#deadline?.stop();
     this.#stop?.remove(this);
   }
 }

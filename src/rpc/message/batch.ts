@@ -45,10 +45,10 @@ export class Batch {
   }
 }
 
-/** Why a batch is not read; undefined where it is. */
+/** Why a batch is refused; undefined if it is not. */
 export function refuseBatch(size: number, isKnown: boolean, most: number): string | undefined {
   if (size === 0) return "batch is empty";
   if (!isKnown) return "batches are not supported";
-  // More than may be in flight could not all be served, and answering them takes time.
+  // A batch may not have more messages than may be in flight.
   return size > most ? `batch of ${size} messages is over ${most}` : undefined;
 }

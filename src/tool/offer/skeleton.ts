@@ -41,7 +41,7 @@ let letters: ReadonlyMap<string, string> | undefined;
 const IS_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * What a name comes down to for the eye: two names with the same skeleton can be taken for each other
+ * The look of a name: two names with the same skeleton look alike
  * (Unicode Technical Standard #39, "Confusable Detection", with a small table of our own).
  */
 export function skeleton(name: string): string {
@@ -55,7 +55,7 @@ export function skeleton(name: string): string {
 }
 
 function inLatin(name: string): string {
-  // Marks and what is not seen do not tell one name from another.
+  // Accents and invisible characters do not distinguish names.
   const bare = name
     .normalize("NFKD")
     .replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "");

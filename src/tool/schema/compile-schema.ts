@@ -10,7 +10,7 @@ import type { JsonSchema } from "../tool.ts";
 
 /** For a schema that may take exponential time; all others take less. */
 const LONGEST_CHECK = 100;
-/** An expression that is quick on a text of this length may hold everything up on a longer one. */
+/** Longer texts are not matched: an expression may block the process on them. */
 const LONGEST_MATCHED = 4096;
 
 /**
@@ -33,8 +33,8 @@ const unchecked: Inspect = () => undefined;
 
 /**
  * Turns a JSON Schema of draft 7 or 2020-12 into a function. MCP's default is 2020-12. A schema that
- * cannot be read, or is too large, says nothing about the arguments. One that may take long gets
- * little time, and once it has overrun that it says nothing more.
+ * cannot be read, or is too large, accepts everything. One that may take long is checked with a timeout,
+ * and accepts everything once it has exceeded that.
  */
 export function compileSchema(schema: JsonSchema): Inspect {
   const cost = schemaCost(schema);
@@ -98,7 +98,7 @@ interface BoundedExpression {
   toString(): string;
 }
 
-/** One that cannot be matched without the risk of blocking the process matches everything. */
+/** An expression that might block the process matches everything. */
 function boundedExpression(source: string, flags: string): BoundedExpression {
   const expression = isTame(source) ? new RegExp(source, flags) : linear(source);
   return {

@@ -7,7 +7,7 @@ const MOST_DEPTH = 100;
 const MOST_STEPS = 5_000;
 
 /**
- * What a schema may cost, which nobody has looked at before. "light" is linear in the arguments.
+ * What checking by a schema of somebody else may cost. "light" is linear in the arguments.
  * "heavy" may take exponential time on arguments made for it: it refers to itself, or has a regular
  * expression that can go back and forth. "excessive" is too large to be compiled.
  */
@@ -40,8 +40,8 @@ function count(
 }
 
 /**
- * Whether an expression of JavaScript is compiled quickly, and quick on any text of the length that it is given. What costs is the
- * number of ways to read a text: a repetition in a repetition has exponentially many, several in a
+ * Whether a regular expression of JavaScript compiles fast, and is fast on any text up to the limit. The
+ * cost is the number of ways to read a text: a repetition in a repetition has exponentially many, several in a
  * row a power of its length, and each choice in a row doubles them. So there are no repeated groups,
  * no looking around and no references back; few repetitions, one of them being the search for where
  * it begins; and few choices.

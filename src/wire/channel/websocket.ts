@@ -69,7 +69,7 @@ class WebSocketChannel implements Channel<string> {
   /** Promises for which the input is held. */
   #holds = 0;
   #room: PromiseWithResolvers<void> | undefined;
-  /** What has come of a message that is not whole yet, about: counted by what the socket reads. */
+  /** About as many bytes as have come of an unfinished message: counted by what the socket reads. */
   readonly #unfinished = new Holding();
   #arrivedBytes = 0;
   #controlBytes = 0;
@@ -152,7 +152,7 @@ class WebSocketChannel implements Channel<string> {
     this.#failure ??= new Error("Too much is being sent to this server at once");
     this.#flush();
     this.#ws.close(TRY_AGAIN_LATER, "Too much is being sent at once");
-    // Nothing more is read; who is told and does not go is gone soon.
+    // Nothing more is read. A client that does not close the connection is disconnected soon.
     this.#ws.pause();
     setTimeout(() => this.#ws.terminate(), this.#limits.closeGrace).unref();
   };
@@ -203,10 +203,10 @@ class WebSocketChannel implements Channel<string> {
   readonly #sent = (): void => {
     if (this.#socket !== undefined) this.#unsent.set(this.#ws.bufferedAmount);
     if (this.#room === undefined || this.#ws.bufferedAmount > this.#limits.highWater) return;
-    this.#letGo();
+    this.#releaseSenders();
   };
 
-  #letGo(): void {
+  #releaseSenders(): void {
     this.#room?.resolve();
     this.#room = undefined;
   }
@@ -220,7 +220,7 @@ class WebSocketChannel implements Channel<string> {
   }
 
   #end(error?: Error): void {
-    this.#letGo();
+    this.#releaseSenders();
     const sink = this.#sink;
     this.#sink = undefined;
     sink?.end(error);

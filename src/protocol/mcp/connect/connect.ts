@@ -22,7 +22,7 @@ export interface McpClientOptions {
   readonly era?: Era;
   readonly info?: Implementation;
   readonly events?: Partial<McpClientEvents>;
-  /** What the server is called here; its messages go under it. */
+  /** The name of the server here; its log messages carry it. */
   readonly name?: string;
   readonly limits?: Partial<PeerLimits>;
   readonly report?: PeerOptions<undefined>["report"];
@@ -30,7 +30,7 @@ export interface McpClientOptions {
   readonly timeout?: number;
   /** Aborts the handshake. */
   readonly signal?: AbortSignal;
-  /** Milliseconds after which `initialize` is tried too. */
+  /** Milliseconds to wait for `server/discover` before `initialize` is tried too. */
   readonly probe?: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf?: (idText: string) => unknown;
@@ -124,7 +124,7 @@ export class McpClient {
     return this.codec.revision;
   }
 
-  /** Whether any call may be answered with a task, as the server likes. */
+  /** Whether the server may answer any call with a task. */
   get hasTasks(): boolean {
     return this.codec.has.tasks === "server's choice" && hasTasksExtension(this.capabilities);
   }

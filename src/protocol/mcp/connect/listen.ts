@@ -50,7 +50,8 @@ export class ClientListening {
       this.#isDue = false;
       const before = this.#current;
       this.#current = new AbortController();
-      if (!this.#isOver) background(this.#last(this.#current.signal), "Listening to a server");
+      if (!this.#isOver)
+        background(this.#listenUntil(this.#current.signal), "Listening to a server");
       // Only after the new request is sent, so that nothing is missed in between.
       before?.abort(new Error("What is listened for has changed"));
     });
@@ -61,7 +62,7 @@ export class ClientListening {
     this.#current?.abort(new Error("The connection is closing"));
   }
 
-  async #last(signal: AbortSignal): Promise<void> {
+  async #listenUntil(signal: AbortSignal): Promise<void> {
     const uris = [...this.#uris];
     const wanted = { ...this.#kinds, ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}) };
     if (Object.keys(wanted).length === 0) return;

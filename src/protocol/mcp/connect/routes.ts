@@ -17,7 +17,7 @@ export interface ClientRoutesOptions {
   readonly calls: ClientCalls;
   readonly pages: ClientPages;
   readonly events: McpClientEvents;
-  /** What the server is called here; its messages go under it. */
+  /** The name of the server here; its log messages carry it. */
   readonly name: string | undefined;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf: (idText: string) => unknown;
@@ -131,7 +131,7 @@ async function ask(
   }
 }
 
-/** What a server tells without being asked, for all of its callers. */
+/** What a server sends by itself, for all of its callers. */
 export interface McpClientEvents {
   toolsChanged(): void;
   promptsChanged(): void;

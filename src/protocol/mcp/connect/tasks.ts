@@ -10,7 +10,7 @@ const LONGEST_TTL = 60 * 60_000;
 const POLL_INTERVAL = 250;
 const MOST = 1_000;
 
-interface AskedTask {
+interface QuestionTask {
   readonly id: string;
   readonly createdAt: string;
   readonly ttl: number;
@@ -24,14 +24,14 @@ interface AskedTask {
  * Capabilities): it gets a task at once, and fetches the answer later.
  */
 export class ClientTasks {
-  readonly #tasks = new Map<string, AskedTask>();
+  readonly #tasks = new Map<string, QuestionTask>();
 
   /** Begins one, and describes it. */
   begin(answer: Promise<JsonObject>, ttl: unknown): JsonObject {
     if (this.#tasks.size >= MOST) throw RpcError.of(TRUNKLINE.busy, "too many tasks");
     const now = new Date().toISOString();
     const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
-    const task: AskedTask = {
+    const task: QuestionTask = {
       id: crypto.randomUUID(),
       createdAt: now,
       ttl: kept,
@@ -77,19 +77,19 @@ export class ClientTasks {
     return describe(task);
   }
 
-  #find({ taskId }: JsonObject): AskedTask {
+  #find({ taskId }: JsonObject): QuestionTask {
     const task = this.#tasks.get(taskId as string);
     if (task !== undefined) return task;
     throw RpcError.of(STANDARD.invalidParams, `no task has the id '${String(taskId)}'`);
   }
 }
 
-function become(task: AskedTask, status: AskedTask["status"]): void {
+function become(task: QuestionTask, status: QuestionTask["status"]): void {
   if (task.status !== "working") return;
   task.status = status;
   task.lastUpdatedAt = new Date().toISOString();
 }
 
-function describe({ id, status, createdAt, lastUpdatedAt, ttl }: AskedTask): JsonObject {
+function describe({ id, status, createdAt, lastUpdatedAt, ttl }: QuestionTask): JsonObject {
   return { taskId: id, status, createdAt, lastUpdatedAt, ttl, pollInterval: POLL_INTERVAL };
 }

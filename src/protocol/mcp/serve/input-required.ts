@@ -11,7 +11,7 @@ const LIFETIME = 10 * 60_000;
 /** Requests that may wait for answers at once; beyond that, the oldest one is ended. */
 const MOST = 1000;
 
-interface Waiting {
+interface PausedWork {
   readonly rounds: Rounds<JsonObject>;
   readonly context: McpToolContext;
   readonly timer: NodeJS.Timeout;
@@ -39,7 +39,7 @@ export interface Asking {
  */
 export class InputRequired {
   readonly #server: Implementation;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, PausedWork>();
 
   constructor(server: Implementation) {
     this.#server = server;
@@ -119,7 +119,7 @@ export class InputRequired {
     return pause.kind === "done" ? pause.result : undefined;
   }
 
-  #keep(id: string, rounds: Rounds<JsonObject>, context: McpToolContext): Waiting {
+  #keep(id: string, rounds: Rounds<JsonObject>, context: McpToolContext): PausedWork {
     const known = this.#waiting.get(id);
     if (known !== undefined) {
       known.timer.refresh();

@@ -14,9 +14,7 @@ const known = new WeakMap<JsonSchema, readonly HeaderParam[]>();
 
 /** The arguments that a tool's schema marks with `x-mcp-header`, at every depth of `properties`. */
 export function headerParams(schema: JsonSchema): readonly HeaderParam[] {
-  let params = known.get(schema);
-  if (params === undefined) known.set(schema, (params = [...find(schema, [])]));
-  return params;
+  return known.getOrInsertComputed(schema, () => [...find(schema, [])]);
 }
 
 function* find(schema: JsonObject, path: readonly string[]): Generator<HeaderParam> {

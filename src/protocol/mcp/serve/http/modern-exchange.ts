@@ -22,16 +22,12 @@ export class ModernExchange implements Channel<string> {
   readonly #limits: ChannelLimits;
   #events: EventResponse | undefined;
   #sink: Sink<string> | undefined;
-  #isAnswered = false;
+  isAnswered = false;
   #isSlow = false;
 
   constructor(response: ServerResponse, limits: ChannelLimits) {
     this.#response = response;
     this.#limits = limits;
-  }
-
-  get isAnswered(): boolean {
-    return this.#isAnswered;
   }
 
   /** The request was read already: the sink is only told when the client is gone. */
@@ -42,7 +38,7 @@ export class ModernExchange implements Channel<string> {
   /** Calls back when the exchange is over, however it ends. */
   onOver(listener: () => void): void {
     this.#response.on("close", () => {
-      if (!this.#isAnswered) {
+      if (!this.isAnswered) {
         this.#gone(this.#response.errored ?? new Error("The client closed the connection"));
       }
       listener();
@@ -50,9 +46,9 @@ export class ModernExchange implements Channel<string> {
   }
 
   send(text: string, topic?: Topic): Promise<void> {
-    if (this.#isAnswered) return ROOM;
+    if (this.isAnswered) return ROOM;
     if (topic?.isAnswer !== true) return this.#stream().send(frame(text));
-    this.#isAnswered = true;
+    this.isAnswered = true;
     if (this.#events !== undefined) this.#events.end(frame(text));
     else reply(this.#response, statusOf(topic.errorCode), text);
     return ROOM;
@@ -63,7 +59,7 @@ export class ModernExchange implements Channel<string> {
    * still be an error with a status of its own.
    */
   keepAlive(): void {
-    if (this.#isAnswered) return;
+    if (this.isAnswered) return;
     if (this.#isSlow) this.#stream().keepAlive();
     this.#isSlow = true;
   }
@@ -74,8 +70,8 @@ export class ModernExchange implements Channel<string> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const isLeaving = this.#isAnswered && this.#events === undefined;
-    this.#isAnswered = true;
+    const isLeaving = this.isAnswered && this.#events === undefined;
+    this.isAnswered = true;
     this.#sink = undefined;
     // The answer is sent at the end of the turn if something has to be written before.
     if (isLeaving) await nextTurn();
@@ -99,7 +95,7 @@ export class ModernExchange implements Channel<string> {
   }
 
   #gone(reason: Error): void {
-    this.#isAnswered = true;
+    this.isAnswered = true;
     const sink = this.#sink;
     this.#sink = undefined;
     sink?.end(reason);
