@@ -35,6 +35,9 @@ describe("a unified diff", () => {
     ["a last line without an end", "one\ntwo", "one\ntwo\nthree"],
     ["changes far apart", `${long.join("\n")}\n`, `x\n${long.slice(0, -1).join("\n")}\ny\n`],
     ["a text that becomes empty", "one\n", ""],
+    ["an empty text that gets a line", "", "one\n"],
+    ["a last line that gets an end", "one\ntwo", "one\ntwo\n"],
+    ["line ends of Windows", "a\r\nb\r\n", "a\r\nc\r\n"],
   ];
   for (const [what, before, after] of cases) {
     it(`is applied by git: ${what}`, () => {
