@@ -1,4 +1,3 @@
-import { askPerson } from "./ask-person.ts";
 import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import { callWithin } from "./limited-context.ts";
@@ -37,9 +36,11 @@ import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { visible } from "../base/text/visible.ts";
+import { visible, visibleLine } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
+import { LARGEST_QUESTION } from "../base/limit/limits.ts";
+import { maskWords } from "../base/text/mask.ts";
 
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
@@ -378,4 +379,52 @@ export interface ToolboxOptions {
   readonly addressesOf?: AddressesOf | undefined;
   /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** What a form for the person says back (MCP, "Elicitation"). */
+interface FormAnswer {
+  readonly action?: unknown;
+}
+
+/**
+ * Asks the person behind a call whether it may be made, and shows its arguments whole. Resolves to
+ * the reason for a refusal, or to undefined when the person allows the call.
+ */
+export async function askPerson(
+  tool: string,
+  args: Arguments,
+  context: ToolContext,
+): Promise<string | undefined> {
+  // The question comes first, because the caller controls what follows it.
+  const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
+  const shown = visibleLine(JSON.stringify(maskWords(args)));
+  const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
+  const size = Buffer.byteLength(message);
+  if (size > LARGEST_QUESTION) {
+    return (
+      `'${tool}' needs a person's consent, and its arguments are too long to be shown whole: ` +
+      `the question has ${size} bytes, at most ${LARGEST_QUESTION} can be asked. ` +
+      `Call it with less at a time.`
+    );
+  }
+  try {
+    const answer = (await context.ask({
+      // A random key, so that the question cannot be answered before it is asked.
+      key: `consent-${crypto.randomUUID()}`,
+      method: "elicitation/create",
+      params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },
+    })) as FormAnswer;
+    if (answer.action === "accept") return undefined;
+    return `'${tool}' was not allowed by the person who was asked`;
+  } catch (error) {
+    if (context.signal.aborted) return `'${tool}' was cancelled before a person allowed it`;
+    const why =
+      error instanceof CannotAsk
+        ? "this client cannot ask for it"
+        : "the question for it was not answered";
+    return (
+      `'${tool}' needs a person's consent, and ${why}. ` +
+      `To allow it without, add a rule to policy.tools in the configuration.`
+    );
+  }
 }
