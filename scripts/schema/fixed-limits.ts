@@ -254,7 +254,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       10_000,
       "a further one is refused with -32028",
-      "protocol/mcp/serve: routes.ts",
+      "protocol/mcp/serve: tasks.ts",
       "MOST",
     ],
     [
@@ -262,7 +262,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       24 * HOUR,
       "the task is kept that long",
-      "protocol/mcp/serve: routes.ts",
+      "protocol/mcp/serve: tasks.ts",
       "LONGEST_TTL",
     ],
   ],
