@@ -85,6 +85,12 @@ const withoutUnused: Plugin = {
 const builtinRequires: Plugin = {
   name: "builtin-requires",
   setup(build) {
+    build.onResolve({ filter: /^node:http$/ }, ({ kind, importer }) =>
+      // What it would resolve to has only a default export.
+      kind === "dynamic-import"
+        ? { errors: [{ text: `${importer} must use process.getBuiltinModule("node:http")` }] }
+        : undefined,
+    );
     build.onResolve({ filter: /./ }, ({ kind, path }) =>
       (kind === "require-call" && isBuiltin(path)) || path === "node:http"
         ? { path, namespace: "builtin" }

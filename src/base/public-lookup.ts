@@ -1,3 +1,4 @@
+import type * as Https from "node:https";
 import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 
@@ -47,3 +48,9 @@ export function refusePrivate(url: URL, options: PublicLookupOptions): void {
 const addressesOf: Resolve = (host, found) => {
   process.getBuiltinModule("node:dns").lookup(host, { all: true }, found);
 };
+
+/** Node's client for a URL. An import of node:http would load Node's client of WebSockets, too. */
+export function clientFor({ protocol }: URL): Pick<typeof Https, "request"> {
+  const { getBuiltinModule: module } = process;
+  return protocol === "http:" ? module("node:http") : module("node:https");
+}

@@ -1,3 +1,4 @@
+import { clientFor } from "../base/public-lookup.ts";
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
 
@@ -148,7 +149,7 @@ export class ForgeHttp {
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     };
     try {
-      const { request } = url.protocol === "http:" ? await http() : await https();
+      const { request } = clientFor(url);
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {
         request(url, options, resolve).on("error", reject).end(sent);
       });
@@ -164,9 +165,6 @@ export class ForgeHttp {
     }
   }
 }
-
-const http = () => import("node:http");
-const https = () => import("node:https");
 
 /** Connects to the checked addresses: a second lookup could return others. */
 function lookupIn(addresses: readonly string[]): LookupFunction {

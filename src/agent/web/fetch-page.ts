@@ -3,7 +3,12 @@ import type { Readable } from "node:stream";
 import { createBrotliDecompress, createUnzip } from "node:zlib";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { publicLookup, type PublicLookupOptions, refusePrivate } from "../../base/public-lookup.ts";
+import {
+  clientFor,
+  publicLookup,
+  type PublicLookupOptions,
+  refusePrivate,
+} from "../../base/public-lookup.ts";
 
 export interface FetchOptions extends Partial<Pick<PublicLookupOptions, "forbids" | "resolve">> {
   /** Waits for consent to ask a server, before its name is resolved. Called again for a redirect. */
@@ -94,8 +99,7 @@ async function get(url: URL, options: FetchOptions): Promise<Answer> {
     lookup: publicLookup(refusal(url, options)),
   };
   try {
-    const { request: begin } =
-      url.protocol === "http:" ? await import("node:http") : await import("node:https");
+    const { request: begin } = clientFor(url);
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
       begin(url, request, resolve).on("error", reject).end();
     });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { publicLookup, refusePrivate } from "../../../base/public-lookup.ts";
+import { clientFor, publicLookup, refusePrivate } from "../../../base/public-lookup.ts";
 
 export interface PostOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -36,8 +36,7 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
   };
   try {
     if (!allowPrivate) refusePrivate(url, REFUSAL);
-    const { request: begin } =
-      url.protocol === "http:" ? await import("node:http") : await import("node:https");
+    const { request: begin } = clientFor(url);
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       begin(url, request, resolve).on("error", reject).end(body);
     });
