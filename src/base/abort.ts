@@ -8,7 +8,11 @@ export function reasonOf(signal: AbortSignal): Error {
  * Calls a listener once: when the signal is aborted, or at once when it already was. Returns how to
  * stop listening.
  */
-export function onAbort(signal: AbortSignal, listener: (reason: Error) => void): () => void {
+export function onAbort(
+  signal: AbortSignal | undefined,
+  listener: (reason: Error) => void,
+): () => void {
+  if (signal === undefined) return () => {};
   const abort = (): void => listener(reasonOf(signal));
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
