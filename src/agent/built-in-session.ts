@@ -1,9 +1,8 @@
-import { onAbort } from "../base/abort.ts";
+import { onAbort, untilAborted } from "../base/abort.ts";
 import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
-import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,

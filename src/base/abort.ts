@@ -18,3 +18,37 @@ export function onAbort(
   else signal.addEventListener("abort", abort, { once: true });
   return () => signal.removeEventListener("abort", abort);
 }
+
+/** What a promise gives, unless the signal is aborted first: then it rejects with the signal's reason. */
+export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stopListening = onAbort(signal, reject);
+  try {
+    return await Promise.race([aborted, promise]);
+  } finally {
+    stopListening();
+  }
+}
+
+/**
+ * What a promise gives, if it settles within so many milliseconds. Otherwise rejects with what `late`
+ * returns, or resolves to undefined if that is left out.
+ */
+export function atMost<T>(milliseconds: number, promise: Promise<T>, late: () => Error): Promise<T>;
+export function atMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined>;
+export async function atMost<T>(
+  milliseconds: number,
+  promise: Promise<T>,
+  late?: () => Error,
+): Promise<T | undefined> {
+  const timeout = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => {
+    if (late === undefined) timeout.resolve(undefined);
+    else timeout.reject(late());
+  }, milliseconds);
+  try {
+    return await Promise.race([promise, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { onAbort } from "../base/abort.ts";
+import { onAbort, untilAborted } from "../base/abort.ts";
 import type { Semaphore } from "../base/limit/semaphore.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { AgentIdentity } from "../command-environment.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { readBounded } from "../files/read-bounded.ts";

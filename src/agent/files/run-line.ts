@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { currentSession } from "../../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../../base/process/child-process.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
   type AgentIdentity,

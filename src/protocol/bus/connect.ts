@@ -1,5 +1,4 @@
-import { onAbort } from "../../base/abort.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { onAbort, untilAborted } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Deadlines } from "../../base/limit/deadlines.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { TrunklineError } from "../../base/errors.ts";
 import { Throttle } from "../../base/limit/rate-limiter.ts";
 import type { OwnedChild } from "../../base/process/child-process.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { FileOwner } from "../workspace/driver.ts";

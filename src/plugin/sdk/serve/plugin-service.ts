@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { reasonOf } from "../../../base/abort.ts";
-import { atMost } from "../../../base/at-most.ts";
+import { atMost, reasonOf } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";

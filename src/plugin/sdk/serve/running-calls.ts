@@ -1,5 +1,4 @@
-import { onAbort } from "../../../base/abort.ts";
-import { atMost } from "../../../base/at-most.ts";
+import { atMost, onAbort } from "../../../base/abort.ts";
 import type { BusCall } from "../../../protocol/bus/serve.ts";
 
 /** The calls that a plugin is answering. They can be cancelled together. */
