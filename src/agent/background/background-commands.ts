@@ -87,7 +87,7 @@ export class BackgroundCommand {
       this.#hear(problems.join("\n"));
       end = endText(exit);
     } catch (error) {
-      end = !this.#stopper.signal.aborted ? (error as Error).message : "stopped";
+      end = this.#stopper.signal.aborted ? "stopped" : (error as Error).message;
     }
     await this.#confinement?.[Symbol.asyncDispose]();
     this.#end = end;

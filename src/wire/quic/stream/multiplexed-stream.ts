@@ -90,7 +90,7 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   #isOpened: boolean;
   #isPatient = false;
   readonly #controller = new AbortController();
-  readonly signal = this.#controller.signal;
+  readonly signal: AbortSignal = this.#controller.signal;
   #isOver = false;
 
   constructor(carrier: FrameCarrier, connection: StreamOwner, id: number, isOpened: boolean) {
