@@ -1,5 +1,5 @@
 import { type LimitEntry, LIMIT_TABLE } from "../../src/base/limit/limit-table.ts";
-import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
+import { DEFAULT_LIMITS, MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
 import { configKeys } from "../../src/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
@@ -19,7 +19,7 @@ const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {
 export const BLOCKS: Readonly<Record<string, Block>> = {
   "error-codes": async () => errorCodes(),
   "message-limits": async () => messageLimits(MESSAGE_LIMITS),
-  "configurable-limits": async () => configurableLimits(LIMIT_TABLE),
+  "configurable-limits": async () => configurableLimits(),
   "part-limits": async () => partLimits(PART_LIMITS),
   "fixed-limits": async () => fixedLimits(FIXED_LIMITS),
   "config-keys": async () => configTable(),
@@ -45,13 +45,11 @@ export function messageLimits(limits: Readonly<Record<string, MessageLimits>>): 
   return table(["message", "size", "rate", "timeout", "retry"], rows);
 }
 
-function configurableLimits(limits: Readonly<Record<string, LimitEntry>>): string {
-  const rows = Object.entries(limits).map(([key, { unit, default: value, bounds, beyond }]) => [
-    `\`limits.${key}\``,
-    amount(unit, value),
-    bounds,
-    beyond,
-  ]);
+function configurableLimits(): string {
+  const rows = Object.entries(DEFAULT_LIMITS).map(([key, value]) => {
+    const { unit, bounds, beyond } = LIMIT_TABLE[key as keyof typeof DEFAULT_LIMITS];
+    return [`\`limits.${key}\``, amount(unit, value), bounds, beyond];
+  });
   return table(["key", "default", "bounds", "beyond it"], rows);
 }
 

@@ -108,7 +108,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       20,
       "answered with 429 until the minute is over",
-      "server: failed-attempts.ts",
+      "server: access.ts",
       "LIMIT",
     ],
     [
@@ -254,7 +254,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       10_000,
       "a further one is refused with -32028",
-      "protocol/mcp/serve: running-tasks.ts",
+      "protocol/mcp/serve: tasks.ts",
       "MOST",
     ],
     [
@@ -262,7 +262,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       24 * HOUR,
       "the task is kept that long",
-      "protocol/mcp/serve: running-tasks.ts",
+      "protocol/mcp/serve: tasks.ts",
       "LONGEST_TTL",
     ],
   ],

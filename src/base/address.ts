@@ -1,6 +1,6 @@
 /**
  * The normal form of a host: small letters, no dot at the end, an IPv6 address in its short form and
- * without brackets. Undefined for what programs read differently: other alphabets, encodings, `0x7f.1`.
+ * without brackets. Undefined for hosts that programs parse differently: other alphabets, encodings, `0x7f.1`.
  */
 export function normalHost(text: string): string | undefined {
   const [, address] = /^\[?([\da-f.]*:[\da-f.]*:[\da-f:.]*)\]?$/i.exec(text) ?? [];
@@ -24,7 +24,7 @@ export function hostText({ host = "", port }: HostAndPort): string {
 
 /** Encoded: a slash, a backslash, control characters, and `%` itself, which would hide a second encoding. */
 const HIDDEN = /%(?:2F|5C|25|[01][\dA-F]|7F)/;
-/** Also `..;x`, whose end some servers drop. */
+/** Empty and dot segments; also `..;x`, since some servers drop what follows the semicolon. */
 const STRANGE_STEP = /(?:^|\/)(?:\.\.?(?:;[^/]*)?)?(?=\/|$)/;
 
 /**

@@ -2,30 +2,30 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
 
-/** Made when it is first needed: loading async_hooks would cost every start. */
-const belongings: { of?: AsyncLocalStorage<LogFields> } = {};
+/** Made when it is first needed: loading async_hooks would slow every start. */
+const storage: { of?: AsyncLocalStorage<LogFields> } = {};
 
-/** Runs work with fields for the log, such as its session, that all it starts inherits. */
+/** Runs work with log fields, such as its session. Everything that the work starts inherits them. */
 export function belongingTo<T>(fields: LogFields, work: () => T): T {
-  if (belongings.of === undefined) {
+  if (storage.of === undefined) {
     const hooks = process.getBuiltinModule("node:async_hooks");
-    belongings.of = new hooks.AsyncLocalStorage();
+    storage.of = new hooks.AsyncLocalStorage();
   }
-  return belongings.of.run(fields, work);
+  return storage.of.run(fields, work);
 }
 
-/** The fields of `belongingTo` for the code that runs now; empty outside of it. */
+/** The log fields of the running code, set by `belongingTo`; empty outside of it. */
 export function whatItBelongsTo(): LogFields {
-  return belongings.of?.getStore() ?? {};
+  return storage.of?.getStore() ?? {};
 }
 
-/** The session that the code belongs to that runs now. */
+/** The session of the running code. */
 export function currentSession(): string | undefined {
   const { session } = whatItBelongsTo();
   return typeof session === "string" ? session : undefined;
 }
 
-/** Work that nobody waited for has failed. */
+/** Work in the background has failed. */
 export class BackgroundError extends Error {
   override readonly name = "BackgroundError";
   readonly work: string;
@@ -37,8 +37,8 @@ export class BackgroundError extends Error {
 }
 
 /**
- * Lets work go on that nobody waits for. Whoever starts it says what it is: should it fail, that is
- * what `outliveRejections` logs. Work whose failure has consequences has a handler of its own.
+ * Lets work go on in the background. If it fails, `outliveRejections` logs its name. Work whose failure
+ * has consequences needs a handler of its own.
  */
 export function background(work: PromiseLike<unknown> | undefined | void, name: string): void {
   work?.then(undefined, (error: unknown) => {

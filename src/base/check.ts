@@ -24,14 +24,14 @@ export function describeProblem(root: string, problem: Problem): string {
 
 // What follows is called by generated checks (scripts/schema).
 
-/** Only own members count, so an object that inherits any is not one. */
+/** Whether a value is a plain object: checks look at own members only, so instances of classes are refused. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The same problem, seen from further out. */
+/** The same problem, with a longer path: from the value around the one that was checked. */
 export function within(problem: Problem, ...steps: (string | number)[]): Problem {
   problem.path.unshift(...steps);
   return problem;

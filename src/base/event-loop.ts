@@ -15,7 +15,7 @@ type Work = () => void;
 /** What this process does at the end of this turn of the event loop. */
 interface Turn {
   readonly last: Work[];
-  /** Whether that runs now, and whether something was sent by it. */
+  /** Whether `last` is running, and whether it has sent something. */
   isEnding: boolean;
   hasSent: boolean;
   /** Work that is due before the next bytes are sent. */

@@ -80,8 +80,8 @@ let blocked: BlockList | undefined;
 
 /**
  * Whether an address leads to this machine, to its own network, or nowhere: loopback, private,
- * link-local, metadata services, multicast, and addresses of IPv6 that carry one of those. What is
- * no address counts as one, so that nobody takes it for public.
+ * link-local, metadata services, multicast, and addresses of IPv6 that carry one of those. Text that
+ * is no address counts as private, so that it is never taken for public.
  */
 export function isPrivateAddress(address: string): boolean {
   const { isIPv4, isIPv6 } = process.getBuiltinModule("node:net");

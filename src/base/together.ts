@@ -1,6 +1,6 @@
 /**
- * Answers what is asked many times at once with one piece of work, by key. Who asks while the work runs
- * gets the answer of the next one: something may have changed since it began.
+ * Shares one run of some work among the callers of a key. A call that comes while the work runs waits for
+ * the next run: something may have changed since the present one began.
  */
 export class Together<T> {
   readonly #running = new Map<string, Promise<T>>();

@@ -1,9 +1,10 @@
 import { LIMIT_TABLE } from "../base/limit/limit-table.ts";
+import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
 import { ANY_TEXT, byName, group, integer, path, shape } from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
-const NUMBERS = Object.entries(LIMIT_TABLE).map(([key, limit]) => {
-  const { minimum, maximum, default: fallback, bounds } = limit;
+const NUMBERS = Object.entries(DEFAULT_LIMITS).map(([key, fallback]) => {
+  const { minimum, maximum, bounds } = LIMIT_TABLE[key as keyof typeof DEFAULT_LIMITS];
   return [key, integer(bounds, { minimum, maximum, default: fallback })] as const;
 });
 

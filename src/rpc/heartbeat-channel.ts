@@ -11,7 +11,7 @@ export interface HeartbeatChannelOptions extends Pick<
   readonly silent?: Error;
 }
 
-/** A channel to another process that is given up if it does not answer while somebody waits for it. */
+/** A channel with a heartbeat: it is closed if the other process does not answer while somebody waits. */
 export class HeartbeatChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   readonly #heartbeat: Heartbeat;

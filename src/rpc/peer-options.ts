@@ -5,7 +5,7 @@ import type { Sink } from "../wire/channel.ts";
 import type { Routes } from "./route.ts";
 import { type Code } from "./codes.ts";
 
-/** Sees every message; only there when someone wants to. */
+/** Sees every message; set only if tracing is on. */
 export interface Trace {
   /** The parsed message, or the error it was answered with. */
   received(message: unknown): void;
@@ -27,7 +27,7 @@ export interface EndedRequest {
   readonly isCancelled?: true;
 }
 
-/** Observes the requests of the other side; only there when someone wants to. It must not throw. */
+/** Observes the requests of the other side; set only if they are observed. It must not throw. */
 export type RequestObserver = (request: EndedRequest) => void;
 
 /** How a request ended. */
@@ -47,7 +47,7 @@ export interface PeerOptions<S> {
   readonly dialect: Dialect;
   readonly routes: Routes<S>;
   readonly limits?: Partial<PeerLimits>;
-  /** Errors that are answered without a pause; none where every error is. */
+  /** How many errors are answered without a pause; any number if it is left out. */
   readonly errorRate?: Rate;
   /** The id of our first request, where ids below it are in use already; 1 when left out. */
   readonly firstId?: number;
@@ -55,32 +55,8 @@ export interface PeerOptions<S> {
   readonly observer?: RequestObserver | undefined;
   /** What the channel gives its messages to, before the peer; the peer itself when left out. */
   readonly receiver?: (peer: Sink<string>) => Sink<string>;
-  /** Where faults go that nobody else is told of. */
+  /** Gets the faults that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
-}
-
-export interface ResolvedPeerOptions<S> {
-  readonly dialect: Dialect;
-  readonly routes: Routes<S>;
-  readonly limits: PeerLimits;
-  readonly errorRate: Rate | undefined;
-  readonly firstId: number;
-  readonly trace: Trace | undefined;
-  readonly observer: RequestObserver | undefined;
-  readonly report: (event: string, fields: Record<string, unknown>) => void;
-}
-
-export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOptions<S> {
-  return {
-    dialect: options.dialect,
-    routes: options.routes,
-    limits: resolvePeerLimits(options.limits),
-    errorRate: options.errorRate,
-    firstId: options.firstId ?? 1,
-    trace: options.trace,
-    observer: options.observer,
-    report: options.report ?? (() => {}),
-  };
 }
 
 /** What differs between the protocols that speak JSON-RPC, and nothing else. */
@@ -93,7 +69,7 @@ export interface Dialect {
   readonly cancel: {
     /** The notification that names a request to give up, in `params.requestId`. */
     readonly method: string;
-    /** What a cancelled request is answered with; where nothing, the document forbids an answer. */
+    /** The error that answers a cancelled request; left out if the specification forbids an answer. */
     readonly answer?: Code;
   };
   /** The message of -32601. */

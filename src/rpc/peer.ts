@@ -1,5 +1,5 @@
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Deadlines, type Deadline } from "../base/limit/deadlines.ts";
+import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type Channel,
@@ -9,14 +9,13 @@ import {
   type Sink,
   type Topic,
 } from "../wire/channel.ts";
-import { Batch, refuseBatch } from "./message/batch.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import {
   type Dialect,
   type PeerLimits,
   type PeerOptions,
   type RequestObserver,
-  resolvePeerOptions,
+  resolvePeerLimits,
   type Trace,
   type RequestEnd,
 } from "./peer-options.ts";
@@ -41,7 +40,6 @@ import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
  */
 export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly state: S;
-  readonly deadlines = new Deadlines();
   readonly requests: PendingRequests;
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
@@ -54,34 +52,26 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly #inFlight = new Map<HeldId, Call<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
   readonly #ended = Promise.withResolvers<void>();
+  /** Resolves when the other side has finished sending, or is gone. */
+  readonly ended = this.#ended.promise;
+  /** The same, known at once: before whoever waits for answers learns that none will come. */
+  hasEnded = false;
   #full: Room | undefined;
-  readonly #pace: ErrorPace;
+  readonly #errorThrottle: ErrorThrottle;
   #closing = false;
-  #hasEnded = false;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
-    const resolved = resolvePeerOptions(options);
     this.state = state;
     this.#channel = channel;
-    this.#routes = resolved.routes;
-    this.#dialect = resolved.dialect;
-    this.#limits = resolved.limits;
-    this.#pace = new ErrorPace(resolved.errorRate);
-    this.#trace = resolved.trace;
-    this.#observer = resolved.observer;
-    this.#report = resolved.report;
-    this.requests = new PendingRequests(this, resolved.firstId);
+    this.#routes = options.routes;
+    this.#dialect = options.dialect;
+    this.#limits = resolvePeerLimits(options.limits);
+    this.#errorThrottle = new ErrorThrottle(options.errorRate);
+    this.#trace = options.trace;
+    this.#observer = options.observer;
+    this.#report = options.report ?? (() => {});
+    this.requests = new PendingRequests(this, options.firstId);
     channel.receive(options.receiver?.(this) ?? this);
-  }
-
-  /** Resolves when the other side has finished sending, or is gone. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
-  }
-
-  /** The same, known at once: before whoever waits for answers learns that none will come. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
   }
 
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
@@ -109,14 +99,9 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#endCall(call, error, RpcError.of(TRUNKLINE.closed, "shutting down"));
     }
     this.requests.failAll(error);
-    this.deadlines.clear();
-    this.#pace.end();
+    this.#errorThrottle.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
-  }
-
-  get isIdle(): boolean {
-    return this.#inFlight.size === 0;
   }
 
   /**
@@ -145,14 +130,13 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
 
   /** Called by the channel. */
   end(error?: Error): void {
-    this.#hasEnded = true;
+    this.hasEnded = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
     this.requests.failAll(reason);
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
-      this.deadlines.clear();
-      this.#pace.end();
+      this.#errorThrottle.end();
     }
     this.#ended.resolve();
   }
@@ -369,8 +353,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
-    // Throttle peers that send only errors. What is no request need not be answered.
-    const pause = this.#pace.taken();
+    // A message that is no request need not be answered during the pause.
+    const pause = this.#errorThrottle.taken();
     if (pause !== undefined) {
       this.#full = pause;
       if (id === "null") return;
@@ -395,8 +379,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 }
 
-/** Counts errors: whoever makes too many is not read for a while. Where there is no rate, nobody waits. */
-export class ErrorPace {
+/** Throttles a peer that causes too many errors: it is not read for a while. Without a rate, never. */
+export class ErrorThrottle {
   readonly #errors: RateLimiter | undefined;
   #pause: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -405,7 +389,7 @@ export class ErrorPace {
     this.#errors = rate && new RateLimiter(rate);
   }
 
-  /** Counts an error. Returns the end of the pause, if there is to be one. */
+  /** Counts an error. Returns a promise for the end of the pause, if there is one. */
   taken(): Promise<void> | undefined {
     const wait = this.#errors?.take("") ?? 0;
     if (wait === 0) return undefined;
@@ -444,7 +428,6 @@ export class Call<S = unknown> {
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
   #deadline: Deadline | undefined;
-  #timeout = 0;
 
   constructor(peer: Peer<S>, method: string, params: unknown, id: HeldId, batch?: Batch) {
     this.peer = peer;
@@ -473,21 +456,73 @@ export class Call<S = unknown> {
     return { request: String(this.id), isAnswer: false };
   }
 
-  /** Tells the time limit that the work is getting on, so it counts from now. */
+  /** The work makes progress: its time limit counts from now. */
   progressed(): void {
-    if (this.#deadline !== undefined) this.peer.deadlines.restart(this.#deadline, this.#timeout);
+    this.#deadline?.restart();
   }
 
   /** For the peer: the limit that runs for this call. */
   limitTo(milliseconds: number, expire: () => void): void {
-    this.#timeout = milliseconds;
-    this.#deadline = this.peer.deadlines.start(milliseconds, expire);
+    this.#deadline = new Deadline(milliseconds, expire);
   }
 
   /** For the peer: the call has its answer. */
   settle(): void {
     this.isSettled = true;
-    if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
+    this.#deadline?.stop();
     this.#deadline = undefined;
   }
+}
+
+/** Collects the answers to one batch and sends them together, once all are there (JSON-RPC 2.0 § 6). */
+export class Batch {
+  readonly #send: (text: string, topic: Topic) => unknown;
+  readonly #answers: string[] = [];
+  #open = 0;
+  #sealed = false;
+  #topic: Topic | undefined;
+
+  /** Sends what was collected under the topic of its last answer. */
+  constructor(send: (text: string, topic: Topic) => unknown) {
+    this.#send = send;
+  }
+
+  /** One more answer will come. */
+  expect(): void {
+    this.#open++;
+  }
+
+  add(answer: string, topic: Topic): void {
+    this.#answers.push(answer);
+    this.#topic = topic;
+    this.#open--;
+    this.#finish();
+  }
+
+  /** An expected answer will not come: the dialect forbids it. */
+  skip(): void {
+    this.#open--;
+    this.#finish();
+  }
+
+  /** The whole batch has been read. */
+  seal(): void {
+    this.#sealed = true;
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (!this.#sealed || this.#open > 0 || this.#topic === undefined) return;
+    this.#send(`[${this.#answers.join(",")}]`, this.#topic);
+    this.#topic = undefined;
+    this.#answers.length = 0;
+  }
+}
+
+/** Why a batch is refused; undefined if it is not. */
+export function refuseBatch(size: number, isKnown: boolean, most: number): string | undefined {
+  if (size === 0) return "batch is empty";
+  if (!isKnown) return "batches are not supported";
+  // A batch may not have more messages than may be in flight.
+  return size > most ? `batch of ${size} messages is over ${most}` : undefined;
 }

@@ -1,5 +1,5 @@
 import { reasonOf } from "../base/abort.ts";
-import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
+import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Room, Topic } from "../wire/channel.ts";
@@ -27,7 +27,6 @@ interface PendingRequest {
 
 /** How our requests reach the other side. */
 export interface RequestLink {
-  readonly deadlines: Deadlines;
   send(text: string, topic: Topic | undefined): Room;
   /** Tells the other side that an answer is no longer wanted. */
   cancel(id: number, reason: string): Room;
@@ -44,10 +43,6 @@ export class PendingRequests {
   constructor(link: RequestLink, firstId = 1) {
     this.#link = link;
     this.#nextId = firstId;
-  }
-
-  get size(): number {
-    return this.#pending.size;
   }
 
   request(
@@ -70,7 +65,7 @@ export class PendingRequests {
     };
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
-      pending.deadline = this.#link.deadlines.start(timeout, () => {
+      pending.deadline = new Deadline(timeout, () => {
         const error = `No answer to '${method.name}' within ${timeout} ms`;
         this.#giveUp(id, new TrunklineError("timeout", error));
       });
@@ -121,13 +116,13 @@ export class PendingRequests {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
-    if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
+    pending.deadline?.stop();
     pending.signal?.removeEventListener("abort", pending.abort);
     return pending;
   }
 }
 
-/** A check that stumbles over what it is given ends this request, not the conversation. */
+/** A check that throws fails this request only, not the connection. */
 function findProblem(method: Method<unknown, unknown>, result: unknown): Problem | undefined {
   try {
     return method.checkResult?.(result);
@@ -148,11 +143,11 @@ function toError(error: unknown): RpcError | undefined {
 }
 
 /**
- * One request of ours gets no answer, since what carried it failed; others are not concerned. The
- * message says what happened in words that complete "it …".
+ * One request of ours gets no answer, because its transport failed; other requests go on. The message
+ * completes the sentence "it …".
  */
 export class LostRequest extends TrunklineError {
-  /** Nothing of it has reached the other side, so that it can be made again without harm. */
+  /** Nothing of it has reached the other side, so it can be sent again safely. */
   readonly isUnsent: boolean;
 
   constructor(message: string, { isUnsent }: { readonly isUnsent: boolean }) {

@@ -9,7 +9,7 @@ import type { Method } from "./method.ts";
 
 export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
 
-/** What holds for one method wherever it is served. */
+/** The limits of one method. */
 export interface RouteLimits {
   /** Bytes of the whole message. */
   readonly maxSize?: number;
@@ -26,8 +26,8 @@ export interface RouteLimits {
   /** The key that the rate is counted for and the queue is chosen by, such as a session id. */
   readonly key?: (params: unknown) => string | undefined;
   /**
-   * Who cancels it is answered by the handler, once that has come to its end: what comes next may
-   * depend on it. Else the answer does not wait for the handler.
+   * A cancelled request is answered when its handler ends, because the next request may depend on that.
+   * Otherwise it is answered at once.
    */
   readonly answersCancelled?: boolean;
 }
@@ -65,11 +65,6 @@ export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): un
   return queue.run(() => (call.isSettled ? undefined : handle(params, call)), name);
 }
 
-interface Refusing extends RouteLimits {
-  readonly name: string;
-  readonly check?: Check;
-}
-
 /**
  * JSON-RPC 2.0 § 4.2: parameters are an object or an array. A method without a check of its own can
  * rely on that much.
@@ -81,7 +76,11 @@ const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" 
  * often. Undefined where it may. The parameters are looked at before the rate counts the call, so
  * that a wrong call does not cost a right one its turn.
  */
-export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
+export function refuse(
+  route: Omit<Route<never>, "handle">,
+  params: unknown,
+  text: string,
+): RpcError | undefined {
   const { maxSize, check, rate } = route;
   const huge = refuseHuge(params, text);
   if (huge !== undefined) return huge;
@@ -114,7 +113,7 @@ function isLarger(text: string, limit: number): boolean {
 
 const LONGEST_NAME = 256;
 
-/** What a caller made up, cut to what is worth repeating to it. */
+/** Cuts a text of the caller that is repeated in an error. */
 export function shorten(text: string): string {
   return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }

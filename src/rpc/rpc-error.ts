@@ -11,7 +11,7 @@ export class RpcError extends Error {
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
-    // An answer needs no stack, and taking one costs more than all else in a refusal.
+    // An answer needs no stack trace, which would cost more than the rest of a refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -55,8 +55,8 @@ const CODE_OF: Record<ErrorCode, Code> = {
 };
 
 /**
- * The only way from a local failure to the wire. A failure of ours keeps its words, and so does one
- * of the disk. Anything else is a fault in the program: the caller learns nothing but an id, `report` gets the cause under it.
+ * Turns a local failure into an error for the wire; nothing else does. Our own errors and disk errors keep
+ * their messages. Any other is a bug: the caller gets only an id, under which `report` gets the cause.
  */
 export function toRpcError(
   failure: unknown,
@@ -73,7 +73,7 @@ export function toRpcError(
 }
 
 function fromOurs({ code, message }: TrunklineError): RpcError {
-  // The code's own words are about requests in flight, which is only one of the limits.
+  // The message of the code is about requests in flight, which is only one of the limits.
   if (code === "limit") return new RpcError(CODE_OF.limit.code, message);
   return RpcError.of(CODE_OF[code], message);
 }

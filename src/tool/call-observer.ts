@@ -2,7 +2,7 @@ import type { Span } from "../base/trace.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "./tool.ts";
 
-/** One call on its way through the toolbox. */
+/** A call that the toolbox makes. */
 export interface ObservedCall {
   readonly name: string;
   readonly args: Arguments;

@@ -1,62 +1,36 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
 
-import type { Deadline } from "../base/limit/deadlines.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 
-/** Deadlines on a clock that the test moves. */
-class Clock {
-  readonly #running = new Set<Deadline>();
-  #now = 0;
-
-  start(milliseconds: number, expire: () => void): Deadline {
-    const deadline = { at: this.#now + milliseconds, expire };
-    this.#running.add(deadline);
-    return deadline;
-  }
-
-  restart(deadline: Deadline, milliseconds: number): void {
-    deadline.at = this.#now + milliseconds;
-  }
-
-  stop(deadline: Deadline): void {
-    this.#running.delete(deadline);
-  }
-
-  pass(milliseconds: number): void {
-    this.#now += milliseconds;
-    for (const deadline of [...this.#running]) {
-      if (deadline.at <= this.#now && this.#running.delete(deadline)) deadline.expire();
-    }
-  }
-}
-
 function limited(context = new SampleContext()) {
-  const clock = new Clock();
-  return { clock, context, limited: new LimitedContext("slow", 1000, context, clock) };
+  return { context, limited: new LimitedContext("slow", 1000, context) };
 }
 
 describe("LimitedContext", () => {
+  beforeEach(() => mock.timers.enable({ apis: ["setTimeout"] }));
+  afterEach(() => mock.timers.reset());
+
   it("is aborted after a time without progress", async () => {
-    const { clock, limited: context } = limited();
-    clock.pass(999);
+    const { limited: context } = limited();
+    mock.timers.tick(999);
     assert.equal(context.signal.aborted, false);
-    clock.pass(1);
+    mock.timers.tick(1);
     assert.equal(context.signal.aborted, true);
     const error = { code: "timeout", message: "'slow' took over 1000 ms without progress" };
     await assert.rejects(context.over, error);
   });
 
   it("counts from the last progress, which reaches the caller", () => {
-    const { clock, context, limited: given } = limited();
+    const { context, limited: given } = limited();
     for (let step = 1; step <= 5; step++) {
-      clock.pass(900);
+      mock.timers.tick(900);
       given.progress(step, 5, "going on");
     }
     assert.equal(given.signal.aborted, false);
     assert.deepEqual(context.told.at(-1), { done: 5, total: 5, message: "going on" });
-    clock.pass(1000);
+    mock.timers.tick(1000);
     assert.equal(given.signal.aborted, true);
   });
 
@@ -64,20 +38,20 @@ describe("LimitedContext", () => {
     const persons = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()];
     let questions = 0;
     const answer = (): unknown => persons[questions++]?.promise;
-    const { clock, limited: given } = limited(new SampleContext({ answer }));
+    const { limited: given } = limited(new SampleContext({ answer }));
     const first = given.ask({ method: "elicitation/create" });
     const second = given.ask({ method: "elicitation/create" });
-    clock.pass(100_000);
+    mock.timers.tick(100_000);
     given.progress(1);
     persons[1]?.resolve("second");
     assert.equal(await second, "second");
-    clock.pass(100_000);
+    mock.timers.tick(100_000);
     assert.equal(given.signal.aborted, false);
     persons[0]?.reject(new Error("gone"));
     await assert.rejects(first, { message: "gone" });
-    clock.pass(999);
+    mock.timers.tick(999);
     assert.equal(given.signal.aborted, false);
-    clock.pass(1);
+    mock.timers.tick(1);
     assert.equal(given.signal.aborted, true);
   });
 
@@ -97,12 +71,12 @@ describe("LimitedContext", () => {
 
   it("does not count after its end, also if a question outlives it", async () => {
     const person = Promise.withResolvers<unknown>();
-    const { clock, limited: given } = limited(new SampleContext({ answer: () => person.promise }));
+    const { limited: given } = limited(new SampleContext({ answer: () => person.promise }));
     const asked = given.ask({ method: "elicitation/create" });
     given.end();
     person.resolve({});
     await asked;
-    clock.pass(10_000);
+    mock.timers.tick(10_000);
     assert.equal(given.signal.aborted, false);
   });
 

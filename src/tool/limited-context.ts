@@ -1,21 +1,18 @@
 import { onAbort } from "../base/abort.ts";
-import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
+import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
 import type { Caller, Project, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 import type { ObservedCall } from "./call-observer.ts";
 
-type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
-
-/** Calls a tool. Rejects when it takes so long without progress, or is cancelled. */
+/** Calls a tool. Rejects if it makes no progress for `timeout` milliseconds, or is cancelled. */
 export async function callWithin(
   timeout: number,
   tool: Tool,
   { name, args, context }: ObservedCall,
-  deadlines: Countdown,
 ): Promise<ToolResult> {
-  const limited = new LimitedContext(name, timeout, context, deadlines);
+  const limited = new LimitedContext(name, timeout, context);
   // It may have been cancelled already.
   const call = async (): Promise<ToolResult> =>
     limited.signal.aborted ? limited.over : tool.call(args, limited);
@@ -40,17 +37,17 @@ export class LimitedContext implements ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #over = Promise.withResolvers<never>();
+  /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
+  readonly over = this.#over.promise;
   readonly #context: ToolContext;
-  readonly #deadlines: Countdown;
-  readonly #timeout: number;
-  readonly #expire: () => void;
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #forget: () => void;
-  #deadline: Deadline;
+  readonly #deadline: Deadline;
   #questions = 0;
   #isOver = false;
 
-  constructor(tool: string, timeout: number, context: ToolContext, deadlines: Countdown) {
+  constructor(tool: string, timeout: number, context: ToolContext) {
     const { caller, session, folder, project, meta } = context;
     this.caller = caller;
     if (session !== undefined) this.session = session;
@@ -61,30 +58,18 @@ export class LimitedContext implements ToolContext {
     this.meta = meta;
     if (context.piece !== undefined) {
       this.piece = (data, contentType) => {
-        this.#deadlines.restart(this.#deadline, this.#timeout);
+        this.#deadline.restart();
         return context.piece?.(data, contentType) ?? Promise.resolve();
       };
     }
     this.#context = context;
-    this.#deadlines = deadlines;
-    this.#timeout = timeout;
-    this.#expire = () => {
+    this.#deadline = new Deadline(timeout, () => {
       const message = `'${tool}' took over ${timeout} ms without progress`;
       this.#stop(new TrunklineError("timeout", message));
-    };
+    });
     // Nobody may be waiting: that must not count as an unhandled rejection.
     this.#over.promise.catch(() => {});
-    this.#deadline = deadlines.start(timeout, this.#expire);
     this.#forget = onAbort(context.signal, (reason) => this.#stop(reason));
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
-  get over(): Promise<never> {
-    return this.#over.promise;
   }
 
   #stop(reason: Error): void {
@@ -96,11 +81,11 @@ export class LimitedContext implements ToolContext {
   end(): void {
     this.#isOver = true;
     this.#forget();
-    this.#deadlines.stop(this.#deadline);
+    this.#deadline.stop();
   }
 
   progress(done: number, total?: number, message?: string): void {
-    this.#deadlines.restart(this.#deadline, this.#timeout);
+    this.#deadline.restart();
     this.#context.progress(done, total, message);
   }
 
@@ -121,12 +106,12 @@ export class LimitedContext implements ToolContext {
   }
 
   async ask(question: Question): Promise<unknown> {
-    if (this.#questions++ === 0) this.#deadlines.stop(this.#deadline);
+    if (this.#questions++ === 0) this.#deadline.stop();
     try {
       return await this.#context.ask(question);
     } finally {
       if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) {
-        this.#deadline = this.#deadlines.start(this.#timeout, this.#expire);
+        this.#deadline.start();
       }
     }
   }

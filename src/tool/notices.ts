@@ -5,7 +5,7 @@ import type { Scope } from "../base/principal.ts";
 export interface Notice {
   readonly level: LogLevel;
   readonly data: unknown;
-  /** Whose it is. */
+  /** The part of the program that posts it. */
   readonly logger: string;
   /** The other server that it comes from, or is about. */
   readonly server?: string;
@@ -13,7 +13,7 @@ export interface Notice {
   readonly message?: string;
   /** Important enough for clients that have not asked for messages. */
   readonly isNews?: boolean;
-  /** What a listener's token has to be good for; `tools` where it is left out. */
+  /** The scope that a listener's token must have; default `tools`. */
   readonly scope?: Scope;
   /** Whether it is for a client that works in this folder; for all when left out. */
   readonly concerns?: (folder: string) => boolean;

@@ -25,7 +25,7 @@ type NeedsProject = "needs project";
 
 const STRICTEST: readonly Decision[] = ["deny", "ask", "allow"];
 
-/** Of two decisions on a call, the one that lets less through. */
+/** The stricter one of two decisions. */
 export function stricter(one: Decision, other: Decision): Decision {
   return STRICTEST.find((decision) => decision === one || decision === other) ?? "deny";
 }

@@ -1,15 +1,14 @@
 import { visibleLine } from "../base/text/visible.ts";
 import { Registry } from "./offer/registry.ts";
-import { skeleton } from "./offer/skeleton.ts";
 import type { Tool, ToolDefinition, ToolSource } from "./tool.ts";
 
 /** A tool that is not offered until a person has approved it. */
 export interface HeldTool {
   readonly tool: Tool;
   readonly source: ToolSource;
-  /** Nobody has approved it yet, it is not what was approved, or its name passes for another's. */
+  /** Nobody has approved it yet, it has changed since, or its name looks like another tool's. */
   readonly why: "new" | "changed" | "lookalike";
-  /** The name that its own can be taken for. */
+  /** The tool whose name looks the same. */
   readonly like?: string;
 }
 
@@ -141,10 +140,83 @@ export interface Approver {
   judge(server: string, definition: ToolDefinition): "approved" | "held";
   /** Why it is held. */
   why(server: string, name: string): "new" | "changed";
-  /** Whether a person has approved it as it is described now; being seen first is not enough. */
+  /** Whether a person has approved it as it is described now. First use alone is no approval. */
   vouches(server: string, definition: ToolDefinition): boolean;
   /** Await it before `vouches`, where a person would be asked otherwise: approvals may be loading. */
   ready?(): Promise<void>;
   /** Calls back when a verdict may have changed. Returns how to stop it. */
   onChange(listener: () => void): () => void;
+}
+
+/**
+ * Letters of other scripts, and symbols, that look like Latin ones in usual fonts. Capitals stand
+ * beside the small letter that they are told apart from by their case alone. What Unicode itself
+ * calls the same letter (full width, mathematical, with accents) need not be here: NFKD knows it.
+ */
+const LOOKS_LIKE: Readonly<Record<string, string>> = {
+  a: "аɑαᴀᎪАΑ",
+  b: "ьƄƅʙВвΒβᏴ",
+  c: "сϲᴄСϹᏟ",
+  d: "ԁđᴅԀᎠᏧ",
+  e: "еҽεєᴇ℮ЕΕᎬ",
+  f: "ƒքꞙ",
+  g: "ɡցɢԌᏀᏻ",
+  h: "һհħнНʜΗᎻ",
+  i: "іɩıɪιІΙᎥᏆ",
+  j: "јϳյȷᴊЈᎫ",
+  k: "кκᴋКΚᏦ",
+  l: "ӏӀǀłꞁʟ∣ןᏞ",
+  m: "мᴍМΜᎷ",
+  n: "пոɴηΝ",
+  o: "оοσօøᴏОΟՕסه",
+  p: "рρᴘРΡᏢ",
+  q: "ԛզԚ",
+  r: "гʀᎡᏒ",
+  s: "ѕꜱЅՏᏚ",
+  t: "тτŧᴛТΤᎢ",
+  u: "սυᴜՍ",
+  v: "ѵνʋᴠѴᏙ",
+  w: "ѡԝωաᴡԜᎳ",
+  x: "хχХΧ",
+  y: "уүγʏУҮΥᎩ",
+  z: "ᴢΖᏃ",
+  "3": "зЗ",
+  "-": "‐‑‒–—−",
+  "/": "∕⁄",
+};
+
+/** Made with the first name that needs it. */
+let letters: ReadonlyMap<string, string> | undefined;
+
+const IS_ASCII = /^[\x20-\x7e]*$/;
+
+/**
+ * The look of a name: two names with the same skeleton look alike
+ * (Unicode Technical Standard #39, "Confusable Detection", with a small table of our own).
+ */
+export function skeleton(name: string): string {
+  const latin = IS_ASCII.test(name) ? name : inLatin(name);
+  return latin
+    .toLowerCase()
+    .replaceAll(/[i1|!]/g, "l")
+    .replaceAll("0", "o")
+    .replaceAll("rn", "m")
+    .replaceAll("vv", "w");
+}
+
+function inLatin(name: string): string {
+  // Accents and invisible characters do not distinguish names.
+  const bare = name
+    .normalize("NFKD")
+    .replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "");
+  const known = (letters ??= lettersByLooks());
+  return Array.from(bare, (character) => known.get(character) ?? character).join("");
+}
+
+function lettersByLooks(): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(LOOKS_LIKE).flatMap(([letter, others]) =>
+      Array.from(others, (other) => [other, letter] as const),
+    ),
+  );
 }

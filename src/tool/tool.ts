@@ -40,14 +40,14 @@ export interface ToolResult {
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Whose a tool is, and what it is called there. */
+/** The server of a tool, and the name that the tool has there. */
 export interface ToolSource {
   /** The name that the configuration gives the server. */
   readonly server: string;
   readonly name: string;
 }
 
-/** A task of another server as which it goes on with a call. */
+/** A task that another server made of a call. */
 export interface RemoteTask {
   /** The tool that was called, by its name here. */
   readonly tool: string;
@@ -60,7 +60,7 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** Set on another server's tool, which is then held when it changes. */
   readonly source?: ToolSource;
-  /** Who brings it, for people to see. */
+  /** The plugin that brings it, shown to people. */
   readonly bringer?: string;
   /**
    * Whether it may or must run as a task, which goes on after the call has been answered. "if-asked":
@@ -70,16 +70,16 @@ export interface Tool {
   /** A tool that runs as a task, and asks its questions before the task is created. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
-  /** What a caller's token has to be good for; `tools` where it is left out. */
+  /** The scope that a caller's token must have; default `tools`. */
   readonly scope?: Scope;
   /** Set on a tool that works on a project: how a call says which one it means. */
   readonly project?: ProjectUse;
-  /** Its arguments are checked where it runs, in the words of whoever runs it. */
+  /** The tool checks its arguments itself, so the toolbox does not. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
   /**
-   * Waits for the result of a call that its server works on as a task, also if it was another process
-   * that began the call. Only there where the server outlives us.
+   * Waits for the result of a call that its server runs as a task, even if another process began the call.
+   * Only set if the server outlives us.
    */
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
 }
@@ -91,7 +91,7 @@ export interface ToolLimits {
   readonly rate?: { readonly limit: number; readonly windowMs: number };
 }
 
-/** Who calls: a door, the program behind it as far as it gave a name, and whom it works for. */
+/** The caller: the door, the name that the program gives itself, and its principal. */
 export interface Caller {
   readonly door: string;
   readonly name: string;
@@ -133,19 +133,19 @@ export interface ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   progress(done: number, total?: number, message?: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
-  /** Takes a part of the answer ahead of the rest. Only there where the caller wants parts. */
+  /** Sends a part of the answer ahead of the rest. Only set if the caller wants parts. */
   piece?(data: Uint8Array, contentType: string): Promise<void>;
   /** Whether the caller's side can be asked this. */
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
-  /** The server of the tool goes on with the call as a task of its own, which has this id there. */
+  /** The server of the tool has made a task of the call, with this id. */
   remoteTask?(taskId: string): void;
-  /** Tells the caller's side that a page it was asked to show is done with, during the call or later. */
+  /** Tells the caller's side that a page it was asked to show is complete, during the call or later. */
   pageDone?(id: string): void;
 }
 
-/** The caller's side does not take such questions. A door says so in its own way. */
+/** The client does not support such a question. Each door reports it in its own way. */
 export class CannotAsk extends Error {
   override readonly name = "CannotAsk";
   readonly question: Question;
@@ -169,7 +169,7 @@ export class ToolFault extends Error {
   }
 }
 
-/** The code of what was interrupted, as `rpc/codes.ts` has it. */
+/** The code of an interrupted call in `rpc/codes.ts`. */
 const INTERRUPTED = -32035;
 
 /** The fault of a task whose server is not there any more after a restart. */
@@ -213,11 +213,11 @@ export interface ProjectUse {
   readonly find?: (args: Arguments) => Promise<string | undefined>;
   /** "needed" when left out. */
   readonly need?: (args: Arguments) => ProjectNeed;
-  /** What a caller can do instead of naming a project. */
+  /** What a caller can do instead of naming a project; part of an error message. */
   readonly instead?: string;
 }
 
-/** That of a tool which is told where its caller works, and works without knowing it. */
+/** For a tool that uses the caller's project if it is known, and works without it. */
 export const TOLD: ProjectUse = { need: () => "wanted" };
 
 /** What a call is about. */
@@ -237,7 +237,7 @@ export interface Project {
 /** Finds the repository that a folder is in, by its top folder. */
 export type RepositoryOf = (folder: string) => string | undefined | Promise<string | undefined>;
 
-/** Whether a call of a tool has to do with a project. */
+/** Whether a call of a tool concerns a project. */
 export function isAbout(
   { project }: { readonly project?: ProjectUse | undefined },
   args: Arguments,
@@ -282,7 +282,7 @@ export function projectFolder({
   return project === undefined ? folder : project.folder;
 }
 
-/** Tells the addresses that a folder's repository has. */
+/** Returns the remote addresses of a folder's repository. */
 export type AddressesOf = (folder: string) => Promise<readonly string[]>;
 
 /** Why a principal that is limited to folders or repositories may not have a tool work there. */
@@ -415,7 +415,7 @@ export interface ResourceResult {
 
 /** Where resources come from: a capability of ours or another server. */
 export interface ResourceProvider {
-  /** What a reader's token has to be good for; `tools` where it is left out. */
+  /** The scope that a reader's token must have; default `tools`. */
   readonly scope?: Scope;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
   templates?():

@@ -1,8 +1,7 @@
-import { askPerson } from "./ask-person.ts";
 import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import { callWithin } from "./limited-context.ts";
-import { type ToolSources, awaitTool, type Waiting } from "./offer/tool-sources.ts";
+import { type ToolSources, awaitTool, type WaitingCaller } from "./offer/tool-sources.ts";
 import {
   type Decision,
   decisionOn,
@@ -35,12 +34,13 @@ import {
 } from "./tool.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { visible } from "../base/text/visible.ts";
+import { visible, visibleLine } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
+import { LARGEST_QUESTION } from "../base/limit/limits.ts";
+import { maskWords } from "../base/text/mask.ts";
 
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
@@ -54,9 +54,8 @@ interface StartedCall extends ObservedCall {
  */
 export class Toolbox {
   readonly #registry: ToolRegistry;
-  /** Of the tools that limit how often they are called. */
+  /** The rate limiters of tools with a rate limit. */
   readonly #rates = new WeakMap<Tool, RateLimiter>();
-  readonly #deadlines = new Deadlines();
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
@@ -96,38 +95,37 @@ export class Toolbox {
     return tool !== undefined && profile.hasTool(tool) ? tool : undefined;
   }
 
-  /** Those that a principal may call, in the order they were added, the same between changes. */
+  /** The tools that a principal may call, in the order in which they were added. */
   list(principal: Principal = OWNER): readonly Tool[] {
     const all = this.#registry.offered.list();
     if (this.#isPrivate || principal === OWNER) return all;
     return all.filter((tool) => toolRefusal(principal, tool) === undefined);
   }
 
-  /** What its principal may call, without what the policy denies it whatever the arguments. */
+  /** The tools that a caller sees: without those that the policy always denies it. */
   listFor(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
     const tools = this.visibleTo(context);
     return context.profile?.search?.list(tools) ?? tools;
   }
 
-  /** The same, also where the caller's profile has it search for them. */
+  /** The same, before a profile with `search` replaces them by its two tools. */
   visibleTo(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
     return visibleTools(this.policy, this.list(context.caller.principal), context);
   }
 
   /** Whether the policy has a person asked before this call. */
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
-    // Policies go by its own name.
+    // Policies use the real name of the tool, not the one in the caller's profile.
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
     return (await this.#decide(tool, args, context)) === "ask";
   }
 
   /**
-   * Whether what a tool says of itself, such as that it only reads, may be believed without asking
-   * anybody: our own do not lie, and of another's a person has said so, by a rule of the policy that
-   * allows the call or by approving the tool.
+   * Whether the annotations of a tool, such as that it only reads, can be trusted: those of our own tools
+   * can, those of another server's if a person has allowed the call by a policy rule or approved the tool.
    */
   async isTrusted(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
-    // Policies go by its own name.
+    // Policies use the real name of the tool, not the one in the caller's profile.
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
     const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
@@ -140,12 +138,12 @@ export class Toolbox {
     return this.#registry.held.list();
   }
 
-  /** For whoever changes the policy or the profiles: lists may be others now. */
+  /** To be called after a change of the policy or the profiles: lists may have changed. */
   changed(): void {
     this.#registry.offered.changed();
   }
 
-  /** Calls back when other tools are offered than before. Returns how to stop it. */
+  /** Calls back when the offered tools change. Returns a function that stops it. */
   onChange(listener: () => void): () => void {
     return this.#registry.offered.onChange(listener);
   }
@@ -169,7 +167,7 @@ export class Toolbox {
 
   async #call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const tool = this.get(name, context.profile);
-    // On record it has its own name, whatever the caller's profile calls it.
+    // The audit has its real name, not the one in the caller's profile.
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
     try {
@@ -204,7 +202,7 @@ export class Toolbox {
     return call;
   }
 
-  /** Why a call may not be made, by who calls, from where, by the policy and by how often. */
+  /** Why a call may not be made: by its token, its project, the policy or a rate limit. */
   async #refusal(tool: Tool, { name, args, context }: StartedCall): Promise<string | undefined> {
     const { caller } = context;
     const refusal = this.#isPrivate ? undefined : toolRefusal(caller.principal, tool, args);
@@ -293,7 +291,7 @@ export class Toolbox {
   }
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
-  async #arrived(name: string, context: Waiting, profile?: Profile): Promise<void> {
+  async #arrived(name: string, context: WaitingCaller, profile?: Profile): Promise<void> {
     const isThere = (): boolean => Boolean(this.get(name, profile) ?? this.#held(name, profile));
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
@@ -301,10 +299,10 @@ export class Toolbox {
   async #run(tool: Tool, call: StartedCall): Promise<ToolResult> {
     const timeout = tool.limits?.timeout;
     if (timeout === undefined) return tool.call(call.args, call.context);
-    return callWithin(timeout, tool, call, this.#deadlines);
+    return callWithin(timeout, tool, call);
   }
 
-  /** Records how a call ends that runs already. */
+  /** Waits for a running call, and records how it ends. */
   async #settle(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
     try {
       const result = await work;
@@ -381,4 +379,52 @@ export interface ToolboxOptions {
   readonly addressesOf?: AddressesOf | undefined;
   /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** What a form for the person says back (MCP, "Elicitation"). */
+interface FormAnswer {
+  readonly action?: unknown;
+}
+
+/**
+ * Asks the person behind a call whether it may be made, and shows its arguments whole. Resolves to
+ * the reason for a refusal, or to undefined when the person allows the call.
+ */
+export async function askPerson(
+  tool: string,
+  args: Arguments,
+  context: ToolContext,
+): Promise<string | undefined> {
+  // The question comes first, because the caller controls what follows it.
+  const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
+  const shown = visibleLine(JSON.stringify(maskWords(args)));
+  const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
+  const size = Buffer.byteLength(message);
+  if (size > LARGEST_QUESTION) {
+    return (
+      `'${tool}' needs a person's consent, and its arguments are too long to be shown whole: ` +
+      `the question has ${size} bytes, at most ${LARGEST_QUESTION} can be asked. ` +
+      `Call it with less at a time.`
+    );
+  }
+  try {
+    const answer = (await context.ask({
+      // A random key, so that the question cannot be answered before it is asked.
+      key: `consent-${crypto.randomUUID()}`,
+      method: "elicitation/create",
+      params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },
+    })) as FormAnswer;
+    if (answer.action === "accept") return undefined;
+    return `'${tool}' was not allowed by the person who was asked`;
+  } catch (error) {
+    if (context.signal.aborted) return `'${tool}' was cancelled before a person allowed it`;
+    const why =
+      error instanceof CannotAsk
+        ? "this client cannot ask for it"
+        : "the question for it was not answered";
+    return (
+      `'${tool}' needs a person's consent, and ${why}. ` +
+      `To allow it without, add a rule to policy.tools in the configuration.`
+    );
+  }
 }

@@ -16,7 +16,7 @@ import {
   headerProblem,
   paramHeaderProblem,
   versionMismatch,
-} from "../../src/protocol/mcp/serve/http/check-headers.ts";
+} from "../../src/protocol/mcp/serve/http/modern-requests.ts";
 import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
 import type { ToolDefinition } from "../../src/tool/tool.ts";
 import { Toolbox } from "../../src/tool/toolbox.ts";

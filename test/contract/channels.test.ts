@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket, WebSocketServer } from "ws";
 
-import { ModernExchange } from "../../src/protocol/mcp/serve/http/modern-exchange.ts";
+import { ModernExchange } from "../../src/protocol/mcp/serve/http/modern-requests.ts";
 import { type Channel, type ChannelLimits, resolveChannelLimits } from "../../src/wire/channel.ts";
 import { readHttpBody } from "../../src/wire/channel/http-body.ts";
 import { memoryPair } from "../../src/wire/channel/memory.ts";

@@ -3,7 +3,7 @@ import type { TextFraming } from "../../src/wire/framing/ndjson.ts";
 
 /** What a framing finds in these chunks, in order: messages as texts, the rest as faults. */
 export function decode(
-  framing: Pick<TextFraming, "decoder">,
+  framing: TextFraming,
   limit: number,
   chunks: Iterable<Buffer>,
 ): (string | FrameFault)[] {

@@ -2,7 +2,7 @@ import { background } from "../../src/base/background.ts";
 import type { AskedPlugin } from "../../src/plugin/plugin/plugin.ts";
 import { PluginLink } from "../../src/plugin/plugin/plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS } from "../../src/plugin/plugin/settings.ts";
-import { memoryConnection } from "../../src/plugin/sdk/test/test-plugin.ts";
+import { memoryConnection } from "../../src/plugin/sdk/test/memory-connection.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
 import type { Connection, PeerCertificate } from "../../src/wire/quic/connection.ts";

@@ -48,6 +48,18 @@ export class LinksRig implements AsyncDisposable {
       introduction: { protocolVersion: 1, _meta: { other: 1 } },
       origin: "o1",
       countsEvents: false,
+    };
+    const counts = () => this.countsEvents;
+    Object.defineProperty(linked, "countsEvents", { get: counts });
+    this.links = new SessionLinks({
+      reach: async (holder) => {
+        const found = this.holders.get(holder);
+        if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
+        return found.joining;
+      },
+      beat: BEAT,
+      isStopped: async (holder) => this.stopped.has(holder),
+      client: linked,
       takeOver: async ({ sessionId }, after) => {
         await this.opening();
         if (this.holder !== undefined) throw heldBy(this.holder);
@@ -62,18 +74,6 @@ export class LinksRig implements AsyncDisposable {
         if (this.endFails) throw new TrunklineError("unavailable", "NATS does not answer.");
         return this.end;
       },
-    };
-    const counts = () => this.countsEvents;
-    Object.defineProperty(linked, "countsEvents", { get: counts });
-    this.links = new SessionLinks({
-      reach: async (holder) => {
-        const found = this.holders.get(holder);
-        if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
-        return found.joining;
-      },
-      beat: BEAT,
-      isStopped: async (holder) => this.stopped.has(holder),
-      client: linked,
       send: (text) => server.send(text),
     });
     const receive = server.receive.bind(server);

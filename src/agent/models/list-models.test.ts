@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
-import { listModels, windowOf } from "./list-models.ts";
+import { listModels, windowOf } from "./models.ts";
 import type { Provider, ProviderType } from "./provider.ts";
 
 /** What a provider of that type is taken to offer when its server answers so. */

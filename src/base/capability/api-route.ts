@@ -31,7 +31,7 @@ export interface ApiRoute {
   /** Such as `/api/sessions/:id/traffic/:part`. */
   readonly path: string;
   readonly needs: Need;
-  /** The tool that does the same, or the like: a token that is limited to tools has to name it. */
+  /** The tool that does the same: a token that is limited to tools must allow that tool. */
   readonly tool?: string;
   readonly handle: ApiHandler;
 }

@@ -5,9 +5,9 @@ import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
 
 /**
- * Writes a file that belongs to somebody else, all of it or nothing where the disk is full. It stays the
- * same file, with its links, owner and mode. No link is on the path, which was judged: it is not written
- * if there is one now, even if that leads to somewhere else in the folders `inside`, such as to `.git`.
+ * Writes a file that belongs to somebody else, all of it or nothing if the disk is full. It stays the
+ * same file, with its hard links, owner and mode. The path was checked before and had no symbolic link:
+ * the file is not written if it has one now, even one into the folders `inside`, such as to `.git`.
  */
 export async function writeOver(
   path: string,
@@ -30,14 +30,14 @@ export async function writeOver(
   }
 }
 
-/** Where an open file is. The kernel knows, whatever a program makes of the path meanwhile. */
+/** The path of an open file. The kernel knows it, even if a program has replaced the path meanwhile. */
 function placeOf({ fd }: FileHandle, path: string): string {
   return process.platform === "linux" ? readlinkSync(`/proc/self/fd/${fd}`) : realPath(path);
 }
 
 /**
- * Replaces what an open file holds. Only what the file grows by needs room on the disk, so that is written
- * first: if it fails, the file is as it was.
+ * Replaces the content of an open file. Only the part by which the file grows needs room on the disk, so
+ * that part is written first: if it fails, the file is unchanged.
  */
 export async function overwrite(file: FileHandle, content: string | Buffer): Promise<void> {
   const bytes = Buffer.from(content as string);

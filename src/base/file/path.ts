@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, parse, resolve, sep } from "node:path";
 
-/** Where a path leads once every link on it is followed. Its end need not be there. */
+/** The path with every symbolic link resolved. Its last parts need not exist. */
 export function realPath(path: string): string {
   const whole = resolve(path);
   try {
@@ -12,8 +12,8 @@ export function realPath(path: string): string {
 }
 
 /**
- * Follows the links of a path as far as it is there. From the top, so that it takes no longer than there
- * are folders: clients send paths, and may make up one of a million parts.
+ * Resolves the links of the part of a path that exists. It goes from the top, so that a made-up path of a
+ * million parts, which a client may send, takes no longer than the folders that exist.
  */
 function realBeginning(whole: string): string {
   let [real, known] = [parse(whole).root, parse(whole).root.length];
@@ -34,9 +34,8 @@ export function isInside(path: string, folder: string): boolean {
 }
 
 /**
- * Makes a folder and those above it; gives the first that was not there yet. Node's own way never
- * ends in a folder that the system makes up, such as `/proc`, where nothing can be made, and says of
- * a read-only disk that there is no such file.
+ * Makes a folder and its parents, and returns the first that it made. Node's own function never returns
+ * in a virtual folder such as `/proc`, and reports a read-only disk as a missing file.
  */
 export function makeFolder(path: string, mode = 0o777): string | undefined {
   try {
@@ -45,7 +44,7 @@ export function makeFolder(path: string, mode = 0o777): string | undefined {
   } catch (error) {
     if (isFolder(path)) return undefined;
     const above = dirname(path);
-    // What is above is there, and still nothing can be made in it.
+    // The parent exists, but nothing can be made in it.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || isFolder(above)) throw error;
     const first = makeFolder(above, mode);
     return makeFolder(path, mode) === undefined ? first : (first ?? path);

@@ -15,7 +15,7 @@ import { isInside, realPath } from "./path.ts";
 export interface ReadRegularFileOptions {
   /** Bytes beyond which it is not read. */
   readonly most: number;
-  /** False where a link in its place is as good as no file: whoever can place it chooses where to. */
+  /** False to refuse a symbolic link: whoever can create it chooses its target. */
   readonly followsLinks?: boolean;
   /**
    * The folders of the project that the file belongs to. It is not read if a link on its path leads out
@@ -29,7 +29,7 @@ export interface RegularFile {
   readonly mode: number;
 }
 
-/** Why something that is there is not read. */
+/** Why a file that exists is not read. */
 export class UnfitFileError extends Error {
   override readonly name = "UnfitFileError";
   /** Its size, if it is too large. */
@@ -56,7 +56,7 @@ export function regularFile(
   path: string,
   { most, followsLinks = true, inside }: ReadRegularFileOptions,
 ): RegularFile | undefined {
-  // Mostly there is none, and finding that out by an exception costs milliseconds at every start.
+  // Most of these files do not exist, and an exception for each costs milliseconds at every start.
   if (followsLinks && statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
   let file: number;
@@ -110,7 +110,7 @@ function readOpened(file: number, stats: Stats, most: number): Buffer {
   if (stats.size > most) throw tooLarge(stats.size, most);
   const chunks: Buffer[] = [];
   let length = 0;
-  // It may grow while it is read, and what the system makes up has no size.
+  // It may grow while it is read, and virtual files have no size.
   for (let room = stats.size + 1; ; room = 64 * 1024) {
     const chunk = Buffer.allocUnsafe(room);
     const read = readSync(file, chunk, 0, room, null);

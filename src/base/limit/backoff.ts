@@ -1,15 +1,15 @@
-/** How hard something that fails is tried again. */
+/** How often something that fails is retried. */
 export interface BackoffLimits {
-  /** Milliseconds before the first attempt after a failure; each further one doubles it. */
+  /** Milliseconds before the first retry; each further retry doubles it. */
   readonly firstWait: number;
   readonly longestWait: number;
-  /** Failures in a row after which it is left alone for a while. */
+  /** Failures in a row after which the circuit opens. */
   readonly mostFailures: number;
-  /** Milliseconds that it is left alone for. */
+  /** Milliseconds that the circuit stays open. */
   readonly rest: number;
 }
 
-/** When to try again after failures, and when to stop trying for a while. */
+/** Says when to retry after failures, and when to stop for a while (a circuit breaker). */
 export class Backoff {
   readonly #limits: BackoffLimits;
   readonly #random: () => number;
@@ -24,7 +24,7 @@ export class Backoff {
     return this.#failures;
   }
 
-  /** It failed so often in a row that it is left alone. One attempt after the rest decides anew. */
+  /** The circuit is open: there is no retry until `rest` is over. The attempt after it decides. */
   get isOpen(): boolean {
     return this.#failures >= this.#limits.mostFailures;
   }
@@ -38,7 +38,7 @@ export class Backoff {
     this.#failures++;
     const { firstWait, longestWait, rest } = this.#limits;
     const wait = this.isOpen ? rest : Math.min(longestWait, firstWait * 2 ** (this.#failures - 1));
-    // Half of it at random, so that many that failed together do not come back together.
+    // Half of it is random, so that many that failed together do not retry together.
     return Math.round(wait * (0.5 + this.#random() / 2));
   }
 }

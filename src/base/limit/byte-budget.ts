@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "./limits.ts";
 
-/** What each holder may hold that is not counted: small messages pass whatever the large ones do. */
+/** Bytes of each holder that are not counted, so that small messages pass even if the budget is used up. */
 export const FREE_BYTES = 64 * 1024;
 
 /** Bytes that a number of holders may hold together. */
@@ -16,7 +16,7 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** For holdings: so many more, or fewer. False, and nothing is changed, where there is no room. */
+  /** For holdings: takes bytes, or returns them if negative. False if there is no room; then nothing changes. */
   change(bytes: number, isForced: boolean): boolean {
     if (bytes > 0 && !isForced && this.#used + bytes > this.limit) return false;
     this.#used += bytes;
@@ -25,8 +25,8 @@ export class ByteBudget {
 }
 
 /**
- * What all unfinished bodies and buffered messages of this process may take together. Each has a
- * limit of its own too, but a stranger may begin any number of them.
+ * The bytes of all unfinished bodies and buffered messages of this process together. Each has its own
+ * limit too, but a stranger may begin any number of them.
  */
 export const BUFFERS = new ByteBudget(DEFAULT_LIMITS.maxBuffered);
 
@@ -40,8 +40,8 @@ export class Holding {
   }
 
   /**
-   * Holds so many bytes from now on. False where there is no room for more: then all stays as it was.
-   * What cannot be refused, such as the output of our own programs, is forced.
+   * Sets how many bytes it holds. False if there is no room for more; then nothing changes. Use `isForced`
+   * for bytes that cannot be refused, such as the output of our own programs.
    */
   set(bytes: number, isForced = false): boolean {
     const counted = bytes > FREE_BYTES ? bytes - FREE_BYTES : 0;

@@ -1,5 +1,5 @@
-/** A session or connection that is kept open for a client who may come back. */
-export interface Kept {
+/** A session or connection that stays open for a client that may come back. */
+export interface Evictable {
   /** The id of the principal whose it is. */
   readonly owner: string;
   /** Milliseconds since it was last used; 0 while it is in use. */
@@ -7,11 +7,11 @@ export interface Kept {
 }
 
 /**
- * Which one to close to make room for one more of `newcomer`: the longest idle one of the owner who
- * has most, or of the newcomer. So nobody can push out what others have by opening more and more.
- * Undefined where all of those are in use.
+ * Chooses which one to close to make room for one more of `newcomer`: the longest idle one of the owner
+ * that has most, or of the newcomer. So nobody can evict those of others by opening more and more.
+ * Undefined if all of those are in use.
  */
-export function evictedFor<T extends Kept>(newcomer: string, all: Iterable<T>): T | undefined {
+export function evictedFor<T extends Evictable>(newcomer: string, all: Iterable<T>): T | undefined {
   const counts = new Map<string, number>();
   let most = newcomer;
   const kept = [...all];

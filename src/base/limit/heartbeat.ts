@@ -3,25 +3,24 @@ import { background } from "../background.ts";
 export interface HeartbeatOptions {
   /** Milliseconds between two beats. */
   readonly interval?: number | undefined;
-  /** Whether anybody waits for the other side. Otherwise it may be silent. */
+  /** Whether anybody waits for an answer. If not, the other side may be silent. */
   readonly isWaiting: () => boolean;
   /** Asks the other side for a sign of life. */
   readonly beat: () => void;
-  /** Whether the other side is known to be stopped, so that there is no use in waiting for long. */
+  /** Whether the other process is known to be stopped (as by Ctrl-Z), so that it is given up sooner. */
   readonly isStopped?: (() => Promise<boolean>) | undefined;
   /** The other side has given no sign of life for too long. Called once. */
   readonly silent: () => void;
 }
 
 export const BEAT = 2_000;
-/** Beats without a sign of life after which somebody is given up who is stopped, or only seems so. */
+/** Missed beats after which a peer is given up: one whose process is known to be stopped, and any other. */
 const STOPPED = 4;
 const SILENT = 15;
 
 /**
- * Watches whether the other side of a link still answers. Only beats of ours count: while the machine
- * sleeps, or this process is stopped, there are none, and after a late one the other side has all its
- * time again.
+ * Watches whether the other side of a connection still answers. It counts its own beats and no time: while
+ * the machine sleeps or this process is stopped there are none, and after a late beat it counts from 0.
  */
 export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;

@@ -1,9 +1,8 @@
-import { DEFAULT_LIMITS } from "./limits.ts";
+import type { DEFAULT_LIMITS } from "./limits.ts";
 
 /** A limit that can be configured, as the schema of the configuration and the documents tell it. */
 export interface LimitEntry {
   readonly unit: "bytes" | "milliseconds" | "requests" | "levels" | "units";
-  readonly default: number;
   readonly minimum: number;
   readonly maximum: number;
   /** What it bounds, as a sentence that begins with the unit. */
@@ -20,7 +19,6 @@ const GIB = 1024 * MIB;
 export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntry>> = {
   maxMessage: {
     unit: "bytes",
-    default: DEFAULT_LIMITS.maxMessage,
     minimum: KIB,
     maximum: 256 * MIB,
     bounds: "Bytes of one incoming message; at least 32 MiB for one of a configured MCP server.",
@@ -30,7 +28,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   highWater: {
     unit: "bytes",
-    default: DEFAULT_LIMITS.highWater,
     minimum: KIB,
     maximum: GIB,
     bounds: "Unsent bytes above which a sender is asked to wait.",
@@ -38,7 +35,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   maxUnsent: {
     unit: "bytes",
-    default: DEFAULT_LIMITS.maxUnsent,
     minimum: KIB,
     maximum: GIB,
     bounds: "Unsent bytes above which the connection of a peer that does not read is closed.",
@@ -46,7 +42,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   maxBuffered: {
     unit: "bytes",
-    default: DEFAULT_LIMITS.maxBuffered,
     minimum: MIB,
     maximum: 16 * GIB,
     bounds:
@@ -58,7 +53,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   closeGrace: {
     unit: "milliseconds",
-    default: DEFAULT_LIMITS.closeGrace,
     minimum: 0,
     maximum: 600_000,
     bounds: "Milliseconds that closing waits for a peer to read unsent bytes.",
@@ -66,7 +60,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   maxInFlight: {
     unit: "requests",
-    default: DEFAULT_LIMITS.maxInFlight,
     minimum: 1,
     maximum: 1_000_000,
     bounds: "Requests of one peer that may wait for an answer at once.",
@@ -74,7 +67,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   maxDepth: {
     unit: "levels",
-    default: DEFAULT_LIMITS.maxDepth,
     minimum: 16,
     maximum: 1_000,
     bounds: "Levels of nesting in one message.",
@@ -82,7 +74,6 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
   },
   maxWork: {
     unit: "units",
-    default: DEFAULT_LIMITS.maxWork,
     minimum: 10_000,
     maximum: 100_000_000,
     bounds: "Estimated work of parsing one message, in units of about 50 ns.",

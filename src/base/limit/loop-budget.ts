@@ -1,4 +1,4 @@
-interface Waiting {
+interface QueuedWork {
   readonly work: () => unknown;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -13,7 +13,7 @@ export class LoopBudget {
   readonly #mostTime: number;
   readonly #mostPieces: number;
   readonly #now: () => number;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedWork[] = [];
   #spent = 0;
   #pieces = 0;
   #scheduled: NodeJS.Immediate | undefined;

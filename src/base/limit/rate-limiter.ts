@@ -1,12 +1,12 @@
-/** So many calls in so long, counted for each key apart. */
+/** At most `limit` calls in any `windowMs` milliseconds, counted for each key. */
 export interface Rate {
   readonly limit: number;
   readonly windowMs: number;
 }
 
-/** Keys that are known at once: a caller who makes up keys must not grow the table at will. */
+/** Keys that are kept at once, so that a caller who makes up keys cannot fill the memory. */
 const MAX_KEYS = 65_536;
-/** Longer than the name of anything; all such keys count as one. */
+/** Longer keys, which no real name has, share one count. */
 const LONGEST_KEY = 256;
 
 /**
@@ -16,8 +16,8 @@ const LONGEST_KEY = 256;
 export class RateLimiter {
   readonly rate: Rate;
   readonly #now: () => number;
-  /** In the order of their last passes. */
-  readonly #keys = new Map<string, Passes>();
+  /** When each key passed, in the order of their last passes. */
+  readonly #keys = new Map<string, number[]>();
 
   constructor(rate: Rate, now: () => number = () => performance.now()) {
     this.rate = rate;
@@ -31,33 +31,21 @@ export class RateLimiter {
     const known = this.#keys.get(name);
     const wait = known === undefined ? this.#forget(now) : 0;
     if (wait > 0) return wait;
-    const passes = known ?? newPasses(this.rate.limit);
-    const refused = this.#take(passes, now);
-    if (refused > 0) return refused;
+    const passes = known ?? [];
+    const { limit, windowMs } = this.rate;
+    while (passes[0] !== undefined && passes[0] + windowMs <= now) passes.shift();
+    const [oldest = now] = passes;
+    if (passes.length >= limit) return Math.max(1, Math.ceil(oldest + windowMs - now));
+    passes.push(now);
     this.#keys.delete(name);
     this.#keys.set(name, passes);
     return 0;
   }
 
-  #take(passes: Passes, now: number): number {
-    if (passes.count === passes.times.length) {
-      // `next` is the oldest of a full ring.
-      const oldest = passes.times[passes.next] ?? now;
-      const freeAt = oldest + this.rate.windowMs;
-      if (passes.times.length < this.rate.limit && freeAt > now) grow(passes, this.rate.limit);
-      else if (freeAt > now) return Math.max(1, Math.ceil(freeAt - now));
-    }
-    passes.times[passes.next] = now;
-    passes.next = (passes.next + 1) % passes.times.length;
-    passes.count = Math.min(passes.count + 1, passes.times.length);
-    return 0;
-  }
-
   /** Drops the keys whose last pass has left the window. Returns how long a new one has to wait. */
   #forget(now: number): number {
-    for (const [key, { times, next }] of this.#keys) {
-      const newest = times[(next + times.length - 1) % times.length] ?? 0;
-      const freeAt = newest + this.rate.windowMs;
+    for (const [key, passes] of this.#keys) {
+      const freeAt = (passes.at(-1) ?? 0) + this.rate.windowMs;
       if (freeAt > now)
         return this.#keys.size < MAX_KEYS ? 0 : Math.max(1, Math.ceil(freeAt - now));
       this.#keys.delete(key);
@@ -66,28 +54,7 @@ export class RateLimiter {
   }
 }
 
-/** When one key passed: a ring that starts small, since most keys are quiet. */
-interface Passes {
-  times: Float64Array;
-  next: number;
-  count: number;
-}
-
-function newPasses(limit: number): Passes {
-  return { times: new Float64Array(Math.min(limit, 8)), next: 0, count: 0 };
-}
-
-function grow(passes: Passes, limit: number): void {
-  const { times, next } = passes;
-  const grown = new Float64Array(Math.min(times.length * 2, limit));
-  grown.set(times.subarray(next));
-  grown.set(times.subarray(0, next), times.length - next);
-  passes.times = grown;
-  passes.next = times.length;
-  passes.count = times.length;
-}
-
-/** Lets messages of each key pass at a rate, and counts those that do not. */
+/** Limits the messages of each key, and counts those that it leaves out. */
 export class Throttle {
   readonly #rate: RateLimiter;
   readonly #leftOut = new Map<string, number>();

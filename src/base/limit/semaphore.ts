@@ -8,7 +8,7 @@ export interface SemaphoreLimits {
   readonly runningEach?: number;
   /** Entries of one key that may wait. */
   readonly waitingEach?: number;
-  /** What is said to an entry of a key that has too many waiting. */
+  /** The message of the error for a key that has too many entries waiting. */
   readonly refusal?: (waiting: number) => string;
 }
 
@@ -23,7 +23,7 @@ export interface EnterOptions {
 
 interface Entry extends EnterOptions {
   readonly key: string;
-  /** In the order of coming. */
+  /** Counts entries in the order in which they came. */
   readonly number: number;
   readonly start: (slot: Disposable) => void;
 }
@@ -171,7 +171,7 @@ export class Semaphore {
       .map(({ entry }) => entry);
   }
 
-  /** Tells entries their positions, where one wants to know. */
+  /** Tells entries their positions, if any entry wants to know. */
   #tell(): void {
     if (!this.#entries().some(({ moved }) => moved !== undefined)) return;
     for (const [index, { moved }] of this.#order().entries()) moved?.(index + 1);

@@ -1,6 +1,6 @@
 /**
- * Work that must not overlap: of one key, each piece starts when the one before it has settled, in
- * the order it came. Keys run side by side.
+ * Runs the work of one key in order, each piece after the one before it has settled. Different keys run
+ * concurrently.
  */
 export class TaskQueue {
   readonly #tails = new Map<string, Promise<void>>();
@@ -17,7 +17,7 @@ export class TaskQueue {
     return result;
   }
 
-  /** Resolves when all that was given has settled. */
+  /** Resolves when all work of the key has settled. */
   async idle(key = ""): Promise<void> {
     await this.#tails.get(key);
   }

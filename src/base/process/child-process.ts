@@ -17,26 +17,26 @@ export interface ChildOptions {
   readonly cwd?: string;
   /** What it works for, such as a session (see `ownerMark`). */
   readonly serves?: string | undefined;
-  /** Milliseconds between asking it to stop, telling it to, and making it. */
+  /** Milliseconds between closing its input, SIGTERM, and SIGKILL. */
   readonly grace?: number;
   /** Each line it writes to stderr, cut to a bounded length. */
   readonly stderr?: (line: string) => void;
   /**
-   * Takes what it hands out once it runs, such as a listener in a network of its own. After the last
-   * one, of which it says `isLast`, it has no way to us any more.
+   * Receives the handles that the child sends, such as a listener in its own network namespace. The
+   * channel is closed after the last one, which has `isLast`.
    */
   readonly takes?: ((handle: unknown, said: HandedOut) => void) | undefined;
   /** Open files that it inherits, as its descriptors from 3 on. They are closed here once it runs. */
   readonly files?: readonly number[] | undefined;
 }
 
-/** Has a program start otherwise than it is wished, such as in a sandbox. */
+/** Changes how a program is started, for example to run it in a sandbox. */
 export type Confine = (options: ChildOptions) => ChildOptions;
 
-/** Said by a child with each thing that it hands out. */
+/** The message that a child sends with each handle. */
 export interface HandedOut {
   readonly isLast: boolean;
-  /** Why it has nothing to hand out. */
+  /** Why it has no handle to send. */
   readonly problem?: string;
 }
 
@@ -91,7 +91,7 @@ export class OwnedChild implements AsyncDisposable {
         "Ending what a child had started",
       );
     });
-    // A child that is gone does not read; that it is gone is told by its exit.
+    // A child that has exited does not read; its exit is reported by `exit`.
     child.stdin.on("error", () => {});
     const tell = options.stderr ?? (() => {});
     readLines(child.stderr, tell);
@@ -122,7 +122,7 @@ export class OwnedChild implements AsyncDisposable {
     if (takes !== undefined) {
       child.on("message", (said: HandedOut, handle) => {
         takes(handle, said);
-        // It waits to hear that, and becomes another program after the last one.
+        // The child waits for this, and executes another program after the last handle.
         child.send("taken", () => {
           if (said.isLast && child.connected) child.disconnect();
         });
@@ -157,8 +157,7 @@ export class OwnedChild implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    // Once it is over, nobody can tell what it started that hides its mark, and the rest is looked for
-    // anyway.
+    // After its exit, descendants without the mark can no longer be found, and marked ones are found anyway.
     if (!this.#isOver) await this.#tree.look(() => this.#isOver);
     await this.#stop();
     await this.gone;
@@ -166,7 +165,7 @@ export class OwnedChild implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     this.stdin.end();
-    // Nobody reads what it still says, and a full pipe must not keep it from ending.
+    // Nobody reads its output any more, and a full pipe must not keep it from exiting.
     this.stdout.resume();
     if (await this.#exits()) return;
     killGroup(this.pid, "SIGTERM");

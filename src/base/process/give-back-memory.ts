@@ -1,8 +1,8 @@
 import { background } from "../background.ts";
 
-/** Bytes that a process has taken beyond what it needed before, and from which on they are worth the work. */
+/** Bytes above the lowest memory use so far from which it is worth the work. */
 const WORTH = 32 * 1024 * 1024;
-/** Milliseconds after the end of a connection, and the most where it brought little last time. */
+/** Milliseconds after the end of a connection, and the most if the last time freed little. */
 const SOONEST = 2_000;
 const LATEST = 15_000;
 

@@ -2,10 +2,10 @@ import type { Readable } from "node:stream";
 
 import { FULL_READ } from "../event-loop.ts";
 
-/** Characters of a line that somebody may read. */
+/** Characters of a line; the rest is cut. */
 export const LONGEST_LINE = 4_096;
 
-/** Tells the lines of a stream that are not empty; of one that is longer, or does not end, the beginning. */
+/** Calls back with each line of a stream that is not empty. Long lines are cut. */
 export function readLines(
   stream: Readable,
   tell: (line: string) => void,

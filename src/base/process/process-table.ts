@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** A process that runs now. */
 export interface RunningProcess {
@@ -12,8 +12,8 @@ export interface RunningProcess {
 }
 
 /**
- * So many are looked at in one go. Each takes some 30 µs on a slow processor, during which no message is
- * passed on. With fewer, looking takes more turns of the event loop, which are long on a busy gateway.
+ * Processes that are read in one turn of the event loop. Each takes some 30 µs on a slow processor, which
+ * delays messages. With fewer, reading all takes more turns, which are long on a busy gateway.
  */
 const AT_ONCE = 8;
 
@@ -36,7 +36,7 @@ export function* processTable(isProc: boolean = hasProc): Generator<RunningProce
   }
 }
 
-/** One of them by its number; nothing where it is gone or only has to be buried. */
+/** One process by its number; undefined if it has ended, even if it is still a zombie. */
 export function processOf(pid: number, isProc: boolean = hasProc): RunningProcess | undefined {
   if (!isProc) return askPs("-p", String(pid))[0];
   const text = statOf(pid);
@@ -50,22 +50,11 @@ export function processOf(pid: number, isProc: boolean = hasProc): RunningProces
   return { pid, parent: Number(parent), group: Number(group), isStopped, start };
 }
 
-/** Longer than the line of any process: 52 numbers, and a name of at most 64 bytes. */
-const line = Buffer.allocUnsafeSlow(2_048);
-
-/**
- * Reads into one buffer, since `readFileSync` allocates 64 KB for each file whose size the kernel does
- * not tell, and the garbage collector then takes longer than reading.
- */
 function statOf(pid: number): string | undefined {
-  let fd: number | undefined;
   try {
-    fd = openSync(`/proc/${pid}/stat`, "r");
-    return line.toString("latin1", 0, readSync(fd, line));
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
   } catch {
     return undefined;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
   }
 }
 
@@ -86,7 +75,7 @@ function askPs(...which: string[]): RunningProcess[] {
   });
 }
 
-/** Whether a process was given something in its environment. */
+/** Whether a process has a text in its environment. */
 export function wasGiven(pid: number, words: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`).includes(words);

@@ -47,9 +47,9 @@ export async function endServed(purposes: readonly string[], pid: number): Promi
   for (const serves of purposes) await new ProcessTree(0, servingMark(serves)).clear();
 }
 
-/** What is started while one looks is found by looking again. */
+/** Processes that are started during one round are found in the next. */
 const MOST_ROUNDS = 20;
-/** Milliseconds that what was killed has to go. */
+/** Milliseconds that killed processes have to end. */
 const ROUND = 5;
 
 /**
@@ -76,7 +76,7 @@ export class ProcessTree {
   async look(isUseless = (): boolean => false): Promise<void> {
     const all: RunningProcess[] = [];
     const ours: RunningProcess[] = [];
-    // Whoever waits for an answer of a process that has ended is told so first.
+    // Callers that wait for a process that has ended are told first.
     await nextTurn();
     if (isUseless()) return;
     for (const part of processTable()) {
@@ -137,14 +137,14 @@ export class ProcessTree {
     return Number(start) >= Number(this.#root.start) && wasGiven(pid, this.#mark);
   }
 
-  /** Whether there was anybody. */
+  /** Whether any process was left. */
   #kill(): boolean {
     for (const one of this.#known.values()) if (!kill(one)) this.#known.delete(one.pid);
     return this.#known.size > 0;
   }
 }
 
-/** Whether it was still there. Its number may be another's by now. */
+/** Whether the process was still running. Its number may belong to another one by now. */
 function kill({ pid, start }: RunningProcess): boolean {
   const now = processOf(pid);
   if (now === undefined || (start !== "" && now.start !== start)) return false;

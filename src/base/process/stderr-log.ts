@@ -5,10 +5,10 @@ import { HELD, maskText } from "../text/mask.ts";
 /** Lines that are kept to be shown, and characters of each. */
 const KEPT = 40;
 const LONGEST = 1_000;
-/** Lines that reach the log in a window; the others are only counted. */
+/** Lines that are logged in a window; the others are only counted. */
 const LOGGED = { limit: 100, windowMs: 10_000 };
 
-/** What a child says on stderr: the last of it for whoever asks, a bounded part for the log. */
+/** The stderr of a child: its last lines can be read, and a bounded number of lines is logged. */
 export class StderrLog {
   readonly #log: Log;
   readonly #kind: string;
@@ -32,7 +32,7 @@ export class StderrLog {
     return line === undefined ? undefined : shown(line);
   }
 
-  /** Masks secrets only where a line is shown: most of what a talkative child says never is. */
+  /** Masks secrets only when a line is shown: most lines of a talkative child never are. */
   add(line: string): void {
     // More than is shown, so that no half of a secret is at its end.
     const kept = line.slice(0, LONGEST + HELD.longest);

@@ -101,19 +101,10 @@ function isSecretPair(value: object): boolean {
   return "name" in value && typeof value.name === "string" && isSecretName(value.name);
 }
 
-const names = new Map<string, boolean>();
-/** The names of fields are few, unless somebody makes them up. */
-const MOST_NAMES = 1000;
-
 /** Whether the name of a field says that its value is a secret. */
 export function isSecretName(key: string, value?: unknown): boolean {
-  let sounds = names.get(key);
-  if (sounds === undefined) {
-    const name = key.slice(0, LONGEST_WORD);
-    sounds = SECRET_FIELD.test(name) && !HARMLESS_NAME.test(name);
-    if (names.size < MOST_NAMES && key.length <= LONGEST_WORD) names.set(key, sounds);
-  }
-  if (!sounds) return false;
+  const name = key.slice(0, LONGEST_WORD);
+  if (!SECRET_FIELD.test(name) || HARMLESS_NAME.test(name)) return false;
   const isText = typeof value === "string" || Array.isArray(value);
   return isText || !COUNT_NAME.test(key);
 }

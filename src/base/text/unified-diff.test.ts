@@ -35,6 +35,9 @@ describe("a unified diff", () => {
     ["a last line without an end", "one\ntwo", "one\ntwo\nthree"],
     ["changes far apart", `${long.join("\n")}\n`, `x\n${long.slice(0, -1).join("\n")}\ny\n`],
     ["a text that becomes empty", "one\n", ""],
+    ["an empty text that gets a line", "", "one\n"],
+    ["a last line that gets an end", "one\ntwo", "one\ntwo\n"],
+    ["line ends of Windows", "a\r\nb\r\n", "a\r\nc\r\n"],
   ];
   for (const [what, before, after] of cases) {
     it(`is applied by git: ${what}`, () => {
@@ -63,5 +66,11 @@ describe("a unified diff", () => {
   it("writes a hunk of more lines than a call can have arguments", () => {
     const lines = "a\n".repeat(500_000);
     assert.equal(unifiedDiff("a.txt", undefined, lines).split("\n").length, 500_000 + 6);
+  });
+
+  it("gives the line numbers of an excerpt", () => {
+    const patch = unifiedDiff("a/b.txt", "x\ny\n", "x\nz\n", 41);
+    assert.match(patch, /^diff --git a\/a\/b.txt b\/a\/b.txt\n/);
+    assert.match(patch, /@@ -41,2 \+41,2 @@\n x\n-y\n\+z\n$/);
   });
 });

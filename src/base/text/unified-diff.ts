@@ -6,12 +6,13 @@ const CONTEXT = 3;
 
 /**
  * A unified diff in git's form. `undefined` is a file that is not there. Empty where the texts are the
- * same.
+ * same. `firstLine` is the number of the first line, where the texts are excerpts.
  */
 export function unifiedDiff(
   path: string,
   before: string | undefined,
   after: string | undefined,
+  firstLine = 1,
 ): string {
   if (before === after) return "";
   const head = [`diff --git ${quotedName(`a/${path}`)} ${quotedName(`b/${path}`)}`];
@@ -20,7 +21,7 @@ export function unifiedDiff(
   head.push(`--- ${before === undefined ? "/dev/null" : lineName(`a/${path}`)}`);
   head.push(`+++ ${after === undefined ? "/dev/null" : lineName(`b/${path}`)}`);
   const lines = diffLines(linesOf(before), linesOf(after));
-  return `${[...head, ...hunksOf(lines)].join("\n")}\n`;
+  return `${[...head, ...hunksOf(lines, firstLine)].join("\n")}\n`;
 }
 
 /** Lines with the mark of those that end without a line end, as git has it. */
@@ -31,11 +32,11 @@ function linesOf(text = ""): string[] {
   return last === "" ? lines : [...lines, `${last}\n\\ No newline at end of file`];
 }
 
-function hunksOf(lines: readonly string[]): string[] {
+function hunksOf(lines: readonly string[], firstLine: number): string[] {
   const isChange = lines.map((line) => !line.startsWith("  "));
   const hunks: string[] = [];
-  let old = 1;
-  let now = 1;
+  let old = firstLine;
+  let now = firstLine;
   let at = 0;
   while (at < lines.length) {
     if (!isNear(isChange, at)) {

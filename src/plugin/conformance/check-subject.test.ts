@@ -24,7 +24,7 @@ import {
   serveStreams,
   serveTools,
 } from "../sdk/serve/plugin-service.ts";
-import { memoryConnection } from "../sdk/test/test-plugin.ts";
+import { memoryConnection } from "../sdk/test/memory-connection.ts";
 import { MemoryStorage } from "../sdk/test/memory-orchestrator.ts";
 import { serveStorage } from "../storage/serve-storage.ts";
 import { checkSubject, type Outcome, RULES } from "./check-subject.ts";

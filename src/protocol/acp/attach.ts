@@ -45,7 +45,10 @@ export interface AttachOptions {
   /** The session has to wait until a worker has a free slot. */
   readonly queued?: ((message: string) => void) | undefined;
   readonly update: (update: UpdateParams["update"]) => void;
-  /** Chooses an option. `_meta.trunkline.why` says why the answer would not count. Null cancels the request; undefined leaves the answer to other clients. */
+  /**
+   * Chooses an option. `_meta.trunkline.why` says why the answer would not count. Null cancels the
+   * request; undefined leaves the answer to other clients.
+   */
   readonly permit: (
     params: PermissionParams,
     signal: AbortSignal,
@@ -88,7 +91,7 @@ export async function attachTo(
         const optionId = await permit(params, call.signal);
         if (optionId === null) return { outcome: { outcome: "cancelled" } };
         if (optionId !== undefined) return { outcome: { outcome: "selected", optionId } };
-        // Somebody else may know: this one says nothing.
+        // Another client may answer: this one does not.
         return new Promise<never>(() => {});
       }),
     ),
@@ -155,7 +158,7 @@ export async function answerAt(
   }
 }
 
-/** The names of the codes that nearly every failure has on the wire. They tell a person nothing. */
+/** The messages of error codes, which begin nearly every error and tell a person nothing. */
 const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeout });
 const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 

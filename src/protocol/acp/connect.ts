@@ -5,34 +5,25 @@ import { type Call, Peer } from "../../rpc/peer.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
-import type { Channel, Sink } from "../../wire/channel.ts";
+import type { Channel } from "../../wire/channel.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, type JsonObject, METHODS } from "./methods.ts";
-import type {
-  CreateTerminalParams,
-  ElicitParams,
-  InitializeResult,
-  PermissionParams,
-  ReadFileParams,
-  TerminalParams,
-  UpdateParams,
-  WriteFileParams,
-} from "./schema.gen.ts";
+import type * as schema from "./schema.gen.ts";
 import { toWire } from "./session-errors.ts";
 
 /** Answers the requests of an agent and receives its updates. */
 export interface AgentListener {
   /** A returned promise pauses reading: the agent's output is left unread until it settles. */
-  update(params: UpdateParams): Promise<void> | undefined;
-  requestPermission(params: PermissionParams): Promise<unknown>;
-  readTextFile(params: ReadFileParams): Promise<unknown>;
-  writeTextFile(params: WriteFileParams): Promise<unknown>;
-  createTerminal(params: CreateTerminalParams): Promise<unknown>;
-  terminalOutput(params: TerminalParams): Promise<unknown>;
-  waitForExit(params: TerminalParams): Promise<unknown>;
-  killTerminal(params: TerminalParams): Promise<unknown>;
-  releaseTerminal(params: TerminalParams): Promise<unknown>;
-  elicit(params: ElicitParams): Promise<unknown>;
+  update(params: schema.UpdateParams): Promise<void> | undefined;
+  requestPermission(params: schema.PermissionParams): Promise<unknown>;
+  readTextFile(params: schema.ReadFileParams): Promise<unknown>;
+  writeTextFile(params: schema.WriteFileParams): Promise<unknown>;
+  createTerminal(params: schema.CreateTerminalParams): Promise<unknown>;
+  terminalOutput(params: schema.TerminalParams): Promise<unknown>;
+  waitForExit(params: schema.TerminalParams): Promise<unknown>;
+  killTerminal(params: schema.TerminalParams): Promise<unknown>;
+  releaseTerminal(params: schema.TerminalParams): Promise<unknown>;
+  elicit(params: schema.ElicitParams): Promise<unknown>;
 }
 
 export interface ConnectOptions {
@@ -55,11 +46,11 @@ const CAPABILITIES = {
 
 /** The client side of ACP: a connection to an agent that is another program. */
 export class AgentConnection implements AsyncDisposable {
-  readonly agent: InitializeResult;
+  readonly agent: schema.InitializeResult;
   readonly #peer: Peer;
   readonly #limits: LimitTable | undefined;
 
-  private constructor(peer: Peer, agent: InitializeResult, limits: LimitTable | undefined) {
+  private constructor(peer: Peer, agent: schema.InitializeResult, limits: LimitTable | undefined) {
     this.#peer = peer;
     this.agent = agent;
     this.#limits = limits;
@@ -71,8 +62,7 @@ export class AgentConnection implements AsyncDisposable {
    */
   static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
     const { listener, limits, withLimits = (same) => same } = options;
-    const held = new HeldChannel(channel);
-    const peer = new Peer(held, undefined, withLimits(listening(listener, held, limits)));
+    const peer = new Peer(channel, undefined, withLimits(listening(listener, limits)));
     try {
       const agent = await peer.request(
         METHODS.initialize,
@@ -126,9 +116,10 @@ function timeoutOf(name: string, limits: LimitTable | undefined): { timeout?: nu
 
 function listening(
   listener: AgentListener,
-  held: HeldChannel,
   limits: LimitTable | undefined,
 ): PeerOptions<undefined> {
+  /** Settles when the listener has taken the last update. */
+  let taken: Promise<void> | undefined;
   type Handle<P> = (params: P, call: Call<undefined>) => Promise<unknown>;
   const serve = <P, R>(method: Method<P, R>, handle: Handle<P>): Route<undefined> => {
     const { maxSize } = limitsFor(method.name, limits);
@@ -143,8 +134,21 @@ function listening(
   };
   return {
     dialect: acpDialect,
+    receiver: (peer) => ({
+      message: (text) => {
+        const full = peer.message(text);
+        const hold = taken?.catch(() => {});
+        taken = undefined;
+        if (hold === undefined) return full;
+        return full === undefined ? hold : Promise.all([hold, full]).then(() => {});
+      },
+      fault: (fault) => peer.fault(fault),
+      end: (error) => peer.end(error),
+    }),
     routes: routes(
-      route(CLIENT_METHODS.update, (params) => held.holdFor(listener.update(params))),
+      route(CLIENT_METHODS.update, (params) => {
+        taken = listener.update(params);
+      }),
       serve(CLIENT_METHODS.requestPermission, (params) => listener.requestPermission(params)),
       serve(CLIENT_METHODS.readTextFile, (params) => listener.readTextFile(params)),
       serve(CLIENT_METHODS.writeTextFile, (params) => listener.writeTextFile(params)),
@@ -156,46 +160,4 @@ function listening(
       serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
     ),
   };
-}
-
-/** A channel that stops reading while the last message is still being processed. */
-class HeldChannel implements Channel<string> {
-  readonly #channel: Channel<string>;
-  #hold: Promise<void> | undefined;
-
-  constructor(channel: Channel<string>) {
-    this.#channel = channel;
-  }
-
-  holdFor(promise: Promise<void> | undefined): void {
-    if (promise === undefined) return;
-    const hold = promise.catch(() => {});
-    this.#hold = hold;
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#channel.receive({
-      message: (text) => {
-        const full = sink.message(text);
-        const hold = this.#hold;
-        this.#hold = undefined;
-        if (hold === undefined) return full;
-        return full === undefined ? hold : Promise.all([hold, full]).then(() => {});
-      },
-      fault: (fault) => sink.fault(fault),
-      end: (error) => sink.end(error),
-    });
-  }
-
-  send(message: string): Promise<void> {
-    return this.#channel.send(message);
-  }
-
-  abort(reason: Error): void {
-    this.#channel.abort(reason);
-  }
-
-  [Symbol.asyncDispose](): PromiseLike<void> {
-    return this.#channel[Symbol.asyncDispose]();
-  }
 }

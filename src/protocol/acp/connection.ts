@@ -28,17 +28,19 @@ export class AcpConnection implements SessionClient {
   /** The agent for new sessions, where a request does not name one. */
   readonly agent: string | undefined;
   #name = "client";
-  #codec: Codec = V1;
+  codec: Codec = V1;
   #isIntroduced = false;
-  #capabilities = V1.capabilities({ protocolVersion: 1 });
-  #countsEvents = false;
+  capabilities: ClientCapabilities = V1.capabilities({ protocolVersion: 1 });
+  countsEvents = false;
   #origin: string | undefined;
-  #isGone = false;
+  isGone = false;
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
-  #introduction: InitializeParams = { protocolVersion: 1 };
-  #links: SessionLinks | undefined;
+  /** Its `initialize`. */
+  introduction: InitializeParams = { protocolVersion: 1 };
+  /** Its sessions that other processes have open; undefined where those cannot be reached. */
+  links: SessionLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
@@ -61,25 +63,11 @@ export class AcpConnection implements SessionClient {
     return onlyOwner === undefined || onlyOwner === owner;
   }
 
-  get capabilities(): ClientCapabilities {
-    return this.#capabilities;
-  }
-
   /** Sets how messages reach the client, and how it reaches sessions of other processes. */
   open(peer: Peer<AcpConnection>, send: SendText, links?: SessionLinks): void {
     this.#peer = peer;
     this.#send = send;
-    this.#links = links;
-  }
-
-  /** Its sessions that other processes have open; undefined where those cannot be reached. */
-  get links(): SessionLinks | undefined {
-    return this.#links;
-  }
-
-  /** Its `initialize`. */
-  get introduction(): InitializeParams {
-    return this.#introduction;
+    this.links = links;
   }
 
   get origin(): string {
@@ -88,18 +76,10 @@ export class AcpConnection implements SessionClient {
     return this.#origin;
   }
 
-  get countsEvents(): boolean {
-    return this.#countsEvents;
-  }
-
   /** The connection has ended: further updates are dropped. */
   close(): void {
-    this.#isGone = true;
+    this.isGone = true;
     this.#send = () => ROOM;
-  }
-
-  get isGone(): boolean {
-    return this.#isGone;
   }
 
   readonly isObserver = (sessionId: string): boolean => this.#observed.has(sessionId);
@@ -114,12 +94,8 @@ export class AcpConnection implements SessionClient {
     return isController(this, sessionId) ? "controller" : "observer";
   }
 
-  get codec(): Codec {
-    return this.#codec;
-  }
-
   get isEchoed(): boolean {
-    return this.#codec.isEchoed;
+    return this.codec.isEchoed;
   }
 
   /**
@@ -129,42 +105,42 @@ export class AcpConnection implements SessionClient {
   introduce(params: InitializeParams): Codec {
     const { protocolVersion, info, clientCapabilities, _meta } = params;
     const codec = protocolVersion >= 2 && isObject(info) ? new V2Codec() : V1;
-    if (this.#isIntroduced && codec.version !== this.#codec.version) {
-      const why = `version ${this.#codec.version} was agreed on already`;
+    if (this.#isIntroduced && codec.version !== this.codec.version) {
+      const why = `version ${this.codec.version} was agreed on already`;
       throw RpcError.of(STANDARD.invalidRequest, why);
     }
     // A repeated `initialize` keeps the codec, and with it the state that the client was told.
-    if (codec.version !== this.#codec.version) this.#codec = codec;
+    if (codec.version !== this.codec.version) this.codec = codec;
     this.#isIntroduced = true;
-    this.#introduction = params;
+    this.introduction = params;
     this.#name = codec.name(params) ?? "client";
-    this.#capabilities = codec.capabilities(params);
+    this.capabilities = codec.capabilities(params);
     const { origin } = ours(_meta);
     // Sent by the process that serves the client and forwards its messages.
     if (typeof origin === "string" && ORIGIN.test(origin)) this.#origin = origin;
     this.countEvents(_meta);
     this.countEvents(clientCapabilities?._meta);
-    return this.#codec;
+    return this.codec;
   }
 
   /** Clients that ask for it get the number of each event, after which they can resume. */
   countEvents(meta: unknown): void {
-    if (ours(meta).sequence === true) this.#countsEvents = true;
+    if (ours(meta).sequence === true) this.countsEvents = true;
   }
 
   show(sessionId: string, shown: ShownUpdate): Room | undefined {
-    const text = this.#codec.update(sessionId, shown);
+    const text = this.codec.update(sessionId, shown);
     return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
   }
 
   /** Tells whether a turn is running, where the client's version has such an update. */
   showState(sessionId: string, isRunning: boolean): void {
-    const text = this.#codec.state(sessionId, isRunning);
+    const text = this.codec.state(sessionId, isRunning);
     if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
   }
 
   #tell(sessionId: string, text: string, seq?: number): Room | undefined {
-    const counts = this.#countsEvents && seq !== undefined;
+    const counts = this.countsEvents && seq !== undefined;
     const meta = counts ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
     const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
     const room = this.#send(`${head}${sessionId}","update":${text}${meta}}}`, sessionId);
@@ -178,8 +154,8 @@ export class AcpConnection implements SessionClient {
 
   taken(sessionId: string, after: number): void {
     const params = this.#opened.get(sessionId);
-    if (params === undefined || this.#isGone) return;
-    this.#links?.rejoin(params, after);
+    if (params === undefined || this.isGone) return;
+    this.links?.rejoin(params, after);
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
@@ -187,7 +163,7 @@ export class AcpConnection implements SessionClient {
     if (this.#peer === undefined) return Promise.reject(new Error("The connection is not open"));
     const { sessionId } = params as { readonly sessionId: string };
     this.#asking(sessionId, 1);
-    const asked = this.#peer.request(clientMethod(method), this.#codec.question(method, params), {
+    const asked = this.#peer.request(clientMethod(method), this.codec.question(method, params), {
       topic: topicOf(params),
       ...(signal === undefined ? {} : { signal }),
       ...(timeout === undefined ? {} : { timeout }),
@@ -200,7 +176,7 @@ export class AcpConnection implements SessionClient {
   }
 
   #asking(sessionId: string, change: 1 | -1): void {
-    const text = this.#codec.asking(sessionId, change);
+    const text = this.codec.asking(sessionId, change);
     if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { normaliseServers } from "./mcp-servers.ts";
+import { normaliseServers } from "./serve-sessions.ts";
 
 const one = (server: object) => normaliseServers([{ name: "s", ...server }])[0];
 

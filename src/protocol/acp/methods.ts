@@ -1,56 +1,5 @@
 import { type Method, method } from "../../rpc/method.ts";
-import {
-  type AuthenticateParams,
-  checkAuthenticateParams,
-  checkCreateTerminalParams,
-  checkCreateTerminalResult,
-  checkElicitParams,
-  checkElicitResult,
-  checkInitializeParams,
-  checkInitializeResult,
-  checkListSessionsParams,
-  checkNewSessionParams,
-  checkNewSessionResult,
-  checkOldSessionParams,
-  checkPermissionParams,
-  checkPermissionResult,
-  checkAnswerParams,
-  checkPromptParams,
-  checkPromptResult,
-  checkReadFileParams,
-  checkReadFileResult,
-  checkSessionParams,
-  checkSetConfigOptionParams,
-  checkSetModelParams,
-  checkSetModeParams,
-  checkSettingsResult,
-  checkTerminalOutputResult,
-  checkTerminalParams,
-  checkUpdateParams,
-  checkWriteFileParams,
-  type CreateTerminalParams,
-  type ElicitParams,
-  type InitializeParams,
-  type InitializeResult,
-  type ListSessionsParams,
-  type NewSessionParams,
-  type NewSessionResult,
-  type OldSessionParams,
-  type PermissionParams,
-  type AnswerParams,
-  type PromptParams,
-  type PromptResult,
-  type ReadFileParams,
-  type ReadFileResult,
-  type SessionParams,
-  type SetConfigOptionParams,
-  type SetModelParams,
-  type SetModeParams,
-  type SettingsResult,
-  type TerminalParams,
-  type UpdateParams,
-  type WriteFileParams,
-} from "./schema.gen.ts";
+import * as schema from "./schema.gen.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -67,52 +16,63 @@ export function ours(meta: unknown): JsonObject {
   return objectOf(objectOf(meta).trunkline);
 }
 
-const settings = { check: checkOldSessionParams, checkResult: checkSettingsResult };
-const session = { check: checkSessionParams };
+const settings = { check: schema.checkOldSessionParams, checkResult: schema.checkSettingsResult };
+const session = { check: schema.checkSessionParams };
 
 /** Methods that clients call at agents. */
 export const METHODS = {
-  initialize: method<InitializeParams, InitializeResult>("initialize", {
-    check: checkInitializeParams,
-    checkResult: checkInitializeResult,
+  initialize: method<schema.InitializeParams, schema.InitializeResult>("initialize", {
+    check: schema.checkInitializeParams,
+    checkResult: schema.checkInitializeResult,
   }),
-  authenticate: method<AuthenticateParams, unknown>("authenticate", {
-    check: checkAuthenticateParams,
+  authenticate: method<schema.AuthenticateParams, unknown>("authenticate", {
+    check: schema.checkAuthenticateParams,
   }),
   logout: method<JsonObject, unknown>("logout"),
-  newSession: method<NewSessionParams, NewSessionResult>("session/new", {
-    check: checkNewSessionParams,
-    checkResult: checkNewSessionResult,
+  newSession: method<schema.NewSessionParams, schema.NewSessionResult>("session/new", {
+    check: schema.checkNewSessionParams,
+    checkResult: schema.checkNewSessionResult,
   }),
-  createSession: method<NewSessionParams, NewSessionResult>("session/create", {
-    check: checkNewSessionParams,
-    checkResult: checkNewSessionResult,
+  createSession: method<schema.NewSessionParams, schema.NewSessionResult>("session/create", {
+    check: schema.checkNewSessionParams,
+    checkResult: schema.checkNewSessionResult,
   }),
-  loadSession: method<OldSessionParams, SettingsResult>("session/load", settings),
-  resumeSession: method<OldSessionParams, SettingsResult>("session/resume", settings),
-  forkSession: method<OldSessionParams, NewSessionResult>("session/fork", {
-    check: checkOldSessionParams,
-    checkResult: checkNewSessionResult,
+  loadSession: method<schema.OldSessionParams, schema.SettingsResult>("session/load", settings),
+  resumeSession: method<schema.OldSessionParams, schema.SettingsResult>("session/resume", settings),
+  forkSession: method<schema.OldSessionParams, schema.NewSessionResult>("session/fork", {
+    check: schema.checkOldSessionParams,
+    checkResult: schema.checkNewSessionResult,
   }),
-  listSessions: method<ListSessionsParams, JsonObject>("session/list", {
-    check: checkListSessionsParams,
+  listSessions: method<schema.ListSessionsParams, JsonObject>("session/list", {
+    check: schema.checkListSessionsParams,
   }),
-  deleteSession: method<SessionParams, unknown>("session/delete", session),
-  closeSession: method<SessionParams, unknown>("session/close", session),
-  setMode: method<SetModeParams, unknown>("session/set_mode", { check: checkSetModeParams }),
-  setModel: method<SetModelParams, unknown>("session/set_model", { check: checkSetModelParams }),
-  setConfigOption: method<SetConfigOptionParams, SettingsResult>("session/set_config_option", {
-    check: checkSetConfigOptionParams,
-    checkResult: checkSettingsResult,
+  deleteSession: method<schema.SessionParams, unknown>("session/delete", session),
+  closeSession: method<schema.SessionParams, unknown>("session/close", session),
+  setMode: method<schema.SetModeParams, unknown>("session/set_mode", {
+    check: schema.checkSetModeParams,
   }),
-  prompt: method<PromptParams, PromptResult>("session/prompt", {
-    check: checkPromptParams,
-    checkResult: checkPromptResult,
+  setModel: method<schema.SetModelParams, unknown>("session/set_model", {
+    check: schema.checkSetModelParams,
   }),
-  steer: method<PromptParams, JsonObject>("_session/steering", { check: checkPromptParams }),
+  setConfigOption: method<schema.SetConfigOptionParams, schema.SettingsResult>(
+    "session/set_config_option",
+    {
+      check: schema.checkSetConfigOptionParams,
+      checkResult: schema.checkSettingsResult,
+    },
+  ),
+  prompt: method<schema.PromptParams, schema.PromptResult>("session/prompt", {
+    check: schema.checkPromptParams,
+    checkResult: schema.checkPromptResult,
+  }),
+  steer: method<schema.PromptParams, JsonObject>("_session/steering", {
+    check: schema.checkPromptParams,
+  }),
   /** Answers a permission request that the client was not asked itself, such as from a notification. */
-  answer: method<AnswerParams, JsonObject>("_session/answer", { check: checkAnswerParams }),
-  cancel: method<SessionParams>("session/cancel", session),
+  answer: method<schema.AnswerParams, JsonObject>("_session/answer", {
+    check: schema.checkAnswerParams,
+  }),
+  cancel: method<schema.SessionParams>("session/cancel", session),
   /** Asks another of our processes whether it still answers. */
   ping: method<JsonObject, JsonObject>("_trunkline/ping"),
 } as const;
@@ -127,36 +87,38 @@ export interface QueuedParams {
 export const CLIENT_METHODS = {
   /** A session that is opened has to wait for a place. Of our own. */
   queued: method<QueuedParams>("_session/queued"),
-  update: method<UpdateParams>("session/update", { check: checkUpdateParams }),
-  requestPermission: method<PermissionParams, unknown>("session/request_permission", {
-    check: checkPermissionParams,
-    checkResult: checkPermissionResult,
+  update: method<schema.UpdateParams>("session/update", { check: schema.checkUpdateParams }),
+  requestPermission: method<schema.PermissionParams, unknown>("session/request_permission", {
+    check: schema.checkPermissionParams,
+    checkResult: schema.checkPermissionResult,
   }),
-  readTextFile: method<ReadFileParams, ReadFileResult>("fs/read_text_file", {
-    check: checkReadFileParams,
-    checkResult: checkReadFileResult,
+  readTextFile: method<schema.ReadFileParams, schema.ReadFileResult>("fs/read_text_file", {
+    check: schema.checkReadFileParams,
+    checkResult: schema.checkReadFileResult,
   }),
-  writeTextFile: method<WriteFileParams, unknown>("fs/write_text_file", {
-    check: checkWriteFileParams,
+  writeTextFile: method<schema.WriteFileParams, unknown>("fs/write_text_file", {
+    check: schema.checkWriteFileParams,
   }),
-  createTerminal: method<CreateTerminalParams, unknown>("terminal/create", {
-    check: checkCreateTerminalParams,
-    checkResult: checkCreateTerminalResult,
+  createTerminal: method<schema.CreateTerminalParams, unknown>("terminal/create", {
+    check: schema.checkCreateTerminalParams,
+    checkResult: schema.checkCreateTerminalResult,
   }),
-  terminalOutput: method<TerminalParams, unknown>("terminal/output", {
-    check: checkTerminalParams,
-    checkResult: checkTerminalOutputResult,
+  terminalOutput: method<schema.TerminalParams, unknown>("terminal/output", {
+    check: schema.checkTerminalParams,
+    checkResult: schema.checkTerminalOutputResult,
   }),
-  waitForExit: method<TerminalParams, unknown>("terminal/wait_for_exit", {
-    check: checkTerminalParams,
+  waitForExit: method<schema.TerminalParams, unknown>("terminal/wait_for_exit", {
+    check: schema.checkTerminalParams,
   }),
-  killTerminal: method<TerminalParams, unknown>("terminal/kill", { check: checkTerminalParams }),
-  releaseTerminal: method<TerminalParams, unknown>("terminal/release", {
-    check: checkTerminalParams,
+  killTerminal: method<schema.TerminalParams, unknown>("terminal/kill", {
+    check: schema.checkTerminalParams,
   }),
-  elicit: method<ElicitParams, unknown>("elicitation/create", {
-    check: checkElicitParams,
-    checkResult: checkElicitResult,
+  releaseTerminal: method<schema.TerminalParams, unknown>("terminal/release", {
+    check: schema.checkTerminalParams,
+  }),
+  elicit: method<schema.ElicitParams, unknown>("elicitation/create", {
+    check: schema.checkElicitParams,
+    checkResult: schema.checkElicitResult,
   }),
 } as const;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { checkPrompt, imageBytes } from "./prompt-content.ts";
+import { checkPrompt, imageBytes } from "./serve-prompts.ts";
 
 describe("checkPrompt()", () => {
   it("accepts every kind of content, with unknown members", () => {

@@ -17,13 +17,11 @@ import { SessionError } from "../../session/session-error.ts";
 import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionRecord } from "../../session/store.ts";
-import { workplaceOf } from "../../session/workplace.ts";
+import { workplaceOf, type Workplace, type WorktreeRequest } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { normaliseServers } from "./mcp-servers.ts";
-import { type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
+import { type JsonObject, METHODS, objectOf, ours, isObject } from "./methods.ts";
 import type { ListSessionsParams, NewSessionParams } from "./schema.gen.ts";
-import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
 
 /** Throws if a client only watches the session, or may only watch sessions at all. */
 export function refuseObserver(client: AcpConnection, sessionId: string, what: string): void {
@@ -329,4 +327,99 @@ function stateOf(session: Session, client: AcpConnection): JsonObject {
 /** Different spellings of a folder are the same workspace. */
 function clean(path: string): string {
   return process.getBuiltinModule("node:path").resolve(path);
+}
+
+const NAME = "'params._meta.trunkline.worktree'";
+
+/** Reads `_meta.trunkline.worktree` of session/new: true, or what the work tree should be like. */
+export function readWorktreeRequest(value: unknown): WorktreeRequest | undefined {
+  if (value === undefined || value === null || value === false) return undefined;
+  if (value === true) return {};
+  if (!isObject(value)) throw refuse(`${NAME} must be true or an object`);
+  const { branch, base, carry, ...others } = value;
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw refuse(`${NAME} has no member '${other.slice(0, 64)}'`);
+  const isList = Array.isArray(carry) && carry.every((each) => typeof each === "string");
+  if (carry !== undefined && !isList) throw refuse(`${NAME}.carry must be a list of patterns`);
+  return {
+    ...text("branch", branch),
+    ...text("base", base),
+    ...(carry === undefined ? {} : { carry }),
+  };
+}
+
+function text(name: string, value: unknown): JsonObject {
+  if (value === undefined) return {};
+  if (typeof value === "string" && value !== "") return { [name]: value };
+  throw refuse(`${NAME}.${name} must be a text that is not empty`);
+}
+
+function refuse(why: string): RpcError {
+  return RpcError.of(STANDARD.invalidParams, why);
+}
+
+/** What clients are told about the work tree of a session. */
+export function worktreeInfo(place: Workplace | undefined): JsonObject {
+  if (place === undefined) return {};
+  const { folder, repository, branch, base, warnings } = place;
+  return { worktree: { folder, repository, branch, base, warnings } };
+}
+
+/** `_meta` of the answer to session/new. */
+export function metaOfNew({ workplace, settings }: Session): JsonObject {
+  if (workplace === undefined) return {};
+  return { _meta: { ...settings._meta, trunkline: worktreeInfo(workplace) } };
+}
+
+type GivenServer = Readonly<Record<string, unknown>> & { readonly name: string };
+
+/**
+ * Converts MCP servers to the form of the published ACP schema (ACP session-setup § MCP Servers):
+ * `{ name, command, args, env }`, or `http` and `sse` with headers. The ACP message specification
+ * § session/new has `{ type: "local", command: [program, …] }` instead.
+ */
+export function normaliseServers(servers: readonly GivenServer[] | null | undefined): McpServer[] {
+  return (servers ?? []).map((server, index) => normalise(server, `params.mcpServers[${index}]`));
+}
+
+function normalise(server: GivenServer, at: string): McpServer {
+  const { type, name } = server;
+  if (type === "http" || type === "sse" || type === "remote") {
+    if (typeof server.url !== "string") throw wrong(`'${at}.url' must be a string`);
+    const headers = pairs(server.headers, `${at}.headers`);
+    return { ...server, type: type === "sse" ? "sse" : "http", headers };
+  }
+  if (type !== undefined && type !== "local" && type !== "stdio") {
+    throw wrong(`'${at}.type' must be one of: stdio, local, http, sse`);
+  }
+  const { command, args, env, environment, type: _, ...others } = server;
+  const words = Array.isArray(command) ? (command as unknown[]) : [command, ...listOf(args)];
+  if (words.length === 0 || !words.every((word) => typeof word === "string" && word !== "")) {
+    throw wrong(`'${at}.command' must be a program, or a list of it and its arguments`);
+  }
+  const [program = "", ...rest] = words as string[];
+  const variables = pairs(env ?? environment, `${at}.env`);
+  return { ...others, name, command: program, args: rest, env: variables };
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** `[{ name, value }]`. Some clients send an object instead. */
+function pairs(value: unknown, at: string): { name: string; value: string }[] {
+  if (value === undefined || value === null) return [];
+  const given = Array.isArray(value)
+    ? (value as { name?: unknown; value?: unknown }[])
+    : Object.entries(value).map(([name, of]) => ({ name, value: of as unknown }));
+  return given.map((pair, index) => {
+    if (typeof pair?.name !== "string" || typeof pair.value !== "string") {
+      throw wrong(`'${at}[${index}]' must have a name and a value`);
+    }
+    return { name: pair.name, value: pair.value };
+  });
+}
+
+function wrong(what: string): RpcError {
+  return RpcError.of(STANDARD.invalidParams, what);
 }

@@ -7,7 +7,7 @@ import type { SessionClient } from "../../session/client/client.ts";
 import { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { objectOf } from "./methods.ts";
-import { type LinkedClient, type SendText, SessionLinks } from "./relay/session-links.ts";
+import { type SendText, SessionLinks } from "./relay/session-links.ts";
 import { reopenSession } from "./serve-sessions.ts";
 
 export interface ConversationOptions {
@@ -65,17 +65,8 @@ export class AcpConversation {
 function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionLinks | undefined {
   const { reach, isStopped, takeOverWithin, relayed } = door.options;
   if (reach === undefined) return undefined;
-  const linked: LinkedClient = {
-    principal: client.principal,
-    get introduction() {
-      return client.introduction;
-    },
-    get origin() {
-      return client.origin;
-    },
-    get countsEvents() {
-      return client.countsEvents;
-    },
+  return new SessionLinks({
+    ...{ reach, isStopped, takeOverWithin, relayed, client, send },
     takeOver: async (params, after) => {
       const session = await reopenSession(door, params, client);
       await session.replayTo(client, after);
@@ -86,8 +77,7 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionL
       const { origin } = client;
       return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);
     },
-  };
-  return new SessionLinks({ reach, isStopped, takeOverWithin, relayed, client: linked, send });
+  });
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

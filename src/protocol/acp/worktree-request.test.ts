@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { readWorktreeRequest } from "./worktree-request.ts";
+import { readWorktreeRequest } from "./serve-sessions.ts";
 
 describe("readWorktreeRequest()", () => {
   it("reads true, or what the work tree should be like", () => {

@@ -5,7 +5,7 @@ import { onAbort } from "../../base/abort.ts";
 import { connectionTo } from "../../../test/support/linked-plugin.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { until } from "../../../test/support/until.ts";
-import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
+import { memoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeRequest, encodeResponse } from "./codec.ts";
 import { BusClient, LostError } from "./connect.ts";

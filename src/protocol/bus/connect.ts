@@ -1,6 +1,6 @@
 import { onAbort, untilAborted } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { Deadlines } from "../../base/limit/deadlines.ts";
+import { Deadline } from "../../base/limit/deadline.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { answersOn, noAnswer } from "./frame-stream.ts";
@@ -120,8 +120,8 @@ export class BusClient implements AsyncDisposable {
     using ends = new DisposableStack();
     if (timeout !== undefined) {
       const late = (): void => giveUp(noAnswer(timeout, this.#asked(request)));
-      const deadline = deadlines.start(timeout, late);
-      ends.defer(() => deadlines.stop(deadline));
+      const deadline = new Deadline(timeout, late);
+      ends.defer(() => deadline.stop());
     }
     ends.defer(onAbort(signal, giveUp));
     let bytes: Uint8Array;
@@ -185,5 +185,3 @@ export class LostError extends TrunklineError {
     super("closed", message);
   }
 }
-
-const deadlines = new Deadlines();

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
-import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
+import { memoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "./codec.ts";
 import { BusClient } from "./connect.ts";

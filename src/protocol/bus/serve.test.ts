@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { covers } from "../../../test/support/requirement.ts";
-import { memoryConnection } from "../../plugin/sdk/test/test-plugin.ts";
+import { memoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import { Ledger, type LedgerLimits } from "./ledger.ts";

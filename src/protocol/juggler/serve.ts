@@ -3,9 +3,9 @@ import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/peer.ts";
-import { type Code, JUGGLER, TRUNKLINE } from "../../rpc/codes.ts";
+import { type Code, JUGGLER, TRUNKLINE, ACP } from "../../rpc/codes.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
-import type { PeerOptions } from "../../rpc/peer-options.ts";
+import type { PeerOptions, Dialect } from "../../rpc/peer-options.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import {
   FAULT_META,
@@ -15,18 +15,18 @@ import {
   type ToolContext,
   ToolFault,
   type ToolResult,
+  type ToolDefinition,
 } from "../../tool/tool.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import {
-  executeAction,
-  type ExecuteActionResult,
-  initialize,
-  jugglerDialect,
-  type ServerInfo,
-} from "./methods.ts";
-import type { ExecuteActionParams } from "./schema.gen.ts";
+  type ExecuteActionParams,
+  checkExecuteActionParams,
+  checkInitializeParams,
+  type InitializeParams,
+} from "./schema.gen.ts";
 import { resolve } from "node:path";
+import { method } from "../../rpc/method.ts";
 
 export interface JugglerOptions {
   /** Opened with the first message that needs it. */
@@ -171,3 +171,38 @@ function textOf(piece: Content): string {
   const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
   return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }
+
+/** RemoteJuggler's "Agent Communication Protocol", with which JetBrains IDEs run actions. */
+export const jugglerDialect: Dialect = {
+  name: "juggler",
+  batches: false,
+  nullIdIsNotification: false,
+  cancel: { method: "$/cancel_request", answer: ACP.cancelled },
+  methodNotFound: () => "Method not found",
+};
+
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+export interface InitializeResult {
+  readonly serverInfo: ServerInfo;
+  readonly tools: readonly ToolDefinition[];
+}
+
+export interface ExecuteActionResult {
+  readonly success: boolean;
+  readonly output: string;
+}
+
+/** RemoteJuggler, "Server Registration". */
+export const initialize = method<InitializeParams, InitializeResult>("acp/initialize", {
+  check: checkInitializeParams,
+});
+
+/** RemoteJuggler, "Execute Action". */
+export const executeAction = method<ExecuteActionParams, ExecuteActionResult>("acp/executeAction", {
+  check: checkExecuteActionParams,
+});

@@ -1,55 +1,42 @@
 import { method } from "../../rpc/method.ts";
 import type { JsonObject } from "./json-object.ts";
-import {
-  type CallToolParams,
-  checkCallToolParams,
-  checkCompleteParams,
-  checkGetPromptParams,
-  checkInitializeParams,
-  checkListenParams,
-  checkListParams,
-  checkReadResourceParams,
-  checkSetLevelParams,
-  checkTaskParams,
-  checkUpdateTaskParams,
-  checkWatchParams,
-  type CompleteParams,
-  type GetPromptParams,
-  type InitializeParams,
-  type ListenParams,
-  type ListParams,
-  type ReadResourceParams,
-  type SetLevelParams,
-  type TaskParams,
-  type UpdateTaskParams,
-  type WatchParams,
-} from "./schema.gen.ts";
+import * as schema from "./schema.gen.ts";
 
 const asks = <P>(name: string, check?: Parameters<typeof method>[1]) =>
   method<P, JsonObject>(name, check);
 
 /** The requests that clients send. */
 export const METHODS = {
-  initialize: asks<InitializeParams>("initialize", { check: checkInitializeParams }),
+  initialize: asks<schema.InitializeParams>("initialize", { check: schema.checkInitializeParams }),
   discover: asks<JsonObject>("server/discover"),
   ping: asks<JsonObject>("ping"),
-  setLevel: asks<SetLevelParams>("logging/setLevel", { check: checkSetLevelParams }),
-  listTools: asks<ListParams>("tools/list", { check: checkListParams }),
-  callTool: asks<CallToolParams>("tools/call", { check: checkCallToolParams }),
-  listResources: asks<ListParams>("resources/list", { check: checkListParams }),
-  listTemplates: asks<ListParams>("resources/templates/list", { check: checkListParams }),
-  readResource: asks<ReadResourceParams>("resources/read", { check: checkReadResourceParams }),
-  subscribe: asks<WatchParams>("resources/subscribe", { check: checkWatchParams }),
-  unsubscribe: asks<WatchParams>("resources/unsubscribe", { check: checkWatchParams }),
-  listPrompts: asks<ListParams>("prompts/list", { check: checkListParams }),
-  getPrompt: asks<GetPromptParams>("prompts/get", { check: checkGetPromptParams }),
-  complete: asks<CompleteParams>("completion/complete", { check: checkCompleteParams }),
-  listen: asks<ListenParams>("subscriptions/listen", { check: checkListenParams }),
-  getTask: asks<TaskParams>("tasks/get", { check: checkTaskParams }),
-  taskResult: asks<TaskParams>("tasks/result", { check: checkTaskParams }),
-  listTasks: asks<ListParams>("tasks/list", { check: checkListParams }),
-  cancelTask: asks<TaskParams>("tasks/cancel", { check: checkTaskParams }),
-  updateTask: asks<UpdateTaskParams>("tasks/update", { check: checkUpdateTaskParams }),
+  setLevel: asks<schema.SetLevelParams>("logging/setLevel", { check: schema.checkSetLevelParams }),
+  listTools: asks<schema.ListParams>("tools/list", { check: schema.checkListParams }),
+  callTool: asks<schema.CallToolParams>("tools/call", { check: schema.checkCallToolParams }),
+  listResources: asks<schema.ListParams>("resources/list", { check: schema.checkListParams }),
+  listTemplates: asks<schema.ListParams>("resources/templates/list", {
+    check: schema.checkListParams,
+  }),
+  readResource: asks<schema.ReadResourceParams>("resources/read", {
+    check: schema.checkReadResourceParams,
+  }),
+  subscribe: asks<schema.WatchParams>("resources/subscribe", { check: schema.checkWatchParams }),
+  unsubscribe: asks<schema.WatchParams>("resources/unsubscribe", {
+    check: schema.checkWatchParams,
+  }),
+  listPrompts: asks<schema.ListParams>("prompts/list", { check: schema.checkListParams }),
+  getPrompt: asks<schema.GetPromptParams>("prompts/get", { check: schema.checkGetPromptParams }),
+  complete: asks<schema.CompleteParams>("completion/complete", {
+    check: schema.checkCompleteParams,
+  }),
+  listen: asks<schema.ListenParams>("subscriptions/listen", { check: schema.checkListenParams }),
+  getTask: asks<schema.TaskParams>("tasks/get", { check: schema.checkTaskParams }),
+  taskResult: asks<schema.TaskParams>("tasks/result", { check: schema.checkTaskParams }),
+  listTasks: asks<schema.ListParams>("tasks/list", { check: schema.checkListParams }),
+  cancelTask: asks<schema.TaskParams>("tasks/cancel", { check: schema.checkTaskParams }),
+  updateTask: asks<schema.UpdateTaskParams>("tasks/update", {
+    check: schema.checkUpdateTaskParams,
+  }),
 } as const;
 
 /** The notifications that servers send. */

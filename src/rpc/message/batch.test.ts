@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Batch } from "./batch.ts";
+import { Batch } from "../peer.ts";
 
 const topic = (request: string) => ({ request, isAnswer: true });
 

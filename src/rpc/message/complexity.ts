@@ -2,7 +2,7 @@ import { endOfString, estimateEscapes } from "./json-text.ts";
 import { type KeyCosts, ObjectShapes } from "./object-shapes.ts";
 
 /**
- * How much work a text makes, in units of about 50 ns for looking at it and parsing it. `JSON.parse`
+ * The estimated work of measuring and parsing a text, in units of about 50 ns. `JSON.parse`
  * of 10 MiB takes 20 ms when it is one string and 1.7 s when it is `[[[[…`; a byte limit alone does
  * not protect the event loop.
  */
@@ -18,9 +18,9 @@ export interface ComplexityLimits {
   readonly maxDepth: number;
 }
 
-/** Texts up to this length are parsed unseen: the worst of them costs a millisecond or two. */
+/** Texts up to this length are parsed without a check: the worst of them costs a millisecond or two. */
 export const UNSEEN = 8 * 1024;
-/** Up to this length only their depth is looked at: the worst of them costs ten milliseconds. */
+/** Up to this length only the depth is checked: the worst of them costs ten milliseconds. */
 export const CHEAP = 64 * 1024;
 
 // What each thing costs at its worst.

@@ -1,6 +1,6 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Where so many quotes stand closer than this, each character is looked at for a while. */
+/** If so many searches advance less than this, the next characters are read one by one. */
 const SEARCHES = 64;
 const DENSE = 16 * SEARCHES;
 const WHILE = 4096;
@@ -34,10 +34,10 @@ function skipTo(text: string, from: number, to: number): number {
   return at;
 }
 
-/** Differs in every process: nobody can put escapes just where no one looks. */
+/** Differs in every process, so that nobody can place escapes between the samples. */
 const SEED = Math.floor(Math.random() * 2 ** 32);
 
-/** About how many escapes stand in a text, from a look at one in 128 of its characters. */
+/** Estimates the number of escapes in a text from one in 128 of its characters. */
 export function estimateEscapes(text: string, seed = SEED): number {
   let chance = seed;
   let looks = 0;

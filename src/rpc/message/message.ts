@@ -103,15 +103,15 @@ const WHOLE_ID = new RegExp(`^(?:${ID})$`);
 /** An object whose last member is its id: one brace follows, so the id is at the first level. */
 const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*(${ID})\s*\}\s*$`);
 
-/** From what a channel kept of a message that it could not deliver. */
+/** Recovers the id from the ends of a message that a channel could not deliver. */
 export function recoverMessage({ kind, head, tail }: FrameFault): LostMessage {
   const lost = recoverFromEnds(head, tail);
   if (kind === "oversize") return lost;
-  // Where the bytes are no text the id may not be what was sent. An answer's id is one of ours.
+  // In bytes that are not UTF-8, the id may be damaged. The id of an answer is one of ours.
   return lost.isResponse ? lost : { idText: "null", isResponse: false };
 }
 
-/** From a text that is not parsed, because that would cost too much. */
+/** Recovers the id of a text that is not parsed because that would take too much work. */
 export function recoverUnparsed(text: string): LostMessage {
   return recoverFromEnds(text.slice(0, HEAD), text.slice(-TAIL));
 }
@@ -148,7 +148,7 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
   }
 }
 
-/** What each text has in it that has a number which JavaScript cannot hold, and others may have, too. */
+/** Matches every text that has a number too large for JavaScript, and some others. */
 const MAY_BE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{200}/;
 
 /**

@@ -1,4 +1,4 @@
-/** Slots for the shapes that were met; two that share one are taken for the same. */
+/** Slots for known shapes; two shapes in one slot count as the same. */
 const SLOTS = 2 ** 16;
 /** A longer key always counts as new: reading it would take as long. */
 const LONGEST_KEY = 64;
@@ -9,7 +9,7 @@ const PRIME = 0x01000193;
 /** Differs in every process, so that nobody can choose keys that share a slot. */
 const SEED = Math.floor(Math.random() * 2 ** 32);
 
-/** One table for all texts, which are measured one after another: each marks it in its own way. */
+/** One table for all texts, which are measured one after another: each has its own mark. */
 const SEEN = new Uint32Array(SLOTS);
 let lastMark = 0;
 

@@ -18,7 +18,7 @@ export interface ParseJob {
   readonly maxDepth: number;
 }
 
-/** What the thread tells. */
+/** A message of the worker thread. */
 export type ParsedPart =
   | { readonly piece: Piece }
   | { readonly isWhole: true }
@@ -30,7 +30,7 @@ const MOST_MEMORY = 1_024;
 /** One message after the other, of all channels: each may take much memory. */
 const queue = new TaskQueue();
 
-/** The value of a text, or the error to answer it with, without work on this thread in one piece. */
+/** The value of a text, or the error that answers it, parsed in a worker thread. */
 export function parseApart(job: ParseJob): Promise<unknown> {
   return queue.run(() => runThread(job));
 }
@@ -46,14 +46,13 @@ export async function parseAnywhere(text: string, limits: ComplexityLimits): Pro
 type Event = () => void | Room;
 
 /**
- * Receives for a peer that a person has configured. A message whose parsing takes more work than the
- * limit is not refused but parsed in another thread, and given to the peer when that is done. What
- * comes after it waits.
+ * Receives the messages of a peer that a person has configured. A message whose parsing takes more work
+ * than the limit is not refused but parsed in another thread. The messages after it wait for it.
  */
 export class ApartSink implements Sink<string> {
   readonly #sink: Sink<string>;
   readonly #limits: ComplexityLimits;
-  /** What came after a message that is being parsed. */
+  /** Events that came after a message that is being parsed. */
   #waiting: Event[] | undefined;
   #caughtUp: Room | undefined;
 

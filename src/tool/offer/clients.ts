@@ -1,4 +1,4 @@
-/** Tells what keeps something for a client that the client is gone. */
+/** Announces that a client is gone, so that what is kept for it can be dropped. */
 export class Clients {
   readonly #listeners = new Set<(client: string) => void>();
 

@@ -32,7 +32,7 @@ export class Offer implements Required<ToolSources> {
     return this.#profiles;
   }
 
-  /** Clients are told that their lists may be others now. */
+  /** Tells clients that their lists may have changed. */
   set profiles(profiles: Profiles | undefined) {
     this.#profiles = profiles;
     this.tools.changed();

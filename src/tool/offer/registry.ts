@@ -59,6 +59,10 @@ export class Announcement {
     this.#failed = failed;
   }
 
+  get hasListeners(): boolean {
+    return this.#listeners.size > 0;
+  }
+
   make(): void {
     if (this.#isDue) return;
     this.#isDue = true;

@@ -23,7 +23,6 @@ export class Resources {
   readonly #providers = new Set<ResourceProvider>();
   readonly #changes = new Announcement((error) => this.#report("resource.listener", { error }));
   readonly #watchers = new Map<string, Announcement>();
-  readonly #watcherCounts = new Map<string, number>();
   readonly #report: Report;
 
   constructor(report: Report = () => {}) {
@@ -123,13 +122,11 @@ export class Resources {
   watch(uri: string, listener: () => void): () => void {
     const watchers = this.#watchers.get(uri) ?? this.#startWatching(uri);
     const stop = watchers.on(listener);
-    this.#watcherCounts.set(uri, (this.#watcherCounts.get(uri) ?? 0) + 1);
-    let isOver = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
       stop();
-      this.#stopWatching(uri);
+      if (watchers.hasListeners || this.#watchers.get(uri) !== watchers) return;
+      this.#watchers.delete(uri);
+      for (const provider of this.#providers) this.#tell(provider, "unwatch", uri);
     };
   }
 
@@ -138,17 +135,6 @@ export class Resources {
     this.#watchers.set(uri, watchers);
     for (const provider of this.#providers) this.#tell(provider, "watch", uri);
     return watchers;
-  }
-
-  #stopWatching(uri: string): void {
-    const left = (this.#watcherCounts.get(uri) ?? 1) - 1;
-    if (left > 0) {
-      this.#watcherCounts.set(uri, left);
-      return;
-    }
-    this.#watcherCounts.delete(uri);
-    this.#watchers.delete(uri);
-    for (const provider of this.#providers) this.#tell(provider, "unwatch", uri);
   }
 
   #tell(provider: ResourceProvider, what: "watch" | "unwatch", uri: string): void {

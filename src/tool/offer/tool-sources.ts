@@ -36,14 +36,14 @@ const TELL_EVERY = 1_000;
 /** Tiny, since progress must increase (MCP, basic/utilities/progress) when the tool reports its own. */
 const STEP = 1 / 1_000_000;
 
-/** Whoever waits for a tool. */
-export type Waiting = Pick<ToolContext, "signal" | "progress" | "profile">;
+/** The part of a context that waiting for a tool needs. */
+export type WaitingCaller = Pick<ToolContext, "signal" | "progress" | "profile">;
 
 /** Waits for a tool until it is known, the caller gives up, or no source is left that may have it. */
 export async function awaitTool(
   isThere: () => boolean,
   sources: Required<Pick<ToolSources, "arrival" | "missing">>,
-  context: Waiting,
+  context: WaitingCaller,
 ): Promise<void> {
   const stopped = Promise.withResolvers<"stopped">();
   let told = 0;

@@ -16,7 +16,6 @@ import {
   type ToolResult,
 } from "../tool.ts";
 import { OWN_SERVER } from "./own-server.ts";
-import { Renaming } from "./renaming.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
 
@@ -176,16 +175,8 @@ export class Profile {
   shown(tool: Tool): Tool {
     const name = this.toolNames.shown(tool.definition.name);
     if (name === tool.definition.name) return tool;
-    let renamed = this.#shown.get(tool);
-    if (renamed === undefined) {
-      renamed = { ...tool, definition: { ...tool.definition, name } };
-      this.#shown.set(tool, renamed);
-    }
-    return renamed;
-  }
-
-  get hasRates(): boolean {
-    return this.#rates.length > 0;
+    const rename = (): Tool => ({ ...tool, definition: { ...tool.definition, name } });
+    return this.#shown.getOrInsertComputed(tool, rename);
   }
 
   /** Counts a call. Milliseconds until it may be made, 0 where it may be now. */
@@ -260,19 +251,19 @@ const MOST_SERVERS = 60;
 type Answer = ToolResult | Promise<ToolResult>;
 
 /** What the two tools need of the toolbox. */
-interface SearchWays {
+interface SearchBackend {
   /** Resolves when it is known which tools there are. */
   readonly known: () => Promise<void> | undefined;
   /** What the caller may find. */
   readonly tools: () => readonly Tool[];
-  /** Puts a search on record. */
+  /** Records a search in the audit. */
   readonly found: (work: Promise<ToolResult>) => Promise<ToolResult>;
   readonly call: (name: string, args: Arguments) => Answer;
 }
 
 /** The two tools that a client gets whose profile has it search. */
 class ToolSearch {
-  /** As lists have them, in the place of the tools that can be found. */
+  /** Their definitions, which lists have instead of the tools that can be found. */
   list(tools: readonly Tool[]): readonly Tool[] {
     return [definedAs(searchDefinition(tools)), definedAs(CALL_DEFINITION)];
   }
@@ -283,12 +274,12 @@ class ToolSearch {
   }
 
   /** Answers a call of one of them; undefined for any other tool. */
-  answer(name: string, args: Arguments, ways: SearchWays): Answer | undefined {
-    if (name === SEARCH_TOOL) return ways.found(this.#find(args, ways));
-    return name === CALL_TOOL ? callMeant(args, ways.call) : undefined;
+  answer(name: string, args: Arguments, backend: SearchBackend): Answer | undefined {
+    if (name === SEARCH_TOOL) return backend.found(this.#find(args, backend));
+    return name === CALL_TOOL ? callMeant(args, backend.call) : undefined;
   }
 
-  async #find(args: Arguments, { known, tools }: SearchWays): Promise<ToolResult> {
+  async #find(args: Arguments, { known, tools }: SearchBackend): Promise<ToolResult> {
     await known();
     return searchFor(args, tools());
   }
@@ -321,14 +312,14 @@ function callMeant(
   }
   try {
     const result = call(name, args as Arguments);
-    return result instanceof Promise ? result.catch(unknownToTheModel) : result;
+    return result instanceof Promise ? result.catch(unknownAsResult) : result;
   } catch (error) {
-    return unknownToTheModel(error);
+    return unknownAsResult(error);
   }
 }
 
-/** To the protocol, `call_tool` is a tool that there is: that another is unknown is its answer. */
-function unknownToTheModel(error: unknown): ToolResult {
+/** For the protocol the tool is `call_tool`, which exists: an unknown name becomes an error result. */
+function unknownAsResult(error: unknown): ToolResult {
   if (!(error instanceof TrunklineError) || error.code !== "not-found") throw error;
   return errorResult(`${visibleLine(error.message)}. Find the right name with ${SEARCH_TOOL}.`);
 }
@@ -441,7 +432,7 @@ const RANKING = {
   server: 4,
 };
 
-/** A word in a tool. */
+/** The weight of a word in a tool. */
 interface Posting {
   readonly tool: number;
   readonly weight: number;
@@ -458,7 +449,7 @@ interface ToolIndex {
   readonly meanLength: number;
 }
 
-/** Of the last search: most searches are in the same tools. */
+/** The index of the last search: most searches are in the same tools. */
 let last: ToolIndex | undefined;
 
 /** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
@@ -540,9 +531,7 @@ function makeIndex(tools: readonly Tool[]): ToolIndex {
     let length = 0;
     for (const [word, weight] of weights) {
       length += weight;
-      const known = postings.get(word);
-      if (known === undefined) postings.set(word, [{ tool: at, weight }]);
-      else known.push({ tool: at, weight });
+      postings.getOrInsertComputed(word, () => []).push({ tool: at, weight });
     }
     lengths.push(length);
   }
@@ -576,5 +565,37 @@ function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
   return weights;
 }
 
-/** Characters of one text that are read: a server may write a book. */
+/** Characters of one text that are indexed. */
 const LONGEST_TEXT = 2_000;
+
+/**
+ * Names that something has for a client. A new name belongs to the first that gets it: whatever else
+ * has that name is not offered, so that a call can mean only one thing.
+ */
+export class Renaming {
+  readonly #shown: ReadonlyMap<string, string>;
+  readonly #real = new Map<string, string>();
+
+  /** `rename` has the new names by the real ones. */
+  constructor(rename: Readonly<Record<string, string>> = {}) {
+    this.#shown = new Map(Object.entries(rename));
+    for (const [real, shown] of this.#shown) {
+      if (!this.#real.has(shown)) this.#real.set(shown, real);
+    }
+  }
+
+  /** The name for the client. */
+  shown(real: string): string {
+    return this.#shown.get(real) ?? real;
+  }
+
+  /** What the client means by a name; undefined where that name is no more. */
+  real(shown: string): string | undefined {
+    return this.#real.get(shown) ?? (this.#shown.has(shown) ? undefined : shown);
+  }
+
+  /** Whether it is offered under any name. */
+  isShown(real: string): boolean {
+    return this.real(this.shown(real)) === real;
+  }
+}

@@ -31,14 +31,10 @@ export class Profiles {
   }
 
   #nothing(name: string): Profile {
-    let profile = this.#missing.get(name);
-    if (profile === undefined) {
-      const problem =
-        `There is no profile '${name}' in the configuration, so nothing is offered. ` +
-        `Add it to \`profiles\`, or use one of: ${this.names.join(", ") || "none"}`;
-      profile = new Profile(name, { servers: { allow: [] } }, problem);
-      this.#missing.set(name, profile);
-    }
-    return profile;
+    const problem =
+      `There is no profile '${name}' in the configuration, so nothing is offered. ` +
+      `Add it to \`profiles\`, or use one of: ${this.names.join(", ") || "none"}`;
+    const make = (): Profile => new Profile(name, { servers: { allow: [] } }, problem);
+    return this.#missing.getOrInsertComputed(name, make);
   }
 }

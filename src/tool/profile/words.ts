@@ -15,7 +15,7 @@ export function wordsOf(text: string): string[] {
   return words;
 }
 
-/** The same of a query, in which a word that asks stands for what it asks for. */
+/** The same for a query: a question word is replaced by what it asks for. */
 export function wordsOfQuery(text: string): string[] {
   return wordsOf(text.replaceAll(QUESTION, (word) => QUESTIONS[word.toLowerCase()] ?? ""));
 }
@@ -67,7 +67,7 @@ const PHRASES: Readonly<Record<string, string>> = {
 
 const PHRASE = new RegExp(`\\b(?:${Object.keys(PHRASES).join("|")})\\b`, "g");
 
-/** No word; it would only cost. */
+/** Characters; a longer text is no word. */
 const LONGEST = 40;
 
 const STOP: ReadonlySet<string> = new Set(

@@ -1,16 +1,13 @@
 import { createContext, Script } from "node:vm";
-
-import { Ajv, type Options, type ValidateFunction } from "ajv";
+import { Ajv, type Options, type ValidateFunction, type ErrorObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Inspect } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
-import { complaint } from "./schema-complaint.ts";
-import { isTame, schemaCost } from "./schema-cost.ts";
 import type { JsonSchema } from "../tool.ts";
 
 /** For a schema that may take exponential time; all others take less. */
 const LONGEST_CHECK = 100;
-/** An expression that is quick on a text of this length may hold everything up on a longer one. */
+/** Longer texts are not matched: an expression may block the process on them. */
 const LONGEST_MATCHED = 4096;
 
 /**
@@ -33,8 +30,8 @@ const unchecked: Inspect = () => undefined;
 
 /**
  * Turns a JSON Schema of draft 7 or 2020-12 into a function. MCP's default is 2020-12. A schema that
- * cannot be read, or is too large, says nothing about the arguments. One that may take long gets
- * little time, and once it has overrun that it says nothing more.
+ * cannot be read, or is too large, accepts everything. One that may take long is checked with a timeout,
+ * and accepts everything once it has exceeded that.
  */
 export function compileSchema(schema: JsonSchema): Inspect {
   const cost = schemaCost(schema);
@@ -98,7 +95,7 @@ interface BoundedExpression {
   toString(): string;
 }
 
-/** One that cannot be matched without the risk of blocking the process matches everything. */
+/** An expression that might block the process matches everything. */
 function boundedExpression(source: string, flags: string): BoundedExpression {
   const expression = isTame(source) ? new RegExp(source, flags) : linear(source);
   return {
@@ -139,4 +136,149 @@ export function runBriefly<T extends object>(milliseconds: number, work: () => T
       room.work = undefined;
     }
   }
+}
+
+const MOST_ALTERNATIVES = 3;
+const LONGEST_NAME = 200;
+const LONGEST_LIST = 500;
+
+/** What a schema found wrong, in words that name the field: `'text' must be string`. */
+export function complaint(errors: readonly ErrorObject[]): string {
+  const last = errors.at(-1);
+  if (last === undefined) return "do not fit the schema";
+  if ((last.keyword !== "anyOf" && last.keyword !== "oneOf") || errors.length === 1) {
+    return describe(errors[0] ?? last);
+  }
+  const alternatives = [...new Set(errors.slice(0, -1).map(describe))];
+  return alternatives.slice(0, MOST_ALTERNATIVES).join(", or ");
+}
+
+function describe({ instancePath, keyword, message, params }: ErrorObject): string {
+  const path = instancePath
+    .slice(1)
+    .replaceAll("/", ".")
+    .replaceAll("~1", "/")
+    .replaceAll("~0", "~");
+  const told = params as Readonly<Record<string, unknown>>;
+  switch (keyword) {
+    case "required":
+    case "dependentRequired":
+    case "dependencies":
+      return `${name(path, told.missingProperty)} is missing`;
+    case "additionalProperties":
+      return `${name(path, told.additionalProperty)} is not known`;
+    case "unevaluatedProperties":
+      return `${name(path, told.unevaluatedProperty)} is not known`;
+    case "false schema":
+      return `${name(path)} is not allowed`;
+    case "enum":
+      return `${name(path)} must be one of: ${list(told.allowedValues)}`;
+    case "const":
+      return `${name(path)} must be ${list([told.allowedValue])}`;
+    default:
+      return `${name(path)} ${message ?? "does not fit the schema"}`;
+  }
+}
+
+function name(path: string, member?: unknown): string {
+  const whole = typeof member === "string" ? `${path === "" ? "" : `${path}.`}${member}` : path;
+  if (whole === "") return typeof member === "string" ? "''" : "arguments";
+  return whole.length > LONGEST_NAME ? `'${whole.slice(0, LONGEST_NAME)}…'` : `'${whole}'`;
+}
+
+function list(values: unknown): string {
+  if (!Array.isArray(values)) return "what the schema says";
+  const words = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+  const text = words.join(", ");
+  return text.length > LONGEST_LIST ? `${text.slice(0, LONGEST_LIST)}…` : text;
+}
+
+/** Larger schemas are not compiled: that would cost more than an early error is worth. */
+const MOST_NODES = 20_000;
+const MOST_DEPTH = 100;
+/** Followed along its references; one that refers to itself never ends. */
+const MOST_STEPS = 5_000;
+
+/**
+ * What checking by a schema of somebody else may cost. "light" is linear in the arguments.
+ * "heavy" may take exponential time on arguments made for it: it refers to itself, or has a regular
+ * expression that can go back and forth. "excessive" is too large to be compiled.
+ */
+export type SchemaCost = "light" | "heavy" | "excessive";
+
+export function schemaCost(schema: JsonSchema): SchemaCost {
+  const counted = { nodes: 0, isHeavy: false };
+  if (!count(schema, 0, counted)) return "excessive";
+  return counted.isHeavy || !endsSoon(schema) ? "heavy" : "light";
+}
+
+/** Whether it is small enough. Looks at all there is, since any of it may be a schema. */
+function count(
+  value: unknown,
+  depth: number,
+  counted: { nodes: number; isHeavy: boolean },
+): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  counted.nodes++;
+  if (counted.nodes > MOST_NODES || depth > MOST_DEPTH) return false;
+  for (const [key, item] of Object.entries(value) as [string, unknown][]) {
+    if (key === "pattern" && typeof item === "string") counted.isHeavy ||= !isTame(item);
+    if (key === "patternProperties" && typeof item === "object" && item !== null) {
+      counted.isHeavy ||= !Object.keys(item).every(isTame);
+    }
+    counted.nodes += typeof item === "object" ? 0 : 0.1;
+    if (!count(item, depth + 1, counted)) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether a regular expression of JavaScript compiles fast, and is fast on any text up to the limit. The
+ * cost is the number of ways to read a text: a repetition in a repetition has exponentially many, several in a
+ * row a power of its length, and each choice in a row doubles them. So there are no repeated groups,
+ * no looking around and no references back; few repetitions, one of them being the search for where
+ * it begins; and few choices.
+ */
+export function isTame(source: string): boolean {
+  const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*(?:\]|$)/g, "x");
+  if (/\)[*+{]|\(\?[^:]|\\/.test(bare)) return false;
+  const choices = bare.match(/[|?(]/g)?.length ?? 0;
+  const repetitions = bare.match(/[*+{]/g)?.length ?? 0;
+  const power = repetitions + (bare.startsWith("^") ? 0 : 1);
+  return choices === 0 ? power <= 2 : power <= 1 && choices <= 12;
+}
+
+/** Whether all references can be followed to their ends: then none leads back to itself. */
+function endsSoon(root: JsonSchema): boolean {
+  let steps = 0;
+  const follow = (value: unknown, depth: number): boolean => {
+    if (typeof value !== "object" || value === null) return true;
+    if (++steps > MOST_STEPS || depth > 2 * MOST_DEPTH) return false;
+    return Object.entries(value).every(([key, item]) => {
+      if (key === "$defs" || key === "definitions") return true;
+      if (key === "$dynamicRef" || key === "$recursiveRef") return false;
+      const next = key === "$ref" && typeof item === "string" ? at(root, item) : item;
+      return follow(next, depth + 1);
+    });
+  };
+  return follow(root, 0);
+}
+
+/** What a reference within a schema stands for. One to elsewhere cannot be followed. */
+function at(root: JsonSchema, reference: string): unknown {
+  // An anchor may be anywhere, also around this.
+  if (!/^#(?:\/|$)/.test(reference)) return root;
+  let value: unknown = root;
+  for (const step of reference.slice(2).split("/").filter(Boolean)) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const key = unescape(step);
+    value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+  }
+  return value;
+}
+
+/** A step of a JSON Pointer in a URI. */
+function unescape(step: string): string {
+  const text = /%(?![\da-f]{2})/i.test(step) ? step : decodeURI(step);
+  return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }

@@ -1,10 +1,10 @@
 import { isObject } from "../../base/check.ts";
 import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
-/** Says that a value fits a schema; false where it does not, or where that is not known. */
+/** Whether a value is known to fit a schema. False means that it does not, or that the compiler must decide. */
 export type Fits = (value: unknown) => boolean;
 
-/** A larger schema is left to the compiler. */
+/** Larger schemas are left to the compiler. */
 const MOST_NODES = 1000;
 const MOST_DEPTH = 20;
 
@@ -43,13 +43,10 @@ function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits |
   return more.length === 0 ? only : (value) => checks.every((fits) => fits(value));
 }
 
-/** Keywords that are checked as one where a schema is for objects only. */
+/** Keywords that are checked together. Without `type: "object"`, they are left to the compiler. */
 const OF_OBJECTS: ReadonlySet<string> = new Set(["type", "properties", "required"]);
 
-/**
- * The same of most tools' arguments, in one pass: an object with such members. Undefined where a schema
- * is another, or has a member of a name that every object has.
- */
+/** Undefined where a schema is not for objects, or has a member of a name that every object has. */
 function objectCheck(
   { type, properties = {}, required = [] }: JsonSchema,
   inner: (part: unknown) => Fits | undefined,
@@ -88,10 +85,6 @@ function checkOf(
       return Array.isArray(told) ? (value) => told.includes(value) : undefined;
     case "const":
       return isObject(told) || Array.isArray(told) ? undefined : (value) => value === told;
-    case "properties":
-      return memberCheck(told, inner);
-    case "required":
-      return requiredCheck(told);
     case "additionalProperties":
       return additionalCheck(told, schema.properties, inner);
     case "items":
@@ -130,32 +123,6 @@ function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
   const known = checks.filter((check) => check !== undefined);
   if (known.length < checks.length) return undefined;
   return (value) => known.some((fits) => fits(value));
-}
-
-function memberCheck(told: unknown, inner: (part: unknown) => Fits | undefined): Fits | undefined {
-  if (!isObject(told)) return undefined;
-  const members: [string, Fits][] = [];
-  for (const [name, part] of Object.entries(told)) {
-    const fits = inner(part);
-    if (fits === undefined) return undefined;
-    members.push([name, fits]);
-  }
-  return (value) => {
-    if (!isObject(value)) return true;
-    for (const [name, fits] of members) {
-      if (Object.hasOwn(value, name) && value[name] !== undefined && !fits(value[name]))
-        return false;
-    }
-    return true;
-  };
-}
-
-function requiredCheck(told: unknown): Fits | undefined {
-  if (!areNames(told)) return undefined;
-  return (value) => {
-    if (!isObject(value)) return true;
-    return told.every((name) => Object.hasOwn(value, name) && value[name] !== undefined);
-  };
 }
 
 function additionalCheck(
@@ -228,12 +195,11 @@ export function argumentProblem(
   const { inputSchema } = tool.definition;
   // Tools of other servers come as JSON: the schema may be missing or no object.
   if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
-  let fits = plain.get(inputSchema);
-  if (fits === undefined) {
-    fits = plainSchema(inputSchema) ?? (() => false);
-    plain.set(inputSchema, fits);
-  }
-  if (fits(args)) return undefined;
+  const isPlain = plain.getOrInsertComputed(
+    inputSchema,
+    (schema) => plainSchema(schema) ?? (() => false),
+  );
+  if (isPlain(args)) return undefined;
   const inspect = compiled.get(inputSchema);
   return inspect === undefined ? inspectCompiled(inputSchema, args) : inspect(args);
 }

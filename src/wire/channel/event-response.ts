@@ -35,7 +35,7 @@ export class EventResponse {
     return !this.#isEnding && !this.#response.destroyed;
   }
 
-  /** Lets the reader know that it is connected, before there is an event. */
+  /** Sends the headers, so that the reader knows that it is connected before the first event. */
   flush(): void {
     this.#response.flushHeaders();
   }
@@ -53,7 +53,7 @@ export class EventResponse {
     this.#isQuiet = true;
   }
 
-  /** Sends a last event and ends. A reader may take as long as it likes for what is unsent. */
+  /** Sends a last event and ends the response. */
   end(event = ""): void {
     this.send(event);
     this.#isEnding = true;

@@ -45,12 +45,12 @@ export async function serveGreeted<G, W extends Welcome>(
   }
 }
 
-/** The greeting of a process that speaks for somebody. */
+/** The greeting of a process that acts for a principal. */
 export interface PrincipalGreeting {
   readonly principal: Principal;
 }
 
-/** Whoever does not say for whom it speaks must not be taken for the owner. */
+/** A process that does not name its principal must not be taken for the owner. */
 export function mustNamePrincipal({ principal }: Partial<PrincipalGreeting>): Welcome {
   if (typeof principal?.id === "string") return {};
   throw new Error("The greeting names no principal");
@@ -86,6 +86,8 @@ export function greet<W extends Welcome>(
 class GreetedChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   readonly #first = Promise.withResolvers<string>();
+  /** Rejects when the connection ends without one. */
+  readonly first = this.#first.promise;
   readonly #sink = Promise.withResolvers<void>();
   #receiver: Sink<string> | undefined;
 
@@ -109,11 +111,6 @@ class GreetedChannel implements Channel<string> {
         this.#receiver?.end(error);
       },
     });
-  }
-
-  /** Rejects when the connection ends without one. */
-  get first(): Promise<string> {
-    return this.#first.promise;
   }
 
   receive(sink: Sink<string>): void {

@@ -5,15 +5,15 @@ import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
 /**
- * The sending half of a channel over a Node stream: everything sent in one turn of the event loop
- * goes out in one write, and a reader that falls behind is waited for, then given up.
+ * The sending half of a channel over a Node stream. Everything sent in one turn of the event loop goes out
+ * in one write. A slow reader makes senders wait; one that is too slow fails the channel.
  */
 export class Outbox {
   readonly #writable: Writable;
   readonly #limits: ChannelLimits;
   readonly #fail: (error: Error) => void;
   readonly #write: (text: string) => void;
-  /** Counted where the reader is a stranger, who may leave any amount unread. */
+  /** Set if the reader is a stranger: unsent bytes then count against the budget of the process. */
   readonly #holding: Holding | undefined;
   #text = "";
   #scheduled = false;
@@ -58,7 +58,7 @@ export class Outbox {
     return this.#ended;
   }
 
-  /** Drops what is queued and lets go of everyone who waits for room. */
+  /** Drops what is queued, and resolves the promises of senders that wait. */
   stop(): void {
     this.#closed = true;
     this.#text = "";

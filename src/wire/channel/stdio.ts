@@ -21,7 +21,7 @@ export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<strin
 
 let isReady = false;
 
-/** Opens stderr with the first text that goes astray: mostly there is none, and it costs a start 1 ms. */
+/** Opens stderr with the first stray text only: opening it at every start would cost 1 ms. */
 const writeAstray: typeof process.stdout.write = (...args: unknown[]) => {
   const { stderr } = process;
   // Nobody may be reading it.

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 
 import * as ws from "ws";
 
-import { encodeTextFrames } from "./text-frames.ts";
+import { encodeTextFrames } from "./websocket.ts";
 
 /** Of the library, whose types leave it out. */
 const { Receiver } = ws as unknown as {

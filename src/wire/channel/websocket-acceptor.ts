@@ -6,10 +6,10 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { Channel, ChannelLimits } from "../channel.ts";
 import { webSocketChannel, webSocketSettings } from "./websocket.ts";
 
-/** A client that is silent for two of these is gone: many networks drop idle connections unsaid. */
+/** A client that misses two heartbeats is gone: many networks drop idle connections silently. */
 const HEARTBEAT = 20_000;
 
-/** Turns HTTP upgrades into channels and notices the ones that died without a word. */
+/** Turns HTTP upgrades into channels, and closes those whose client is gone, by a heartbeat. */
 export class WebSocketAcceptor implements Disposable {
   readonly #server: WebSocketServer;
   readonly #limits: Partial<ChannelLimits>;

@@ -1,8 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Duplex } from "node:stream";
-
 import type { RawData, WebSocket } from "ws";
-
 import { aboutToSend, justSent } from "../../base/event-loop.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
 import {
@@ -13,7 +11,6 @@ import {
   type Sink,
   SlowReaderError,
 } from "../channel.ts";
-import { encodeTextFrames } from "./text-frames.ts";
 
 /** RFC 6455 § 7.4.1: close codes that end a conversation without a fault. */
 const NORMAL = 1000;
@@ -69,7 +66,7 @@ class WebSocketChannel implements Channel<string> {
   /** Promises for which the input is held. */
   #holds = 0;
   #room: PromiseWithResolvers<void> | undefined;
-  /** What has come of a message that is not whole yet, about: counted by what the socket reads. */
+  /** About as many bytes as have come of an unfinished message: counted by what the socket reads. */
   readonly #unfinished = new Holding();
   #arrivedBytes = 0;
   #controlBytes = 0;
@@ -152,7 +149,7 @@ class WebSocketChannel implements Channel<string> {
     this.#failure ??= new Error("Too much is being sent to this server at once");
     this.#flush();
     this.#ws.close(TRY_AGAIN_LATER, "Too much is being sent at once");
-    // Nothing more is read; who is told and does not go is gone soon.
+    // Nothing more is read. A client that does not close the connection is disconnected soon.
     this.#ws.pause();
     setTimeout(() => this.#ws.terminate(), this.#limits.closeGrace).unref();
   };
@@ -203,10 +200,10 @@ class WebSocketChannel implements Channel<string> {
   readonly #sent = (): void => {
     if (this.#socket !== undefined) this.#unsent.set(this.#ws.bufferedAmount);
     if (this.#room === undefined || this.#ws.bufferedAmount > this.#limits.highWater) return;
-    this.#letGo();
+    this.#releaseSenders();
   };
 
-  #letGo(): void {
+  #releaseSenders(): void {
     this.#room?.resolve();
     this.#room = undefined;
   }
@@ -220,9 +217,37 @@ class WebSocketChannel implements Channel<string> {
   }
 
   #end(error?: Error): void {
-    this.#letGo();
+    this.#releaseSenders();
     const sink = this.#sink;
     this.#sink = undefined;
     sink?.end(error);
   }
+}
+
+/** RFC 6455 § 5.2: the first byte of a whole, uncompressed text message. */
+const TEXT = 0x81;
+/** RFC 6455 § 5.2: payloads above these lengths need longer headers. */
+const SHORT = 125;
+const MEDIUM = 0xffff;
+
+/** The frames of a server for these messages, in one buffer: one entry in the socket's queue. */
+export function encodeTextFrames(messages: readonly string[]): Buffer {
+  const parts = messages.flatMap((message) => {
+    const payload = Buffer.from(message);
+    return [headerOf(payload.length), payload];
+  });
+  return Buffer.concat(parts);
+}
+
+function headerOf(size: number): Buffer {
+  if (size <= SHORT) return Buffer.of(TEXT, size);
+  if (size <= MEDIUM) {
+    const header = Buffer.of(TEXT, SHORT + 1, 0, 0);
+    header.writeUInt16BE(size, 2);
+    return header;
+  }
+  const header = Buffer.alloc(10);
+  header.writeUInt16BE((TEXT << 8) | (SHORT + 2));
+  header.writeBigUInt64BE(BigInt(size), 2);
+  return header;
 }

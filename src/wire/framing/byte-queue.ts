@@ -4,13 +4,13 @@ import type { FrameFault } from "../channel.ts";
 /** How much of each end of a frame is remembered once the frame is over the limit. */
 const HEAD = 4096;
 const TAIL = 256;
-/** What an idle queue may keep allocated. */
+/** Bytes that an idle queue keeps allocated. */
 const KEEP = 64 * 1024;
 
 export interface ByteQueueOptions {
-  /** Whether the budget may refuse what comes. */
+  /** The bytes come from strangers: the budget may refuse them. */
   readonly isOfStrangers?: boolean;
-  /** What is kept counts against; else the budget of the process. */
+  /** The budget that kept bytes count against; default that of the process. */
   readonly budget?: ByteBudget;
 }
 
@@ -27,7 +27,7 @@ export class ByteQueue {
   readonly #holding: Holding;
   /** Bytes appended since the last `clear`, kept or not. */
   size = 0;
-  /** The process holds too much already to keep this frame. */
+  /** The budget has no room for this frame. */
   isRefused = false;
   #buffer = Buffer.alloc(0);
   /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */

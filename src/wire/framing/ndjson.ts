@@ -15,11 +15,10 @@ export interface TextDecoder {
   end(): void;
 }
 
-/** How messages are laid into a byte stream and found again. */
+/** How messages are found in a byte stream. */
 export interface TextFraming {
   /** `limit` bounds one message in bytes, and the memory of the decoder. */
   readonly decoder: (limit: number, out: TextFrames) => TextDecoder;
-  readonly encode: (message: string) => string;
 }
 
 const LF = 0x0a;
@@ -32,7 +31,6 @@ const BLANK = /^[ \t\r]*$/;
  */
 export const ndjson: TextFraming = {
   decoder: (limit, out) => new NdjsonDecoder(limit, out),
-  encode: (message) => message + "\n",
 };
 
 /**
@@ -85,7 +83,7 @@ class NdjsonDecoder implements TextDecoder {
     for (const line of region.toString().split("\n")) this.#emit(line);
   }
 
-  /** The slow road, for a region that holds at least one line that cannot be delivered as it is. */
+  /** Line by line, for a region with at least one line that cannot be delivered. */
   #linesOneByOne(region: Buffer): void {
     let from = 0;
     while (from <= region.length) {

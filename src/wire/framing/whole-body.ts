@@ -4,7 +4,7 @@ import { ByteQueue, faultOf } from "./byte-queue.ts";
 import type { TextDecoder, TextFrames, TextFraming } from "./ndjson.ts";
 
 /** The stream is one message from its first byte to its last, as an HTTP body is. */
-export const wholeBody: Pick<TextFraming, "decoder"> = {
+export const wholeBody: TextFraming = {
   decoder: (limit, out) => new WholeBodyDecoder(limit, out),
 };
 

@@ -16,12 +16,8 @@ import type {
   PromptMessage,
   Returned,
 } from "../definition.ts";
-import {
-  type Connection,
-  type BidiStream,
-  type PeerCertificate,
-  resolveConnectionLimits,
-} from "../../../wire/quic/connection.ts";
+import type { Connection } from "../../../wire/quic/connection.ts";
+import { memoryConnection } from "./memory-connection.ts";
 import { MemoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
 import type { PluginParts } from "../parts.ts";
@@ -29,8 +25,6 @@ import { PluginService } from "../serve/plugin-service.ts";
 import { Registration } from "../registration.ts";
 import { RemoteStorage } from "../remote-storage.ts";
 import { ToolError } from "../tool-error.ts";
-import { duplexPair } from "node:stream";
-import { SocketConnection } from "../../../wire/quic/tls/socket-connection.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -214,24 +208,4 @@ class Harness implements PluginHarness {
 
 function failed({ errorCode, errorMessage }: { errorCode: string; errorMessage: string }): Error {
   return new ToolError(errorCode, errorMessage);
-}
-
-/**
- * A connection inside the program, over a pair of streams. `serve` answers what is asked on it, and
- * `peer` is the certificate of whoever asks.
- */
-export async function memoryConnection(
-  serve: (stream: BidiStream, connection: Connection) => void,
-  peer?: PeerCertificate,
-): Promise<Connection> {
-  const [server, client] = duplexPair();
-  // What is written to a side that is gone would wait for ever.
-  server.on("close", () => client.destroy());
-  client.on("close", () => server.destroy());
-  const options = { address: "memory", limits: resolveConnectionLimits() };
-  new SocketConnection(server, { ...options, peer, accept: serve }).start();
-  const connection = new SocketConnection(client, { ...options, peer: undefined });
-  connection.start();
-  await connection.ready;
-  return connection;
 }

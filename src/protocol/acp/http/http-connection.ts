@@ -184,11 +184,8 @@ export class HttpConnection implements Channel<string> {
   }
 
   #stream(sessionId: string): EventStream {
-    const known = this.#streams.get(sessionId);
-    if (known !== undefined) return known;
-    const stream = { events: undefined, waiting: [], size: 0 };
-    this.#streams.set(sessionId, stream);
-    return stream;
+    const none = (): EventStream => ({ events: undefined, waiting: [], size: 0 });
+    return this.#streams.getOrInsertComputed(sessionId, none);
   }
 
   #sessionOf(topic: Topic | undefined): string {

@@ -11,7 +11,7 @@ import { isSilent } from "../../../session/session-error.ts";
 import { isObject, type JsonObject, METHODS, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
-export interface Asked {
+export interface ForwardedRequest {
   readonly method: string;
   readonly sessionId: string;
   readonly text: string;
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** A session that another process has open, as this client uses it. */
-export interface Joined {
+export interface JoinedSession {
   params: SessionParams;
   /** Number of the last event that the client was shown. */
   last: number;
@@ -42,7 +42,7 @@ export interface Joined {
   shows: string[] | undefined;
 }
 
-export function newJoined(params: SessionParams, last: number, link?: SessionLink): Joined {
+export function newJoined(params: SessionParams, last: number, link?: SessionLink): JoinedSession {
   return { params, last, link, isIn: false, waiting: [], shows: undefined };
 }
 
@@ -54,7 +54,7 @@ export interface LinkListener {
   /** An update of a session, or a question to the client, as text. */
   told(text: string, sessionId: string): void | Room;
   /** The answer to a request of the client. `idText` is the JSON text of its id. */
-  answered(idText: string, asked: Asked, text: string): void | Room;
+  answered(idText: string, asked: ForwardedRequest, text: string): void | Room;
   /** The holder has ended, or does not answer. Its unanswered requests are lost. */
   lost(): void;
   /** See `HeartbeatOptions`. */
@@ -82,7 +82,7 @@ export class SessionLink implements Sink<string> {
   readonly #number = ++opened;
   /** Our own requests. */
   readonly #own = new Map<string, OwnRequest>();
-  readonly #asked = new Map<string, Asked>();
+  readonly #asked = new Map<string, ForwardedRequest>();
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
   #failure: TrunklineError = new HolderGone(false);
@@ -107,7 +107,7 @@ export class SessionLink implements Sink<string> {
   }
 
   /** Unanswered requests of the client about a session, oldest first. */
-  askedAbout(sessionId: string): [idText: string, Asked][] {
+  askedAbout(sessionId: string): [idText: string, ForwardedRequest][] {
     return [...this.#asked].filter(([, asked]) => asked.sessionId === sessionId);
   }
 
@@ -135,7 +135,10 @@ export class SessionLink implements Sink<string> {
   }
 
   /** Forwards a message of the client. A request is stored until it is answered. */
-  pass(text: string, request?: { readonly idText: string; readonly asked: Asked }): Room {
+  pass(
+    text: string,
+    request?: { readonly idText: string; readonly asked: ForwardedRequest },
+  ): Room {
     if (request !== undefined) this.#asked.set(request.idText, request.asked);
     return this.#channel.send(text);
   }
@@ -281,7 +284,7 @@ export function numberOf(
 }
 
 /** Whether a request of the client waits until the session is open again. */
-export function isWaiting({ waiting, lost }: Joined, idText: string): boolean {
+export function isWaiting({ waiting, lost }: JoinedSession, idText: string): boolean {
   if (lost?.isAsked(idText) === true) return true;
   return waiting.some((text) => {
     const { id } = parsed(text);

@@ -14,9 +14,9 @@ import type { OldSessionParams } from "../schema.gen.ts";
 import { interruptedTurn, toWire } from "../session-errors.ts";
 import {
   answerTo,
-  type Asked,
+  type ForwardedRequest,
   isWaiting,
-  type Joined,
+  type JoinedSession,
   newJoined,
   numberOf,
   parsed,
@@ -28,7 +28,7 @@ import {
 } from "./session-link.ts";
 
 interface ReopenOptions {
-  readonly client: Pick<LinkedClient, "takeOver" | "depose">;
+  readonly here: Pick<SessionsHere, "takeOver" | "depose">;
   /** Milliseconds within which it must be open again somewhere. */
   readonly within: number;
   /** Whether the client waits for it. */
@@ -44,7 +44,11 @@ const RETRY = 50;
  * Opens a session again whose holder has ended or does not answer, here or in another process that was
  * faster. Resolves to whether it is open here.
  */
-async function reopen(sessionId: string, joined: Joined, options: ReopenOptions): Promise<boolean> {
+async function reopen(
+  sessionId: string,
+  joined: JoinedSession,
+  options: ReopenOptions,
+): Promise<boolean> {
   const { within, isAwaited, isClosed } = options;
   let until = performance.now() + within;
   const silent = new Set<string>();
@@ -67,21 +71,21 @@ async function reopen(sessionId: string, joined: Joined, options: ReopenOptions)
 
 async function reopenOnce(
   sessionId: string,
-  joined: Joined,
+  joined: JoinedSession,
   options: ReopenOptions,
 ): Promise<boolean> {
-  const { client, linkTo } = options;
+  const { here, linkTo } = options;
   const { last } = joined;
   const params = { ...joined.params, sessionId };
   try {
-    await client.takeOver(params, last);
+    await here.takeOver(params, last);
     return true;
   } catch (error) {
     const holder = holderOf(error);
     if (holder === undefined) throw error;
     if (holder === joined.silent) {
       joined.silent = undefined;
-      await client.depose(sessionId, holder);
+      await here.depose(sessionId, holder);
       return await reopenOnce(sessionId, joined, options);
     }
     // Another process was faster, or the end of the previous holder was not noticed yet.
@@ -114,7 +118,7 @@ export type RelayObserver = (
   meta: Readonly<Record<string, unknown>>,
 ) => Span | undefined;
 
-/** A client whose sessions are open in other processes, and what this process can do for it. */
+/** A client whose sessions are open in other processes. */
 export interface LinkedClient {
   readonly principal: Principal;
   /** Its `initialize`, which is repeated to holders. */
@@ -123,6 +127,10 @@ export interface LinkedClient {
   readonly origin: string;
   /** Whether it wants the number of each event. */
   readonly countsEvents: boolean;
+}
+
+/** What this process can do with sessions for the client. */
+export interface SessionsHere {
   /** Opens a session here and shows the client the later events. Throws if another process has it open. */
   takeOver(params: OldSessionParams, after: number): Promise<void>;
   /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
@@ -131,7 +139,7 @@ export interface LinkedClient {
   depose(sessionId: string, holder: string): Promise<void>;
 }
 
-interface SessionLinksOptions {
+interface SessionLinksOptions extends SessionsHere {
   readonly reach: Reach;
   /** Whether a process is known to be stopped, as by Ctrl-Z. */
   readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
@@ -173,7 +181,7 @@ export class SessionLinks {
   readonly #links = new Map<string, Promise<SessionLink>>();
   /** Links whose holder has not answered yet. */
   readonly #opening = new Set<SessionLink>();
-  readonly #joined = new Map<string, Joined>();
+  readonly #joined = new Map<string, JoinedSession>();
   /** The client's channel. */
   #channel: Channel<string> | undefined;
   /** What serves the client here. */
@@ -240,7 +248,7 @@ export class SessionLinks {
     }
   }
 
-  #enter(sessionId: string, joined: Joined, answer: unknown): void {
+  #enter(sessionId: string, joined: JoinedSession, answer: unknown): void {
     const { seq } = ours(objectOf(answer)._meta);
     joined.params = { ...joined.params, sessionId };
     joined.isIn = true;
@@ -302,19 +310,19 @@ export class SessionLinks {
   }
 
   /** Keeps a message until its session is open again. A client that sends much has to wait for that. */
-  #keep(joined: Joined, text: string): Room {
+  #keep(joined: JoinedSession, text: string): Room {
     joined.waiting.push(text);
     this.#kept += text.length;
     return this.#kept > MOST_KEPT ? (joined.recovery ?? ROOM) : ROOM;
   }
 
-  #takeKept(joined: Joined): string[] {
+  #takeKept(joined: JoinedSession): string[] {
     const texts = joined.waiting.splice(0);
     for (const { length } of texts) this.#kept -= length;
     return texts;
   }
 
-  #forwardKept(joined: Joined): void {
+  #forwardKept(joined: JoinedSession): void {
     joined.lost = undefined;
     for (const text of this.#takeKept(joined)) background(this.take(text), "Forwarding a message");
   }
@@ -385,7 +393,11 @@ export class SessionLinks {
     return undefined;
   }
 
-  #answered(idText: string, { method, sessionId, span }: Asked, text: string): void | Room {
+  #answered(
+    idText: string,
+    { method, sessionId, span }: ForwardedRequest,
+    text: string,
+  ): void | Room {
     const { error } = parsed(text);
     span?.end(error === undefined ? {} : { error: "error" });
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
@@ -423,7 +435,7 @@ export class SessionLinks {
     }
   }
 
-  #beginRecovery(sessionId: string, joined: Joined, link?: SessionLink): void {
+  #beginRecovery(sessionId: string, joined: JoinedSession, link?: SessionLink): void {
     background((joined.recovery = this.#recover(sessionId, joined, link)), "Taking a session over");
   }
 
@@ -436,11 +448,11 @@ export class SessionLinks {
   }
 
   /** Opens the session again after its holder has ended, here or in another process. */
-  async #recover(sessionId: string, joined: Joined, link?: SessionLink): Promise<void> {
+  async #recover(sessionId: string, joined: JoinedSession, link?: SessionLink): Promise<void> {
     const asked = link?.askedAbout(sessionId) ?? [];
     try {
       const isOpenHere = await reopen(sessionId, joined, {
-        ...{ client: this.#client, within: this.#takeOverWithin },
+        ...{ here: this.#options, within: this.#takeOverWithin },
         isAwaited: () => asked.length + joined.waiting.length > 0,
         isClosed: () => this.#isClosed,
         linkTo: (holder) => this.#linkTo(holder),
@@ -469,12 +481,15 @@ export class SessionLinks {
 
   // A prompt does not run twice: here it is answered with the end of its turn, and another process, which
   // may be the same as before with the turn still running, is told that it may know it.
-  async #askAgain(idText: string, { method, sessionId, text, after, span }: Asked): Promise<void> {
+  async #askAgain(
+    idText: string,
+    { method, sessionId, text, after, span }: ForwardedRequest,
+  ): Promise<void> {
     span?.end({ error: "holder_ended" });
     const isPrompt = method === METHODS.prompt.name;
     if (isPrompt && !this.#joined.has(sessionId)) {
       const { prompt } = objectOf(parsed(text).params);
-      const end = await this.#client.endOf(sessionId, prompt, after);
+      const end = await this.#options.endOf(sessionId, prompt, after);
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
     background(this.take(isPrompt ? sentAfter(text, after) : text), "Sending a request again");

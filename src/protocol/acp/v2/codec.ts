@@ -10,7 +10,7 @@ import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
 type State = "idle" | "running" | "requires_action";
 
 /** What a client was told about one session. */
-interface Told {
+interface ToldState {
   readonly ids: MessageIds;
   state: State;
   /** Open requests to the client. */
@@ -45,7 +45,7 @@ export class V2Codec implements Codec {
   readonly isEchoed = true;
   readonly lacks = LACKS;
   readonly closesAgain = true;
-  readonly #told = new Map<string, Told>();
+  readonly #told = new Map<string, ToldState>();
 
   name({ info }: InitializeParams): string | undefined {
     return info?.name;
@@ -124,7 +124,7 @@ export class V2Codec implements Codec {
     return this.#tell(told, told.questions > 0 ? "requires_action" : "running");
   }
 
-  #turned(told: Told, { state, error }: JsonObject): string | undefined {
+  #turned(told: ToldState, { state, error }: JsonObject): string | undefined {
     if (state === "running") return this.#tell(told, "running");
     told.state = "idle";
     if (state !== "interrupted") return stateUpdate("idle", { stopReason: state });
@@ -135,18 +135,15 @@ export class V2Codec implements Codec {
     });
   }
 
-  #tell(told: Told, state: State): string | undefined {
+  #tell(told: ToldState, state: State): string | undefined {
     if (told.state === state) return undefined;
     told.state = state;
     return stateUpdate(state);
   }
 
-  #of(sessionId: string): Told {
-    const known = this.#told.get(sessionId);
-    if (known !== undefined) return known;
-    const told: Told = { ids: new MessageIds(), state: "idle", questions: 0 };
-    this.#told.set(sessionId, told);
-    return told;
+  #of(sessionId: string): ToldState {
+    const none = (): ToldState => ({ ids: new MessageIds(), state: "idle", questions: 0 });
+    return this.#told.getOrInsertComputed(sessionId, none);
   }
 }
 

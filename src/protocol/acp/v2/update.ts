@@ -1,5 +1,5 @@
+import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import { type JsonObject, objectOf } from "../methods.ts";
-import { gitPatch } from "./git-patch.ts";
 
 type Update = JsonObject & { readonly sessionUpdate: string };
 
@@ -53,7 +53,7 @@ function contentInV2(part: JsonObject, longest: number): JsonObject {
   const old = typeof oldText === "string" ? oldText : undefined;
   const { firstLine } = objectOf(objectOf(_meta)["trunkline/excerpt"]);
   const from = typeof firstLine === "number" ? firstLine : 1;
-  const text = gitPatch(String(path), old, String(newText), from);
+  const text = unifiedDiff(String(path).replace(/^\/+/, ""), old, String(newText), from);
   return {
     type: "diff",
     changes: [{ operation: old === undefined ? "add" : "modify", path, fileType: "text" }],

@@ -11,18 +11,19 @@ import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls, plainResult, plainToolResult, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, handshake } from "./handshake.ts";
-import { ClientListening } from "./listen.ts";
-import { readableEntries } from "./list-entries.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { background } from "../../../base/background.ts";
+import { LostRequest } from "../../../rpc/pending-requests.ts";
 
 export interface McpClientOptions {
   readonly era?: Era;
   readonly info?: Implementation;
   readonly events?: Partial<McpClientEvents>;
-  /** What the server is called here; its messages go under it. */
+  /** The name of the server here; its log messages carry it. */
   readonly name?: string;
   readonly limits?: Partial<PeerLimits>;
   readonly report?: PeerOptions<undefined>["report"];
@@ -30,7 +31,7 @@ export interface McpClientOptions {
   readonly timeout?: number;
   /** Aborts the handshake. */
   readonly signal?: AbortSignal;
-  /** Milliseconds after which `initialize` is tried too. */
+  /** Milliseconds to wait for `server/discover` before `initialize` is tried too. */
   readonly probe?: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf?: (idText: string) => unknown;
@@ -124,7 +125,7 @@ export class McpClient {
     return this.codec.revision;
   }
 
-  /** Whether any call may be answered with a task, as the server likes. */
+  /** Whether the server may answer any call with a task. */
   get hasTasks(): boolean {
     return this.codec.has.tasks === "server's choice" && hasTasksExtension(this.capabilities);
   }
@@ -272,4 +273,222 @@ const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListC
 
 function infoOf({ info }: McpClientOptions): Implementation {
   return info ?? { name: "trunkline", version: VERSION };
+}
+
+/** Milliseconds to wait after a subscription has ended or its stream was lost. */
+const AGAIN = 1_000;
+/** The longest wait, after repeated losses. */
+const LONGEST_WAIT = 30_000;
+
+/**
+ * The `subscriptions/listen` request to a server of 2026-07-28. It is opened again when the wanted
+ * resources change, and when its stream is lost.
+ */
+export class ClientListening {
+  readonly #listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>;
+  readonly #kinds: JsonObject;
+  readonly #missed: () => void;
+  readonly #uris = new Set<string>();
+  #current: AbortController | undefined;
+  #isOver = false;
+  #isDue = false;
+
+  /** `missed` is called when there may have been changes that nobody heard of. */
+  constructor(
+    kinds: JsonObject,
+    listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>,
+    missed: () => void = () => {},
+  ) {
+    this.#kinds = kinds;
+    this.#listen = listen;
+    this.#missed = missed;
+  }
+
+  watch(uri: string): void {
+    this.#uris.add(uri);
+    this.renew();
+  }
+
+  unwatch(uri: string): void {
+    if (this.#uris.delete(uri)) this.renew();
+  }
+
+  /** Opens the request for what is wanted now. Several changes in one turn make one request. */
+  renew(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      const before = this.#current;
+      this.#current = new AbortController();
+      if (!this.#isOver)
+        background(this.#listenUntil(this.#current.signal), "Listening to a server");
+      // Only after the new request is sent, so that nothing is missed in between.
+      before?.abort(new Error("What is listened for has changed"));
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#current?.abort(new Error("The connection is closing"));
+  }
+
+  async #listenUntil(signal: AbortSignal): Promise<void> {
+    const uris = [...this.#uris];
+    const wanted = { ...this.#kinds, ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}) };
+    if (Object.keys(wanted).length === 0) return;
+    for (let losses = 0; !signal.aborted && !this.#isOver;) {
+      const began = performance.now();
+      try {
+        const listening = this.#listen(wanted, signal);
+        if (losses > 0) this.#missed();
+        await listening;
+        losses = 0;
+      } catch (error) {
+        // Cancelled or not supported. When the connection has ended, a new one listens anew.
+        if (!(error instanceof LostRequest)) return;
+        losses = performance.now() - began > LONGEST_WAIT ? 1 : losses + 1;
+      }
+      const wait = Math.min(AGAIN * 2 ** Math.max(0, losses - 1), LONGEST_WAIT);
+      await sleep(wait, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+}
+
+/**
+ * Returns a value as it may be passed on: the same if nothing is wrong with it, a copy without what is wrong,
+ * or undefined if nothing of it can be used.
+ */
+type Shape = (value: unknown) => unknown;
+
+const text: Shape = (value) => (typeof value === "string" ? value : undefined);
+const flag: Shape = (value) => (typeof value === "boolean" ? value : undefined);
+const count: Shape = (value) => (typeof value === "number" && value >= 0 ? value : undefined);
+const share: Shape = (value) =>
+  typeof value === "number" && value <= 1 ? count(value) : undefined;
+const anObject: Shape = (value) => (isObject(value) ? value : undefined);
+const oneOf =
+  (...values: readonly unknown[]): Shape =>
+  (value) =>
+    values.includes(value) ? value : undefined;
+/** ISO 8601 with a time zone. */
+const moment: Shape = (value) =>
+  typeof value === "string" &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(value)
+    ? value
+    : undefined;
+
+function listOf(shape: Shape): Shape {
+  return (value) => {
+    if (!Array.isArray(value)) return undefined;
+    const items: readonly unknown[] = value;
+    const plain = items.map(shape);
+    if (plain.every((item, at) => item === items[at])) return items;
+    return plain.filter((item) => item !== undefined);
+  };
+}
+
+/** An object whose members have these shapes, as far as they are there. Others are passed on. */
+function object(members: Readonly<Record<string, Shape>>, required: readonly string[] = []): Shape {
+  const shapes = Object.entries(members);
+  return (value) => {
+    if (!isObject(value)) return undefined;
+    let plain: Record<string, unknown> = value;
+    for (const [name, shape] of shapes) {
+      const member = value[name];
+      if (member === undefined) continue;
+      const good = shape(member);
+      if (good === member) continue;
+      if (plain === value) plain = { ...value };
+      if (good === undefined) delete plain[name];
+      else plain[name] = good;
+    }
+    return required.every((name) => plain[name] !== undefined) ? plain : undefined;
+  };
+}
+
+/** The schemas of properties. JSON Schema has booleans for "anything" and "nothing"; clients want objects. */
+const properties: Shape = (value) => {
+  if (!isObject(value)) return undefined;
+  const all = Object.entries(value);
+  if (all.every(([, schema]) => isObject(schema))) return value;
+  return Object.fromEntries(
+    all.map(([name, schema]) => [
+      name,
+      isObject(schema) ? schema : schema === false ? { not: {} } : {},
+    ]),
+  );
+};
+
+const schema = { properties, required: listOf(text) };
+const described = {
+  title: text,
+  description: text,
+  icons: listOf(
+    object({ src: text, mimeType: text, sizes: listOf(text), theme: oneOf("light", "dark") }, [
+      "src",
+    ]),
+  ),
+  _meta: anObject,
+};
+const content = {
+  ...described,
+  name: text,
+  mimeType: text,
+  annotations: object({
+    audience: listOf(oneOf("user", "assistant")),
+    priority: share,
+    lastModified: moment,
+  }),
+};
+
+/** MCP 2025-11-25, schema: the entries of the lists, by the member of the result that has them. */
+const ENTRIES: Readonly<Record<string, Shape>> = {
+  tools: object({
+    ...described,
+    inputSchema: object(schema),
+    outputSchema: object({ ...schema, type: oneOf("object") }, ["type"]),
+    annotations: object({
+      title: text,
+      readOnlyHint: flag,
+      destructiveHint: flag,
+      idempotentHint: flag,
+      openWorldHint: flag,
+    }),
+    execution: object({ taskSupport: oneOf("required", "optional", "forbidden") }),
+  }),
+  prompts: object({
+    ...described,
+    arguments: listOf(
+      object({ name: text, title: text, description: text, required: flag }, ["name"]),
+    ),
+  }),
+  resources: object({ ...content, uri: text, size: count }, ["uri"]),
+  resourceTemplates: object({ ...content, uriTemplate: text }, ["uriTemplate"]),
+};
+
+/**
+ * Entries that clients can read. Many clients refuse a whole list for one member of the wrong type, such as a
+ * description that is null: one server must not take the tools of all others with it.
+ */
+export function readableEntries(
+  list: string,
+  entries: readonly JsonObject[],
+  leftOut: LeftOut = () => {},
+): JsonObject[] {
+  const shape = ENTRIES[list] ?? anObject;
+  let wrong = 0;
+  const readable = entries.flatMap((entry) => {
+    const plain = shape(entry) as JsonObject | undefined;
+    if (plain !== entry) wrong++;
+    return plain === undefined ? [] : [named(plain)];
+  });
+  if (wrong > 0) leftOut("members of the wrong type", wrong);
+  return readable;
+}
+
+/** Resources have had names since 2024-11-05, but some servers give none. */
+function named(entry: JsonObject): JsonObject {
+  const name = entry.name ?? entry.uri ?? entry.uriTemplate;
+  return entry.name === undefined && name !== undefined ? { ...entry, name } : entry;
 }

@@ -37,7 +37,7 @@ const discover = method<JsonObject, JsonObject>("server/discover");
 const initialize = method<JsonObject, JsonObject>("initialize");
 const initialized = method<JsonObject>("notifications/initialized");
 
-/** What we can be asked in the name of any client: a handshake is made once for all of them. */
+/** What a server may ask of any of our clients: one handshake serves all of them. */
 const CAPABILITIES: JsonObject = {
   roots: {},
   sampling: {},
@@ -49,9 +49,9 @@ const CAPABILITIES: JsonObject = {
   },
 };
 
-type Meet = (peer: Peer, options: HandshakeOptions) => Promise<Introduction>;
+type Handshake = (peer: Peer, options: HandshakeOptions) => Promise<Introduction>;
 
-const HANDSHAKES: Readonly<Record<Era, Meet>> = {
+const HANDSHAKES: Readonly<Record<Era, Handshake>> = {
   legacy: byInitialize,
   modern: byDiscover,
   auto: discoverOrInitialize,
@@ -63,8 +63,8 @@ export async function handshake(peer: Peer, options: HandshakeOptions): Promise<
 }
 
 /**
- * MCP 2026-07-28, basic/versioning § Backward Compatibility: `server/discover` first. A server that answers it with an error, or not in time, is sent
- * `initialize`.
+ * MCP 2026-07-28, basic/versioning § Backward Compatibility: `server/discover` first. A server that
+ * answers it with an error, or not in time, is sent `initialize`.
  */
 async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
   const modern = byDiscover(peer, options);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { readableEntries } from "./list-entries.ts";
+import { readableEntries } from "./connect.ts";
 
 describe("readableEntries()", () => {
   it("passes on what is right as it is, also what it does not know", () => {

@@ -6,7 +6,7 @@ import { isObject } from "../../../base/check.ts";
 const MOST = 1_000;
 const LIFETIME = 60 * 60_000;
 
-interface Shown {
+interface ShownPage {
   readonly context: ToolContext;
   readonly forgetAt: number;
 }
@@ -17,7 +17,7 @@ interface Shown {
  * the call.
  */
 export class ClientPages {
-  readonly #shown = new Map<string, Shown>();
+  readonly #shown = new Map<string, ShownPage>();
 
   shown(id: unknown, context: ToolContext): void {
     if (typeof id !== "string" || context.pageDone === undefined) return;

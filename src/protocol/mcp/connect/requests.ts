@@ -17,7 +17,7 @@ import { PLAINEST } from "../revision/revisions.ts";
 /** Milliseconds for lists, completions and subscriptions. */
 const QUICK = 30_000;
 
-/** What we ask of a server, in the words of its revision. */
+/** Sends our requests to a server, in the form of its revision. */
 export class ClientRequests {
   readonly #peer: Peer;
   readonly #calls: ClientCalls;
@@ -37,7 +37,7 @@ export class ClientRequests {
     );
   }
 
-  /** A request of our own, for no caller. */
+  /** A request that we send for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, undefined);
     const full = _meta === undefined ? params : { ...params, _meta };
@@ -71,7 +71,7 @@ export class ClientRequests {
     }
   }
 
-  /** Goes on with a call of a tool that the server has answered with a task before. */
+  /** Waits for a task that the server made of an earlier call. */
   resume(taskId: string, context: ToolContext): Promise<JsonObject> {
     const token = this.#calls.begin(context);
     const isTheirs = this.codec.has.tasks === "server's choice";
@@ -80,7 +80,7 @@ export class ClientRequests {
     return this.#finish("tools/call", isTheirs ? task : { task }, context, token);
   }
 
-  /** Has the caller visit the pages that a server wants to be visited first. Throws any other error. */
+  /** Asks the caller to visit the pages that the server requires. Throws any other error. */
   async #visitPages(error: unknown, context: ToolContext): Promise<void> {
     if (!(error instanceof RpcError)) throw error;
     const isPage = error.code === URL_ELICITATION_REQUIRED;
@@ -140,7 +140,7 @@ export class ClientRequests {
   /** MCP 2025-11-25, basic/utilities/tasks § Result Retrieval: `tasks/result` waits for the end. */
   async #awaitTask(begun: JsonObject, context: ToolContext, token: number): Promise<JsonObject> {
     const task = isObject(begun.task) ? begun.task : undefined;
-    // Some servers answer at once though a task was asked for.
+    // Some servers answer with the result although a task was asked for.
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
     context.remoteTask?.(taskId);
@@ -236,7 +236,7 @@ export class ClientCalls {
     return () => this.#tasks.delete(taskId);
   }
 
-  /** Until the returned function is called, what the server says of the task is told. */
+  /** Until the returned function is called, the listener hears what the server reports of the task. */
   onTask(taskId: string, listener: TaskListener): () => void {
     this.#taskListeners.set(taskId, listener);
     return () => {
@@ -244,7 +244,7 @@ export class ClientCalls {
     };
   }
 
-  /** The server says how a task is. */
+  /** The server reports the state of a task. */
   taskChanged(task: JsonObject): void {
     const { taskId, statusMessage } = task;
     this.#taskListeners.get(taskId as string)?.told(task);
@@ -253,7 +253,7 @@ export class ClientCalls {
       this.advanced(token, statusMessage);
   }
 
-  /** The server will tell of tasks from now on. */
+  /** The server has accepted a subscription to tasks: their states are read once. */
   listening({ notifications }: JsonObject): void {
     const taskIds = isObject(notifications) ? notifications.taskIds : undefined;
     if (!Array.isArray(taskIds)) return;

@@ -54,9 +54,9 @@ export interface Features {
 }
 
 /**
- * How one revision of MCP says what is said inside. Inside there is one shape, that of the newest
- * revision; a codec leaves out what its revision does not know. Codecs hold no state: all
- * connections of a revision share one.
+ * Translates messages to one revision of MCP. Inside the program they have the shape of the newest
+ * revision; a codec leaves out what its revision does not have. Codecs hold no state: all connections of
+ * a revision share one.
  */
 export interface Codec {
   readonly revision: Revision;
@@ -65,12 +65,12 @@ export interface Codec {
   readonly has: Features;
   /** Methods that we serve and this revision does not have. */
   readonly lacks: ReadonlySet<string>;
-  /** What a server like ours says that it can do. */
+  /** The capabilities that our server declares. */
   readonly serverCapabilities: JsonObject;
   /** The error for a resource that does not exist. */
   readonly resourceNotFound: Code;
 
-  // For those whom we serve:
+  // As a server:
 
   /** A tool in `tools/list`. */
   shapeTool(tool: ToolDefinition): JsonObject;
@@ -90,7 +90,7 @@ export interface Codec {
   /** Cancels a task, and says what `tasks/cancel` is answered with. */
   cancelTask(task: KnownTask): JsonObject;
 
-  // For those whom we call:
+  // As a client:
 
   /** What a call's parameters say where the tool is to run as a task. */
   readonly taskParams: JsonObject;

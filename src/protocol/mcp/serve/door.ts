@@ -18,7 +18,7 @@ import { METHODS, EVENTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
-import type { CallToolParams, CompleteParams } from "../schema.gen.ts";
+import type { CallToolParams, CompleteParams, ListParams } from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
@@ -44,15 +44,15 @@ import { REVISIONS } from "../revision/revisions.ts";
 export interface McpDoorOptions {
   readonly offer: Offer;
   readonly info?: Implementation;
-  /** What a client is told at first; its profile says what it sees. */
+  /** The instructions in the answer to `initialize`, for the profile of a client. */
   readonly instructions?: (profile: Profile | undefined) => string;
   /** The capabilities in the answer to `initialize`, for revisions in which they must not be ours. */
   readonly capabilities?: Readonly<Partial<Record<Revision, JsonObject>>>;
-  /** The same of a method that there is not. */
+  /** The message of the error for an unknown method. */
   readonly methodNotFound?: (method: string) => string;
   /** How tasks outlive the process. */
   readonly tasks?: TasksOptions;
-  /** False where the offer changes only when the client itself asks for it. */
+  /** False if the offer changes only by requests of the client itself. */
   readonly announcesChanges?: boolean;
   /** Milliseconds for the answer to `roots/list`; then a call goes on without roots. */
   readonly rootsTimeout?: number | undefined;
@@ -66,7 +66,6 @@ export class McpDoor {
   readonly info: Implementation;
   readonly instructions: McpDoorOptions["instructions"];
   readonly capabilities: NonNullable<McpDoorOptions["capabilities"]>;
-  readonly routes: McpRoutes;
   readonly tasks: Tasks;
   readonly #announcesChanges: boolean;
   readonly #rootsTimeout: number;
@@ -85,7 +84,6 @@ export class McpDoor {
     this.#announcesChanges = options.announcesChanges ?? true;
     this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
     this.#methodNotFound = options.methodNotFound;
-    this.routes = new McpRoutes(this.info);
     this.#table = routes(
       ...serveSession(this),
       ...serveTools(this),
@@ -93,6 +91,44 @@ export class McpDoor {
       ...serveWatching(this),
       ...serveTasks(this),
     );
+  }
+
+  /**
+   * A route. Its handler returns one shape, of which the client's codec makes the result. `caching` is
+   * how long a client may keep the answer, where its revision can say so.
+   */
+  serve<P>(
+    asked: Method<P, JsonObject>,
+    handle: (request: McpRequest<P>) => JsonObject | Promise<JsonObject>,
+    caching?: Caching,
+  ): Route<Connection> {
+    const { name, check } = asked;
+    // No check in the route: an unknown method is reported before wrong parameters.
+    return route<P, JsonObject, Connection>({ name }, (params, call) => {
+      const { state } = call;
+      // MCP 2026-07-28, basic/versioning § Compatibility Matrix: a request with `_meta` is stateless, on
+      // any connection; without it, the session that `initialize` began decides.
+      // Before `initialize`, what only revisions without sessions have must describe its client.
+      const mustDescribe = !state.isInitialized && state.client.codec.lacks.has(name);
+      const client =
+        mustDescribe || describesClient(params) ? clientOfRequest(params) : state.client;
+      const { codec } = client;
+      if (codec.lacks.has(name)) {
+        const { code, message } = STANDARD.methodNotFound;
+        throw new RpcError(code, message);
+      }
+      const problem = check?.(params);
+      if (problem !== undefined) {
+        throw RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
+      }
+      const shape = (body: JsonObject): JsonObject => codec.shapeResult(body, this.info, caching);
+      try {
+        const body = handle({ client, params, call });
+        return body instanceof Promise ? body.then(shape, rethrow) : shape(body);
+      } catch (error) {
+        return rethrow(error);
+      }
+    });
   }
 
   /** The context of a tool, resource or prompt that works for a request. */
@@ -106,7 +142,16 @@ export class McpDoor {
   }
 
   /** Serves a request that may take several round trips. */
-  serveInRounds(asking: Asking): JsonObject | Promise<JsonObject> {
+  serveInRounds(
+    request: McpRequest<object>,
+    how: Pick<Asking, "method" | "work" | "goOn" | "goOnWhen">,
+  ): JsonObject | Promise<JsonObject> {
+    const asking: Asking = {
+      ...how,
+      params: request.params as JsonObject,
+      principal: request.call.state.principal.id,
+      context: this.contextOf(request),
+    };
     return this.#inputRequired?.serve(asking) ?? this.#serveFirstInRounds(asking);
   }
 
@@ -178,55 +223,6 @@ export interface McpRequest<P> {
   readonly call: Call<Connection>;
 }
 
-export interface ServeOptions {
-  /** How long a client may keep the answer, where its revision can say so. */
-  readonly caching?: Caching;
-}
-
-/** Makes routes. Handlers return one shape; the client's codec makes the result of it here. */
-export class McpRoutes {
-  readonly #server: Implementation;
-
-  constructor(server: Implementation) {
-    this.#server = server;
-  }
-
-  serve<P>(
-    asked: Method<P, JsonObject>,
-    handle: (request: McpRequest<P>) => JsonObject | Promise<JsonObject>,
-    options: ServeOptions = {},
-  ): Route<Connection> {
-    const { name, check } = asked;
-    // No check in the route: an unknown method is reported before wrong parameters.
-    return route<P, JsonObject, Connection>({ name }, (params, call) => {
-      const { state } = call;
-      // MCP 2026-07-28, basic/versioning § Compatibility Matrix: a request with `_meta` is stateless, on
-      // any connection; without it, the session that `initialize` began decides.
-      // Before `initialize`, what only revisions without sessions have must describe its client.
-      const mustDescribe = !state.isInitialized && state.client.codec.lacks.has(name);
-      const client =
-        mustDescribe || describesClient(params) ? clientOfRequest(params) : state.client;
-      const { codec } = client;
-      if (codec.lacks.has(name)) {
-        const { code, message } = STANDARD.methodNotFound;
-        throw new RpcError(code, message);
-      }
-      const problem = check?.(params);
-      if (problem !== undefined) {
-        throw RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
-      }
-      const shape = (body: JsonObject): JsonObject =>
-        codec.shapeResult(body, this.#server, options.caching);
-      try {
-        const body = handle({ client, params, call });
-        return body instanceof Promise ? body.then(shape, rethrow) : shape(body);
-      } catch (error) {
-        return rethrow(error);
-      }
-    });
-  }
-}
-
 /** Turns the errors of tools into those of MCP. */
 export function rethrow(error: unknown): never {
   if (error instanceof CannotAsk) throw missingCapability(neededFor(error.question));
@@ -237,10 +233,10 @@ export function rethrow(error: unknown): never {
 export type CallRequest = McpRequest<CallToolParams>;
 
 /** tools/list and tools/call. */
-export function serveTools(door: McpDoor): Route<Connection>[] {
-  const { offer, routes } = door;
+function serveTools(door: McpDoor): Route<Connection>[] {
+  const { offer } = door;
   return [
-    routes.serve(
+    door.serve(
       METHODS.listTools,
       (request) => {
         const { client, params } = request;
@@ -252,9 +248,9 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
         };
         return offer.known()?.then(list) ?? list();
       },
-      { caching: UNCACHED },
+      UNCACHED,
     ),
-    routes.serve(METHODS.callTool, (request) => {
+    door.serve(METHODS.callTool, (request) => {
       const { client, params, call } = request;
       const tool = offer.tools.get(params.name, door.profileOf(client, call.state));
       if (tool?.task !== undefined && mayBeTask(request, tool.task)) {
@@ -272,7 +268,7 @@ function describe(tool: Tool): Tool["definition"] {
   return { ...tool.definition, execution: { taskSupport } };
 }
 
-/** Whether a call is one for a task, or an error because it has to be one. Most are not. */
+/** Whether a call becomes a task, or is refused because it must be one. Most do not. */
 function mayBeTask({ client, params }: CallRequest, task: Tool["task"]): boolean {
   switch (client.codec.has.tasks) {
     case "server's choice":
@@ -303,15 +299,8 @@ export function callInRounds(
   request: CallRequest,
   task: Pick<Asking, "goOn" | "goOnWhen"> = {},
 ): JsonObject | Promise<JsonObject> {
-  const { params, call } = request;
-  return door.serveInRounds({
-    method: "tools/call",
-    params: params as unknown as JsonObject,
-    principal: call.state.principal.id,
-    context: door.contextOf(request),
-    work: (context) => run(door, request, context),
-    ...task,
-  });
+  const work: Asking["work"] = (context) => run(door, request, context);
+  return door.serveInRounds(request, { method: "tools/call", work, ...task });
 }
 
 /** Calls the tool, and shapes its answer for the client's revision. */
@@ -371,14 +360,13 @@ export function relayNotices(
 }
 
 /** initialize, server/discover, ping and logging/setLevel. */
-export function serveSession(door: McpDoor): Route<Connection>[] {
-  const { routes, info } = door;
+function serveSession(door: McpDoor): Route<Connection>[] {
   const said = (client: Client, connection: Connection): JsonObject => {
     const instructions = door.instructions?.(door.profileOf(client, connection));
     return instructions === undefined ? {} : { instructions };
   };
   return [
-    routes.serve(METHODS.initialize, ({ params, call }) => {
+    door.serve(METHODS.initialize, ({ params, call }) => {
       // MCP 2025-11-25, basic/lifecycle § Initialization.
       const { protocolVersion, capabilities = {}, clientInfo } = params;
       const codec = call.state.agree(protocolVersion, capabilities, clientInfo);
@@ -386,20 +374,20 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
       return {
         protocolVersion: codec.revision,
         capabilities: door.capabilities[codec.revision] ?? codec.serverCapabilities,
-        serverInfo: info,
+        serverInfo: door.info,
         ...said(call.state.client, call.state),
       };
     }),
-    routes.serve(
+    door.serve(
       METHODS.discover,
       ({ client, call }) => {
         const capabilities = client.codec.serverCapabilities;
         return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
       },
-      { caching: UNCACHED },
+      UNCACHED,
     ),
-    routes.serve(METHODS.ping, () => ({})),
-    routes.serve(METHODS.setLevel, ({ params, call }) => {
+    door.serve(METHODS.ping, () => ({})),
+    door.serve(METHODS.setLevel, ({ params, call }) => {
       call.state.logLevel = params.level;
       relayNotices(door, call.state, call.peer);
       return {};
@@ -412,31 +400,27 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
 }
 
 /** Resources, prompts and the completion of their arguments. */
-export function serveLists(door: McpDoor): Route<Connection>[] {
-  const { offer, routes } = door;
-  const caching = { caching: UNCACHED };
+function serveLists(door: McpDoor): Route<Connection>[] {
+  const { offer } = door;
+  const listed = (
+    method: Method<ListParams, JsonObject>,
+    kind: "list" | "templates",
+    member: string,
+  ): Route<Connection> =>
+    door.serve(
+      method,
+      async ({ params, client, call }) => {
+        const { principal } = call.state;
+        const all = await offer.resources[kind](principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf<object>(all, params.cursor);
+        return { [member]: page, ...next };
+      },
+      UNCACHED,
+    );
   return [
-    routes.serve(
-      METHODS.listResources,
-      async ({ params, client, call }) => {
-        const { principal } = call.state;
-        const all = await offer.resources.list(principal, door.profileOf(client, call.state));
-        const { page, next } = pageOf(all, params.cursor);
-        return { resources: page, ...next };
-      },
-      caching,
-    ),
-    routes.serve(
-      METHODS.listTemplates,
-      async ({ params, client, call }) => {
-        const { principal } = call.state;
-        const all = await offer.resources.templates(principal, door.profileOf(client, call.state));
-        const { page, next } = pageOf(all, params.cursor);
-        return { resourceTemplates: page, ...next };
-      },
-      caching,
-    ),
-    routes.serve(
+    listed(METHODS.listResources, "list", "resources"),
+    listed(METHODS.listTemplates, "templates", "resourceTemplates"),
+    door.serve(
       METHODS.readResource,
       (request) =>
         inRounds(door, request, "resources/read", async (context) => {
@@ -446,9 +430,9 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
           const { code } = request.client.codec.resourceNotFound;
           throw new RpcError(code, `Resource not found: ${uri}`, { uri });
         }),
-      caching,
+      UNCACHED,
     ),
-    routes.serve(
+    door.serve(
       METHODS.listPrompts,
       async ({ params, client, call }) => {
         await offer.known();
@@ -462,9 +446,9 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         });
         return { prompts, ...next, ...missingSources(offer, profile) };
       },
-      caching,
+      UNCACHED,
     ),
-    routes.serve(METHODS.getPrompt, (request) =>
+    door.serve(METHODS.getPrompt, (request) =>
       inRounds(door, request, "prompts/get", async (context) => {
         const { name, arguments: args = {} } = request.params;
         const prompt = promptFor(door, name, request);
@@ -484,7 +468,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         return prompt.get(args, context);
       }),
     ),
-    routes.serve(METHODS.complete, async (request) => {
+    door.serve(METHODS.complete, async (request) => {
       const completion = (await complete(door, request)) ?? {
         values: [],
         total: 0,
@@ -497,22 +481,14 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
 }
 
 /** Runs work that may ask the client, in round trips where the revision has them. */
-function inRounds<P extends { readonly _meta?: unknown }>(
+function inRounds(
   door: McpDoor,
-  request: McpRequest<P>,
+  request: McpRequest<object>,
   method: string,
-  work: (context: McpToolContext) => Promise<JsonObject>,
+  work: Asking["work"],
 ): JsonObject | Promise<JsonObject> {
-  const { client, params, call } = request;
-  const context = door.contextOf(request);
-  if (!client.codec.has.inputRequired) return work(context);
-  return door.serveInRounds({
-    method,
-    params,
-    principal: call.state.principal.id,
-    context,
-    work,
-  });
+  if (!request.client.codec.has.inputRequired) return work(door.contextOf(request));
+  return door.serveInRounds(request, { method, work });
 }
 
 function promptFor(
@@ -544,46 +520,44 @@ async function complete(
   return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
 }
 
-/** Hearing of changes: by `resources/subscribe` in sessions, by `subscriptions/listen` without. */
-export function serveWatching(door: McpDoor): Route<Connection>[] {
-  const { routes } = door;
+/** Subscriptions: `resources/subscribe` in sessions, `subscriptions/listen` without. */
+function serveWatching(door: McpDoor): Route<Connection>[] {
   return [
-    routes.serve(METHODS.subscribe, async (request) => {
+    door.serve(METHODS.subscribe, async (request) => {
       const { subscribe } = await import("./watch.ts");
       return subscribe(door, request);
     }),
-    routes.serve(METHODS.unsubscribe, ({ params: { uri }, call }) => {
+    door.serve(METHODS.unsubscribe, ({ params: { uri }, call }) => {
       call.state.watches.get(uri)?.();
       call.state.watches.delete(uri);
       return {};
     }),
-    routes.serve(METHODS.listen, async (request) => {
+    door.serve(METHODS.listen, async (request) => {
       const { listen } = await import("./watch.ts");
       return listen(door, request);
     }),
   ];
 }
 
-/** Most clients have no tasks. */
+/** Loaded with the first task: most clients have none. */
 const load = () => import("./task/answer-tasks.ts");
 
 /** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */
-export function serveTasks(door: McpDoor): Route<Connection>[] {
-  const { routes } = door;
+function serveTasks(door: McpDoor): Route<Connection>[] {
   return [
-    routes.serve(METHODS.getTask, async (request) => {
+    door.serve(METHODS.getTask, async (request) => {
       const task = await (await load()).findTask(door, request);
       return request.client.codec.shapeTask(task);
     }),
-    routes.serve(METHODS.cancelTask, async (request) => {
+    door.serve(METHODS.cancelTask, async (request) => {
       return request.client.codec.cancelTask(await (await load()).findTask(door, request));
     }),
-    routes.serve(METHODS.updateTask, async (request) => {
+    door.serve(METHODS.updateTask, async (request) => {
       (await (await load()).findTask(door, request)).give(request.params.inputResponses);
       return {};
     }),
-    routes.serve(METHODS.listTasks, async (request) => (await load()).listTasks(door, request)),
-    routes.serve(METHODS.taskResult, async (request) => (await load()).taskResult(door, request)),
+    door.serve(METHODS.listTasks, async (request) => (await load()).listTasks(door, request)),
+    door.serve(METHODS.taskResult, async (request) => (await load()).taskResult(door, request)),
   ];
 }
 

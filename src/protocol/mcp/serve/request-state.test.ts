@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
-import { digestOf, openState, sealState } from "./request-state.ts";
+import { digestOf, openState, sealState } from "./input-required.ts";
 
 const STATE = { rounds: "r", pause: 1, digest: "d", principal: "p", expires: 1_000 };
 const open = (text: string, digest = "d", principal = "p", now = 1_000) =>

@@ -9,7 +9,7 @@ import { McpDoor } from "./door.ts";
 const door = (): McpDoor => new McpDoor({ offer: fixtureOffer() });
 const META = "io.modelcontextprotocol/";
 
-describe("McpRoutes", { timeout: 600_000 }, () => {
+describe("McpDoor.serve()", { timeout: 600_000 }, () => {
   it("answer each request once, under its id, and notifications never", async () => {
     covers("mcp.base.same-id", "mcp.base.notification-silent", "mcp.base.method-not-found");
     await using client = await RawClient.connect(door(), { revision: "2025-11-25" });

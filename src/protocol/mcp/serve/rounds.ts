@@ -7,7 +7,7 @@ export type Pause<T> =
   | { readonly kind: "done"; readonly result: T }
   | { readonly kind: "asks"; readonly questions: ReadonlyMap<string, Question> };
 
-interface Open {
+interface OpenQuestion {
   readonly question: Question;
   readonly answer: (answer: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -19,10 +19,12 @@ interface Open {
  * 2026-07-28, basic/patterns/mrtr). A question without one gets a number, and must be asked first.
  */
 export class Rounds<T> {
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenQuestion>();
   readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();
+  /** Resolves when the work has asked its first question, or is over without one. */
+  readonly begun = this.#begun.promise;
   /** The result, where the work ended synchronously. */
   readonly atOnce: { readonly result: T } | undefined;
   #lastKey = 0;
@@ -39,11 +41,6 @@ export class Rounds<T> {
     // A failure is reported by the next pause(); until then it is not unhandled.
     const begun = (): void => this.#begun.resolve();
     this.#work.then(begun, begun);
-  }
-
-  /** Resolves when the work has asked its first question, or is over without one. */
-  get begun(): Promise<void> {
-    return this.#begun.promise;
   }
 
   get questions(): ReadonlyMap<string, Question> {

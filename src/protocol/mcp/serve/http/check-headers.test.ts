@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { Toolbox } from "../../../../tool/toolbox.ts";
 import { textResult } from "../../../../tool/tool.ts";
-import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
+import { headerProblem, paramHeaderProblem, versionMismatch } from "./modern-requests.ts";
 import { accepts } from "./reply.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 

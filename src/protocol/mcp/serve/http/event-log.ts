@@ -1,16 +1,14 @@
 import { Holding } from "../../../../base/limit/byte-budget.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
+import type { McpHttpLimits } from "./options.ts";
 
-interface Logged<S> {
+interface LoggedEvent<S> {
   readonly stream: S;
   readonly number: number;
   readonly event: string;
 }
 
-export interface EventLogLimits {
-  readonly maxLoggedEvents: number;
-  readonly maxLoggedBytes: number;
-}
+type EventLogLimits = Pick<McpHttpLimits, "maxLoggedEvents" | "maxLoggedBytes">;
 
 /**
  * The latest events of one session, kept for clients that lost their connection (MCP 2025-11-25,
@@ -19,7 +17,7 @@ export interface EventLogLimits {
  */
 export class EventLog<S extends { readonly id: number }> {
   readonly #limits: EventLogLimits;
-  readonly #events: Logged<S>[] = [];
+  readonly #events: LoggedEvent<S>[] = [];
   readonly #holding = new Holding();
   #size = 0;
   #last = 0;

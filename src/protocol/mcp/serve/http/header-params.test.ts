@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
+import { headerParams, saysTheSame, valueAt } from "./modern-requests.ts";
 
 const marked = (header: unknown, more: object = {}) => ({ "x-mcp-header": header, ...more });
 

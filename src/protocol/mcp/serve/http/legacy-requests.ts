@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../../base/background.ts";
+import { evictedFor } from "../../../../base/limit/eviction.ts";
 import { STANDARD } from "../../../../rpc/codes.ts";
 import { readElements } from "../../../../rpc/message/envelope.ts";
 import { classify, type Message } from "../../../../rpc/message/message.ts";
@@ -10,17 +11,18 @@ import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
 import { accepted, accepts, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { type ResumeProblem, type Session, Sessions } from "./session.ts";
+import { type ResumeProblem, Session } from "./session.ts";
 
 const JSON_TYPE = "application/json";
 const EVENTS_TYPE = "text/event-stream";
 
 /** Streamable HTTP with sessions, of 2025-03-26 to 2025-11-25 ("legacy" in the specification). */
 export class LegacyRequests {
-  readonly #sessions: Sessions;
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #sessions = new Map<string, Session>();
 
   constructor(options: ResolvedMcpHttpOptions) {
-    this.#sessions = new Sessions(options);
+    this.#options = options;
   }
 
   get size(): number {
@@ -83,22 +85,52 @@ export class LegacyRequests {
   delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
-    background(this.#sessions.end(session), "Ending a session of MCP");
+    this.#end(session);
     response.writeHead(200, { "content-length": 0 });
     response.end();
     return undefined;
   }
 
+  /** Sends keep-alives, and ends sessions that are idle for too long. */
   keepAlive(): void {
-    this.#sessions.keepAlive();
+    for (const session of this.#sessions.values()) {
+      if (session.idle > this.#options.limits.sessionIdle) this.#end(session);
+      else session.keepAlive();
+    }
   }
 
+  /** Ends the sessions of a principal, without waiting for calls in flight. */
   endOf(principal: string): void {
-    this.#sessions.endOf(principal);
+    for (const session of this.#sessions.values()) {
+      if (session.owner === principal) this.#end(session);
+    }
   }
 
   async close(grace: number): Promise<void> {
-    await this.#sessions.close(grace);
+    await Promise.all(Array.from(this.#sessions.values(), (each) => this.#close(each, grace)));
+  }
+
+  /** Opens a session. Where there are too many, an idle one is ended for it. */
+  #open(principal: Principal): Session | undefined {
+    if (this.#sessions.size >= this.#options.limits.maxSessions) {
+      const leaving = evictedFor(principal.id, this.#sessions.values());
+      if (leaving === undefined) return undefined;
+      this.#end(leaving);
+    }
+    const session = new Session(this.#options, principal);
+    this.#sessions.set(session.id, session);
+    this.#options.onSession("opened");
+    return session;
+  }
+
+  #end(session: Session): void {
+    background(this.#close(session, 0), "Ending a session of MCP");
+  }
+
+  async #close(session: Session, grace: number): Promise<void> {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#options.onSession("closed");
+    await session.peer.close(grace);
   }
 
   #initialize(
@@ -114,18 +146,17 @@ export class LegacyRequests {
       return refuse(response, 400, invalid("'initialize' must be sent alone"));
     }
     if (typeof id === "string") {
-      if (this.#sessions.find(id, principal) === undefined) return refuseUnknown(response);
+      if (this.#sessions.get(id)?.owner !== principal.id) return refuseUnknown(response);
       return refuse(response, 400, invalid("this session is initialized already"));
     }
-    const session = this.#sessions.open(principal);
+    const session = this.#open(principal);
     if (session === undefined) {
       const why = transportError("Too many sessions are open: end one, or try again later");
       return refuse(response, 503, why, { headers: { "retry-after": "30" } });
     }
     this.#take(session, value, text, messages, response);
     // `initialize` failed, and its answer says why.
-    if (!session.connection.isInitialized)
-      background(this.#sessions.end(session), "Ending a session of MCP");
+    if (!session.connection.isInitialized) this.#end(session);
     return undefined;
   }
 
@@ -168,8 +199,12 @@ export class LegacyRequests {
       refuse(response, 400, transportError(why));
       return undefined;
     }
-    const session = this.#sessions.find(id, principal);
-    if (session === undefined) refuseUnknown(response);
+    const session = this.#sessions.get(id);
+    if (session?.owner !== principal.id) {
+      refuseUnknown(response);
+      return undefined;
+    }
+    session.usedAt = performance.now();
     return session;
   }
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { nextTurn } from "../../../../base/event-loop.ts";
 import { STANDARD } from "../../../../rpc/codes.ts";
 import { parseMessage } from "../../../../rpc/message/message.ts";
-import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-options.ts";
+import { type PeerLimits, resolvePeerLimits } from "../../../../rpc/peer-options.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { FrameFault } from "../../../../wire/channel.ts";
 import { readHttpBody } from "../../../../wire/channel/http-body.ts";
@@ -45,17 +45,21 @@ export class McpHttp {
   readonly #modern: ModernRequests;
   readonly #legacy: LegacyRequests;
   readonly #sse: SseSessions;
+  /** The three transports. */
+  readonly #transports: readonly (ModernRequests | LegacyRequests | SseSessions)[];
   readonly #timer: NodeJS.Timeout;
   readonly #routes: Readonly<Record<string, Readonly<Record<string, Handle>>>>;
 
   constructor(options: McpHttpOptions) {
     this.#options = resolveMcpHttpOptions(options);
     const { door, withLimits, limits, resourceMetadata } = this.#options;
-    this.#peerLimits = resolvePeerOptions(withLimits(door.optionsFor(new Connection()))).limits;
+    this.#peerLimits = resolvePeerLimits(withLimits(door.optionsFor(new Connection())).limits);
     this.#modern = new ModernRequests(this.#options);
     this.#legacy = new LegacyRequests(this.#options);
     this.#sse = new SseSessions(this.#options);
-    this.#timer = setInterval(() => this.#keepAlive(), limits.keepAlive).unref();
+    this.#transports = [this.#modern, this.#legacy, this.#sse];
+    const keepAlive = (): void => this.#transports.forEach((each) => each.keepAlive());
+    this.#timer = setInterval(keepAlive, limits.keepAlive).unref();
     const mcp: Record<string, Handle> = {
       POST: this.#post,
       GET: (...exchange) => this.#legacy.get(...exchange),
@@ -76,7 +80,7 @@ export class McpHttp {
 
   /** The number of open sessions and of requests without an answer. */
   get size(): number {
-    return this.#modern.size + this.#legacy.size + this.#sse.size;
+    return this.#transports.reduce((sum, each) => sum + each.size, 0);
   }
 
   /** Whether the path is one of this door's. */
@@ -115,9 +119,7 @@ export class McpHttp {
   /** Ends the sessions, calls and tasks of a principal whose access was revoked. */
   endOf(principal: string): void {
     this.#options.door.tasks.endOf(principal);
-    this.#legacy.endOf(principal);
-    this.#modern.endOf(principal);
-    this.#sse.endOf(principal);
+    for (const each of this.#transports) each.endOf(principal);
   }
 
   /** Answers what is in flight for at most `grace` milliseconds, and ends every conversation. */
@@ -126,11 +128,7 @@ export class McpHttp {
     this.#options.door.close();
     // Long-lived calls are answered by the next turn.
     await nextTurn();
-    await Promise.all([
-      this.#modern.close(grace),
-      this.#legacy.close(grace),
-      this.#sse.close(grace),
-    ]);
+    await Promise.all(this.#transports.map((each) => each.close(grace)));
     // Their last answers leave at the end of the turn.
     await nextTurn();
   }
@@ -176,12 +174,6 @@ export class McpHttp {
     const { traceparent } = request.headers;
     if (traceparent !== undefined) keepTraceHeader(value, traceparent);
     return { value, text };
-  }
-
-  #keepAlive(): void {
-    this.#modern.keepAlive();
-    this.#legacy.keepAlive();
-    this.#sse.keepAlive();
   }
 }
 

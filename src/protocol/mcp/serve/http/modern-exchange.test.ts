@@ -9,7 +9,7 @@ import { RecordingSink } from "../../../../../test/support/recording-sink.ts";
 import { beforeSending } from "../../../../base/event-loop.ts";
 import { MCP, STANDARD } from "../../../../rpc/codes.ts";
 import { resolveChannelLimits, ROOM } from "../../../../wire/channel.ts";
-import { ModernExchange } from "./modern-exchange.ts";
+import { ModernExchange } from "./modern-requests.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 
 const ANSWER = { request: "1", isAnswer: true };

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-
 import { background } from "../../../../base/background.ts";
-import { STANDARD } from "../../../../rpc/codes.ts";
+import { STANDARD, MCP } from "../../../../rpc/codes.ts";
 import { classify } from "../../../../rpc/message/message.ts";
 import { Peer } from "../../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../../rpc/peer-options.ts";
@@ -10,10 +9,22 @@ import { describedClient, describesClient, unsupportedVersion, Connection } from
 import { mcpDialect } from "../../dialect.ts";
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
-import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
-import { ModernExchange } from "./modern-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, refuse } from "./reply.ts";
+import { accepted, refuse, reply } from "./reply.ts";
+import type { Toolbox } from "../../../../tool/toolbox.ts";
+import { isObject } from "../../../../base/check.ts";
+import type { JsonSchema } from "../../../../tool/tool.ts";
+import type { JsonObject } from "../../json-object.ts";
+import { nextTurn } from "../../../../base/event-loop.ts";
+import {
+  type Channel,
+  type ChannelLimits,
+  ROOM,
+  type Sink,
+  type Topic,
+} from "../../../../wire/channel.ts";
+import { EventResponse } from "../../../../wire/channel/event-response.ts";
+import { encodeSse } from "../../../../wire/framing/sse.ts";
 
 /** Requests of 2026-07-28 ("modern" in the specification): nothing is remembered between them. */
 export class ModernRequests {
@@ -115,4 +126,242 @@ function envelopeProblem(
 
 function invalid(why: string): RpcError {
   return RpcError.of(STANDARD.invalidRequest, why);
+}
+
+/** The parameter that `Mcp-Name` repeats, by method (§ Standard Request Headers). */
+const NAME_OF: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
+};
+
+/**
+ * MCP 2026-07-28, basic/transports/streamable-http § Server Validation: the headers that repeat parts
+ * of the body must match it, since proxies route by them. Returns the error where they do not.
+ */
+export function headerProblem(
+  headers: IncomingHttpHeaders,
+  method: string,
+  params: unknown,
+): RpcError | undefined {
+  const said = single(headers["mcp-method"]);
+  if (said !== method) return mismatch("Mcp-Method", said, method);
+  const member = Object.hasOwn(NAME_OF, method) ? NAME_OF[method] : undefined;
+  if (member === undefined || !isObject(params)) return undefined;
+  const name = params[member];
+  if (typeof name !== "string") return undefined;
+  const header = single(headers["mcp-name"]);
+  // The common case: the same text, with nothing to decode.
+  if (header === name && !name.startsWith("=?")) return undefined;
+  if (header === undefined || decodeHeader(header) !== name) {
+    return mismatch("Mcp-Name", header, name);
+  }
+  return undefined;
+}
+
+/** The same for arguments that the tool's schema marks (§ Custom Headers from Tool Parameters). */
+export function paramHeaderProblem(
+  headers: IncomingHttpHeaders,
+  tools: Pick<Toolbox, "get">,
+  params: unknown,
+): RpcError | undefined {
+  if (!isObject(params) || typeof params.name !== "string") return undefined;
+  const tool = tools.get(params.name);
+  if (tool === undefined) return undefined;
+  for (const { header, path } of headerParams(tool.definition.inputSchema)) {
+    const value = valueAt(params.arguments, path);
+    if (value === undefined || value === null) continue;
+    const said = single(headers[header]);
+    const text = said === undefined ? undefined : decodeHeader(said);
+    if (text === undefined || !saysTheSame(text, value)) {
+      return mismatch(header, said, JSON.stringify(value));
+    }
+  }
+  return undefined;
+}
+
+export function versionMismatch(header: string | undefined, version: string): RpcError {
+  return mismatch("MCP-Protocol-Version", header, version);
+}
+
+function mismatch(name: string, header: string | undefined, value: string): RpcError {
+  const says = header === undefined ? "is missing" : `'${header}' does not match`;
+  return RpcError.of(MCP.headerMismatch, `${name} header ${says}; the body says '${value}'`);
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(", ") : header;
+}
+
+const PREFIX = "=?base64?";
+const SUFFIX = "?=";
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The text that a header stands for: itself, or what is in `=?base64?…?=`, which clients use where
+ * a header could not carry the text. Undefined when that cannot be read.
+ */
+function decodeHeader(value: string): string | undefined {
+  if (!value.startsWith(PREFIX) || !value.endsWith(SUFFIX)) return value;
+  const encoded = value.slice(PREFIX.length, -SUFFIX.length);
+  if (!BASE64.test(encoded)) return undefined;
+  try {
+    return utf8.decode(Buffer.from(encoded, "base64"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** An argument of a tool that is repeated in a header. */
+export interface HeaderParam {
+  /** In lower case, as Node has it. */
+  readonly header: string;
+  readonly path: readonly string[];
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const known = new WeakMap<JsonSchema, readonly HeaderParam[]>();
+
+/** The arguments that a tool's schema marks with `x-mcp-header`, at every depth of `properties`. */
+export function headerParams(schema: JsonSchema): readonly HeaderParam[] {
+  return known.getOrInsertComputed(schema, () => [...find(schema, [])]);
+}
+
+function* find(schema: JsonObject, path: readonly string[]): Generator<HeaderParam> {
+  if (!isObject(schema.properties)) return;
+  for (const [name, property] of Object.entries(schema.properties)) {
+    if (!isObject(property)) continue;
+    const here = [...path, name];
+    const mark = property["x-mcp-header"];
+    if (typeof mark === "string" && TOKEN.test(mark)) {
+      yield { header: `mcp-param-${mark.toLowerCase()}`, path: here };
+    }
+    yield* find(property, here);
+  }
+}
+
+/** Whether a header says the same as the argument it stands for. */
+export function saysTheSame(text: string, value: unknown): boolean {
+  if (typeof value === "number") return text.trim() !== "" && Number(text) === value;
+  return text === String(value);
+}
+
+export function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args;
+  for (const name of path) {
+    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+/**
+ * One request of 2026-07-28 and its answer: JSON, or events where something is sent before the answer.
+ * Closing the connection cancels it (basic/transports/streamable-http § Cancellation).
+ */
+export class ModernExchange implements Channel<string> {
+  readonly #response: ServerResponse;
+  readonly #limits: ChannelLimits;
+  #events: EventResponse | undefined;
+  #sink: Sink<string> | undefined;
+  isAnswered = false;
+  #isSlow = false;
+
+  constructor(response: ServerResponse, limits: ChannelLimits) {
+    this.#response = response;
+    this.#limits = limits;
+  }
+
+  /** The request was read already: the sink is only told when the client is gone. */
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+  }
+
+  /** Calls back when the exchange is over, however it ends. */
+  onOver(listener: () => void): void {
+    this.#response.on("close", () => {
+      if (!this.isAnswered) {
+        this.#gone(this.#response.errored ?? new Error("The client closed the connection"));
+      }
+      listener();
+    });
+  }
+
+  send(text: string, topic?: Topic): Promise<void> {
+    if (this.isAnswered) return ROOM;
+    if (topic?.isAnswer !== true) return this.#stream().send(frame(text));
+    this.isAnswered = true;
+    if (this.#events !== undefined) this.#events.end(frame(text));
+    else reply(this.#response, statusOf(topic.errorCode), text);
+    return ROOM;
+  }
+
+  /**
+   * Sends a keep-alive. With the second one, the response becomes a stream; before, the answer may
+   * still be an error with a status of its own.
+   */
+  keepAlive(): void {
+    if (this.isAnswered) return;
+    if (this.#isSlow) this.#stream().keepAlive();
+    this.#isSlow = true;
+  }
+
+  abort(reason: Error): void {
+    this.#gone(reason);
+    this.#response.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const isLeaving = this.isAnswered && this.#events === undefined;
+    this.isAnswered = true;
+    this.#sink = undefined;
+    // The answer is sent at the end of the turn if something has to be written before.
+    if (isLeaving) await nextTurn();
+    this.#events?.end();
+    if (this.#response.writableEnded && !this.#response.closed) await this.#taken();
+    this.#response.destroy();
+  }
+
+  /** Waits until the client has taken all there is, but no longer than the grace. */
+  async #taken(): Promise<void> {
+    const taken = Promise.withResolvers<void>();
+    const timer = setTimeout(taken.resolve, this.#limits.closeGrace);
+    this.#response.once("close", taken.resolve);
+    await taken.promise;
+    clearTimeout(timer);
+  }
+
+  #stream(): EventResponse {
+    this.#events ??= new EventResponse(this.#response, this.#limits);
+    return this.#events;
+  }
+
+  #gone(reason: Error): void {
+    this.isAnswered = true;
+    const sink = this.#sink;
+    this.#sink = undefined;
+    sink?.end(reason);
+  }
+}
+
+function frame(text: string): string {
+  return encodeSse(text, { event: "message" });
+}
+
+// MCP 2026-07-28, basic/transports/streamable-http § Protocol Version Header: 404 for -32601.
+const STATUS: ReadonlyMap<number, number> = new Map([
+  [STANDARD.methodNotFound.code, 404],
+  [MCP.headerMismatch.code, 400],
+  [MCP.missingCapability.code, 400],
+  [MCP.unsupportedVersion.code, 400],
+]);
+
+/** § Server Validation: an HTTP error for a bad request; all other errors come with status 200. */
+function statusOf(errorCode: number | undefined): number {
+  if (errorCode === undefined) return 200;
+  return STATUS.get(errorCode) ?? 200;
 }

@@ -1,9 +1,6 @@
-import { EventStream } from "./event-stream.ts";
 import { accepted, reply } from "./reply.ts";
-import { evictedFor } from "../../../../base/limit/eviction.ts";
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-
 import { background } from "../../../../base/background.ts";
 import { Peer } from "../../../../rpc/peer.ts";
 import { type Channel, ROOM, type Topic } from "../../../../wire/channel.ts";
@@ -130,10 +127,6 @@ export class Session implements Channel<string> {
     }
   }
 
-  async close(grace: number): Promise<void> {
-    await this.peer.close(grace);
-  }
-
   // For its peer:
 
   receive(): void {
@@ -207,64 +200,68 @@ function cancel({ stream, response }: Exchange): void {
   else if (!response.destroyed) accepted(response);
 }
 
-/** The sessions on HTTP, by their ids. */
-export class Sessions {
-  readonly #options: ResolvedMcpHttpOptions;
-  readonly #sessions = new Map<string, Session>();
+/**
+ * One stream of events of a session. It outlives its connection: what is sent meanwhile is logged,
+ * and a connection that comes later gets what the one before it may have missed.
+ */
+export class EventStream {
+  readonly id: number;
+  readonly #log: EventLog<EventStream>;
+  #response: EventResponse | undefined;
+  /** The number of the last event that went to a connection. */
+  #sent = 0;
+  #connectedAt = 0;
+  /** Nothing more will be sent. */
+  isFinished = false;
 
-  constructor(options: ResolvedMcpHttpOptions) {
-    this.#options = options;
+  constructor(id: number, log: EventLog<EventStream>) {
+    this.id = id;
+    this.#log = log;
   }
 
-  get size(): number {
-    return this.#sessions.size;
+  get isConnected(): boolean {
+    return this.#response?.isOpen === true;
   }
 
-  /** The session of that id, for whoever began it. */
-  find(id: string, principal: Principal): Session | undefined {
-    const session = this.#sessions.get(id);
-    if (session?.connection.principal.id !== principal.id) return undefined;
-    session.usedAt = performance.now();
-    return session;
+  /** Puts the stream on a connection, after an event of a certain number or after the last sent. */
+  connect(response: EventResponse, after = this.#sent): void {
+    this.#response = response;
+    this.#connectedAt = performance.now();
+    for (const event of this.#log.after(this, after)) response.send(event);
+    this.#sent = this.#log.last;
+    if (this.isFinished) response.end();
   }
 
-  /** Opens a session. Where there are too many, an idle one is ended for it. */
-  open(principal: Principal): Session | undefined {
-    if (this.#sessions.size >= this.#options.limits.maxSessions) {
-      const leaving = evictedFor(principal.id, this.#sessions.values());
-      if (leaving === undefined) return undefined;
-      background(this.end(leaving), "Ending a session of MCP");
+  /** The priming event (§ Sending Messages to the Server): an id to resume from, and when to retry. */
+  prime(retry: number): void {
+    const id = `${this.id}-${this.#log.last}`;
+    background(this.#response?.send(`id: ${id}\nretry: ${retry}\ndata: \n\n`), "Sending an event");
+  }
+
+  send(message: string): Promise<void> {
+    if (this.isFinished) return ROOM;
+    const event = this.#log.add(this, message);
+    const response = this.#response;
+    if (response === undefined || !response.isOpen) return ROOM;
+    this.#sent = this.#log.last;
+    return response.send(event);
+  }
+
+  /** Sends a last message, and ends. */
+  finish(message?: string): void {
+    if (this.isFinished) return;
+    this.isFinished = true;
+    const last = message === undefined ? "" : this.#log.add(this, message);
+    this.#response?.end(last);
+  }
+
+  /** Sends a keep-alive. A connection that has lasted too long is closed; the stream goes on. */
+  keepAlive(longestConnection = Infinity): void {
+    if (performance.now() - this.#connectedAt <= longestConnection) {
+      this.#response?.keepAlive();
+      return;
     }
-    const session = new Session(this.#options, principal);
-    this.#sessions.set(session.id, session);
-    this.#options.onSession("opened");
-    return session;
-  }
-
-  async end(session: Session, grace = 0): Promise<void> {
-    if (!this.#sessions.delete(session.id)) return;
-    this.#options.onSession("closed");
-    await session.close(grace);
-  }
-
-  /** Sends keep-alives, and ends sessions that are idle for too long. */
-  keepAlive(): void {
-    for (const session of this.#sessions.values()) {
-      if (session.idle > this.#options.limits.sessionIdle)
-        background(this.end(session), "Ending a session of MCP");
-      else session.keepAlive();
-    }
-  }
-
-  /** Ends the sessions of a principal, without waiting for calls in flight. */
-  endOf(principal: string): void {
-    for (const session of this.#sessions.values()) {
-      if (session.connection.principal.id === principal)
-        background(this.end(session), "Ending a session of MCP");
-    }
-  }
-
-  async close(grace: number): Promise<void> {
-    await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
+    this.#response?.end();
+    this.#response = undefined;
   }
 }

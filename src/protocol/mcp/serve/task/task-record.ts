@@ -21,9 +21,9 @@ export interface TaskRecord {
   readonly status: TaskStatus;
   readonly result?: JsonObject | undefined;
   readonly error?: TaskError | undefined;
-  /** Where it goes on, also when its process ends. */
+  /** The task of another server that goes on when our process ends. */
   readonly remote?: RemoteTask | undefined;
-  /** The process has ended that worked on it, and it goes on elsewhere. */
+  /** The process that ran it has ended, and it goes on at another server. */
   readonly isLost?: true;
 }
 
@@ -31,9 +31,9 @@ export interface TaskRecord {
 export interface TaskStore {
   /** Resolves when the task is on disk. It is this process's to work on. */
   begin(task: TaskRecord): Promise<void>;
-  /** Resolves when what became of the task is on disk. */
+  /** Resolves when the outcome is on disk. */
   end(task: TaskRecord): Promise<void>;
-  /** Resolves when it is on disk where a task goes on. */
+  /** Resolves when the task of the other server is on disk. */
   goesOn(id: string, remote: RemoteTask): Promise<void>;
   /** Makes a lost task this process's to work on. False where another process was faster. */
   adopt(id: string): Promise<boolean>;

@@ -18,9 +18,9 @@ export interface TaskOptions {
   readonly createdAt: string;
   readonly ttl: number | null;
   readonly rounds: Rounds<JsonObject>;
-  /** Ends the work where nothing else does. */
+  /** Stops the work. */
   readonly stop: (reason: Error) => void;
-  /** Resolves when what becomes of it is stored, or cannot be. */
+  /** Resolves when the outcome is stored, or cannot be stored. */
   readonly store: (record: TaskRecord) => Promise<void> | undefined;
   readonly changed: (task: Task) => void;
 }

@@ -1,9 +1,18 @@
+import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import type { RemoteTask, Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
-import type { RemoteTask } from "../../../../tool/tool.ts";
 import type { Rounds } from "../rounds.ts";
-import type { RunningTasks } from "./running-tasks.ts";
-import type { KnownTask, TaskStore } from "./task-record.ts";
-import type { Task } from "./task.ts";
+import {
+  type KnownTask,
+  type TaskRecord,
+  type TaskStore,
+  isOver,
+  type TaskError,
+  type TaskStatus,
+} from "./task-record.ts";
+import { Task } from "./task.ts";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** The work of a task. */
 export interface ResumedWork {
@@ -27,20 +36,44 @@ export interface TasksOptions {
   readonly report?: ((event: string, fields: Record<string, unknown>) => void) | undefined;
 }
 
-/** The tasks of a door, for both forms of tasks. Most clients have none: the code comes with the first. */
+/** Milliseconds for which the outcome of a task is kept in memory where it cannot be stored. */
+const KEPT = 5 * 60_000;
+const LONGEST_TTL = 24 * 60 * 60_000;
+const MOST = 10_000;
+
+/** The tasks of a door, for both forms of tasks. Each is visible to its principal alone. */
 export class Tasks {
   readonly #options: TasksOptions;
+  /** Tasks that run here, and those that could not be stored. */
+  readonly #tasks = new Map<string, Task>();
   readonly #listeners = new Set<(task: Task) => void>();
-  #loading: Promise<RunningTasks> | undefined;
-  #running: RunningTasks | undefined;
 
   constructor(options: TasksOptions = {}) {
     this.#options = options;
   }
 
+  /** Calls back when the status of a task changes that runs here. Returns how to stop it. */
+  onChange(listener: (task: Task) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Creates a task. It is stored before it begins, since the client is promised to find it. */
   async start(work: NewTask): Promise<Task> {
-    return (await this.#load()).start(work);
+    if (this.#tasks.size >= MOST) throw RpcError.of(TRUNKLINE.busy, "too many tasks");
+    const { owner, ttl, remote } = work;
+    const now = new Date().toISOString();
+    const record: TaskRecord = {
+      id: crypto.randomUUID(),
+      owner,
+      createdAt: now,
+      lastUpdatedAt: now,
+      ttl: typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : null,
+      status: "working",
+      ...(remote instanceof Promise ? {} : { remote }),
+    };
+    await this.#options.store?.begin(record);
+    return this.#begin(record, work);
   }
 
   /**
@@ -52,26 +85,139 @@ export class Tasks {
     owner: string,
     resume?: (remote: RemoteTask) => Promise<ResumedWork>,
   ): Promise<KnownTask> {
-    return (await this.#load()).find(id, owner, resume);
+    const running = this.#tasks.get(id);
+    if (running !== undefined) return theirs(id, owner, running);
+    const find = async () => this.#options.store?.find(id);
+    const record = await find();
+    if (record?.owner !== owner) return theirs(id, owner, undefined);
+    if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
+      const isOurs = await this.#options.store?.adopt(id);
+      const work = isOurs === true ? await resume(record.remote) : undefined;
+      const task = work === undefined ? undefined : this.#begin(record, work);
+      const found = task ?? this.#tasks.get(id);
+      if (found !== undefined) return found;
+    }
+    return theirs(id, owner, new StoredTask(record, find));
   }
 
   /** Cancels the tasks of a principal whose access was revoked. */
   endOf(owner: string): void {
-    this.#running?.endOf(owner);
+    for (const task of this.#tasks.values()) {
+      if (task.owner === owner) task.cancel();
+    }
   }
 
-  onChange(listener: (task: Task) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  #load(): Promise<RunningTasks> {
-    this.#loading ??= import("./running-tasks.ts").then(({ RunningTasks }) => {
-      this.#running = new RunningTasks(this.#options, (task) => {
-        for (const listener of this.#listeners) listener(task);
-      });
-      return this.#running;
+  #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Task {
+    const { id, owner, createdAt, ttl } = record;
+    const task = new Task({
+      id,
+      owner,
+      createdAt,
+      ttl,
+      rounds: begin(),
+      stop,
+      store: (ended) => this.#store(ended),
+      changed: (changed) => {
+        for (const listener of this.#listeners) listener(changed);
+      },
     });
-    return this.#loading;
+    this.#tasks.set(id, task);
+    if (remote instanceof Promise) {
+      const { store, report } = this.#options;
+      remote
+        .then((known) => (known === undefined ? undefined : store?.goesOn(id, known)))
+        .catch((error: unknown) => report?.("task.not-stored", { task: id, error }));
+    }
+    if (ttl !== null) {
+      const left = Math.max(0, Date.parse(createdAt) + ttl - Date.now());
+      // By its id: the timer of a task that is over must not keep its result for all that time.
+      setTimeout(() => {
+        this.#tasks.get(id)?.cancel();
+        this.#tasks.delete(id);
+      }, left).unref();
+    }
+    return task;
+  }
+
+  /** Drops a task that is stored; keeps one that could not be stored for a while. */
+  async #store(ended: TaskRecord): Promise<void> {
+    const { store, report } = this.#options;
+    let kept = KEPT;
+    try {
+      await store?.end(ended);
+      if (store !== undefined) kept = 0;
+    } catch (error) {
+      report?.("task.not-stored", { task: ended.id, error });
+    }
+    setTimeout(() => this.#tasks.delete(ended.id), kept).unref();
+  }
+}
+
+function theirs(id: string, owner: string, task: KnownTask | undefined): KnownTask {
+  if (task?.owner === owner) return task;
+  throw RpcError.of(STANDARD.invalidParams, `no task has the id '${id}'`);
+}
+
+/** Milliseconds between two reads of a task that another process runs. */
+const LOOK_EVERY = 500;
+
+const NONE: ReadonlyMap<string, Question> = new Map();
+
+/** A task that another process runs or ran, known from the store. */
+export class StoredTask implements KnownTask {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly ttl: number | null;
+  readonly questions = NONE;
+  readonly #find: () => Promise<TaskRecord | undefined>;
+  #record: TaskRecord;
+
+  constructor(record: TaskRecord, find: () => Promise<TaskRecord | undefined>) {
+    this.id = record.id;
+    this.owner = record.owner;
+    this.createdAt = record.createdAt;
+    this.ttl = record.ttl;
+    this.#record = record;
+    this.#find = find;
+  }
+
+  get lastUpdatedAt(): string {
+    return this.#record.lastUpdatedAt;
+  }
+
+  get status(): TaskStatus {
+    return this.#record.status;
+  }
+
+  get result(): JsonObject | undefined {
+    return this.#record.result;
+  }
+
+  get error(): TaskError | undefined {
+    return this.#record.error;
+  }
+
+  get isOver(): boolean {
+    return isOver(this.status);
+  }
+
+  give(): void {
+    this.#mustBeOver("answered");
+  }
+
+  cancel(): void {
+    this.#mustBeOver("cancelled");
+  }
+
+  async next(signal?: AbortSignal): Promise<void> {
+    await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+    this.#record = (await this.#find()) ?? this.#record;
+  }
+
+  #mustBeOver(what: string): void {
+    if (this.isOver) return;
+    const why = `task '${this.id}' cannot be ${what} here: another process of Trunkline works on it`;
+    throw RpcError.of(TRUNKLINE.unavailable, why);
   }
 }
