@@ -1,8 +1,8 @@
+import { onAbort, untilAborted } from "../base/abort.ts";
 import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
-import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -168,9 +168,7 @@ class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
-    revoked.add({
-      stopped: () => background(this.#background[Symbol.asyncDispose](), "Ending commands"),
-    });
+    onAbort(revoked, () => background(this.#background[Symbol.asyncDispose](), "Ending commands"));
     this.#tools = new SessionTools(options, {
       ...parts,
       timeout: parts.limits.firstList * 4,
@@ -194,20 +192,17 @@ class BuiltInSession implements AgentSession {
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+    if (turn.signal.aborted) return { stopReason: "cancelled" };
     const over = Promise.withResolvers<TurnEnd>();
     let timer: NodeJS.Timeout | undefined;
-    const listener = {
-      // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
-      stopped: () => {
-        timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
-      },
-    };
-    turn.stop.add(listener);
+    // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
+    const stopListening = onAbort(turn.signal, () => {
+      timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
+    });
     try {
       return await Promise.race([this.#work(turn), over.promise]);
     } finally {
-      turn.stop.remove(listener);
+      stopListening();
       clearTimeout(timer);
       this.#background.turnEnded();
     }
@@ -239,7 +234,7 @@ class BuiltInSession implements AgentSession {
       await this.#runCommand(turn, command, { speaker, files, runner, customs });
       return { stopReason: "end_turn" };
     } catch (error) {
-      if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+      if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
     }
   }

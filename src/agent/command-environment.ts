@@ -1,7 +1,6 @@
 import { userInfo } from "node:os";
 
 import { OwnedChild } from "../base/process/child-process.ts";
-import { Stopper } from "../base/stop.ts";
 import { mask } from "../base/text/mask.ts";
 import { readBounded } from "./files/read-bounded.ts";
 
@@ -70,7 +69,7 @@ async function askShell(shell: string, env: NodeJS.ProcessEnv): Promise<string> 
   const args = ["-l", "-i", "-c", `echo; echo "${MARK}$PATH"`];
   const child = await OwnedChild.start({ command: shell, args, env });
   child.stdin.end();
-  const options = { stop: new Stopper(), most: 60_000, timeout: PATIENCE };
+  const options = { most: 60_000, timeout: PATIENCE };
   const { text, isLate } = await readBounded(child, options);
   const line = text.split("\n").findLast((each) => each.startsWith(MARK));
   return isLate || line === undefined ? "" : line.slice(MARK.length).trim();

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { background, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
@@ -108,7 +109,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const { confine = asItIs, sandbox: opens } = this.#options;
     const sandbox = opens?.([options.cwd, ...options.additionalDirectories]);
     const session = new ExternalSession(this, { ...options, identity, confine, sandbox });
-    options.revoked.add({ stopped: () => this.#kill(options.owner) });
+    onAbort(options.revoked, () => this.#kill(options.owner));
     await session.begin();
     return session;
   }
@@ -354,8 +355,8 @@ class ExternalSession implements AgentSession {
     try {
       if (this.#hasForgotten) await this.#tellForgotten(turn);
       // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
-      if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
-      turn.stop.add({ stopped: () => connection.cancel(sessionId) });
+      if (turn.signal.aborted) return { stopReason: "cancelled" };
+      onAbort(turn.signal, () => connection.cancel(sessionId));
       this.#hasSpoken = true;
       const hop = turn.span?.hop("session/prompt", {
         "gen_ai.operation.name": "invoke_agent",

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../base/log.ts";
-import { Stopper } from "../base/stop.ts";
 import type { SessionUpdate } from "../session/agent.ts";
 import { ExternalAgent } from "./external-agent.ts";
 
@@ -26,7 +25,7 @@ function setUp(...flags: string[]) {
       cwd: "/",
       additionalDirectories: [],
       owner: "",
-      revoked: new Stopper(),
+      revoked: new AbortController().signal,
       mcpServers: [],
       history: undefined,
       imports: {

@@ -1,6 +1,6 @@
 import { isSelfCommand } from "../base/process/self-command.ts";
 import type { Log } from "../base/log.ts";
-import { untilAborted } from "../base/until-aborted.ts";
+import { untilAborted } from "../base/abort.ts";
 import type { AgentOpenOptions, McpServer, Turn } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Toolbox } from "../tool/toolbox.ts";

@@ -8,9 +8,47 @@ export function reasonOf(signal: AbortSignal): Error {
  * Calls a listener once: when the signal is aborted, or at once when it already was. Returns how to
  * stop listening.
  */
-export function onAbort(signal: AbortSignal, listener: (reason: Error) => void): () => void {
+export function onAbort(
+  signal: AbortSignal | undefined,
+  listener: (reason: Error) => void,
+): () => void {
+  if (signal === undefined) return () => {};
   const abort = (): void => listener(reasonOf(signal));
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
   return () => signal.removeEventListener("abort", abort);
+}
+
+/** What a promise gives, unless the signal is aborted first: then it rejects with the signal's reason. */
+export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stopListening = onAbort(signal, reject);
+  try {
+    return await Promise.race([aborted, promise]);
+  } finally {
+    stopListening();
+  }
+}
+
+/**
+ * What a promise gives, if it settles within so many milliseconds. Otherwise rejects with what `late`
+ * returns, or resolves to undefined if that is left out.
+ */
+export function atMost<T>(milliseconds: number, promise: Promise<T>, late: () => Error): Promise<T>;
+export function atMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined>;
+export async function atMost<T>(
+  milliseconds: number,
+  promise: Promise<T>,
+  late?: () => Error,
+): Promise<T | undefined> {
+  const timeout = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => {
+    if (late === undefined) timeout.resolve(undefined);
+    else timeout.reject(late());
+  }, milliseconds);
+  try {
+    return await Promise.race([promise, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

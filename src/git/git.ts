@@ -3,7 +3,6 @@ import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { TrunklineError } from "../base/errors.ts";
-import type { Stop } from "../base/stop.ts";
 import { maskText } from "../base/text/mask.ts";
 import { gitCommand, type GitMode, type GivenCommand } from "./git-commands.ts";
 import { isInBareRepository, topFolder, worktreeAt } from "./git-folder.ts";
@@ -34,7 +33,7 @@ export interface GitCall {
   /** The transports that it may use (`https`, `ssh`, `file`); none when left out. */
   readonly protocols?: readonly string[];
   readonly timeout?: number;
-  readonly stop?: Stop;
+  readonly signal?: AbortSignal;
 }
 
 export interface GitAnswer {
@@ -96,7 +95,7 @@ export class Git {
         },
         timeout: call.timeout ?? timeout,
         maxOutput,
-        stop: call.stop,
+        signal: call.signal,
         // Otherwise hooks, filters and helpers of transports may run.
         isAlone: mode === "read" && protocols.length === 0,
         ...(call.input === undefined ? {} : { input: call.input }),

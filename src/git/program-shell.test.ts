@@ -7,7 +7,6 @@ import { before, describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
 import { processOf } from "../base/process/process-table.ts";
-import { Stopper } from "../base/stop.ts";
 import { SeededRandom } from "../../test/support/seeded-random.ts";
 import { until } from "../../test/support/until.ts";
 import { type ProgramRun, runProgram } from "./run-program.ts";
@@ -103,12 +102,12 @@ describe("A program that a shell starts", { timeout: 120_000 }, () => {
   });
 
   it("can clean up when it is called off", async () => {
-    const stopper = new Stopper();
+    const stopper = new AbortController();
     const script = `trap 'rm "$1"; exit' TERM; echo > "$1"; while :; do sleep 0.01; done`;
     const file = `${tmpdir()}/lock`;
-    const running = run("sh", ["-c", script, "sh", file], { stop: stopper });
+    const running = run("sh", ["-c", script, "sh", file], { signal: stopper.signal });
     await until(() => readdirSync(tmpdir()).includes("lock"));
-    stopper.stop(new Error("called off"));
+    stopper.abort(new Error("called off"));
     await assert.rejects(running, /called off/);
     assert.ok(!readdirSync(tmpdir()).includes("lock"));
   });

@@ -5,7 +5,6 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
 import { processOf } from "../base/process/process-table.ts";
-import { Stopper } from "../base/stop.ts";
 import { Git } from "./git.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { until } from "../../test/support/until.ts";
@@ -45,11 +44,11 @@ describe("runProgram(), running git", { timeout: 60_000 }, () => {
       require("node:fs").writeFileSync("left", String(left.pid));`;
     const program = sample.write("leave.cjs", script);
     sample.hook("pre-commit", `'${process.execPath}' '${program}' & wait; sleep 6000`);
-    const stopper = new Stopper();
-    const committing = sample.git.run(COMMIT, { ...WRITING, stop: stopper });
+    const stopper = new AbortController();
+    const committing = sample.git.run(COMMIT, { ...WRITING, signal: stopper.signal });
     const file = join(sample.path, "left");
     await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
-    stopper.stop(new Error("called off"));
+    stopper.abort(new Error("called off"));
     await assert.rejects(committing, /called off/);
     const left = Number(readFileSync(file, "utf8"));
     await until(() => processOf(left) === undefined);

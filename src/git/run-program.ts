@@ -2,12 +2,12 @@ import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import { Readable, type Writable } from "node:stream";
 
+import { onAbort } from "../base/abort.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { ProcessTree } from "../base/process/process-tree.ts";
 import { killGroup, killTree, watchGroup } from "../base/process/watchdog.ts";
-import type { Stop } from "../base/stop.ts";
 import { couldNotStart, giveBack, type ProgramShell, takeShell } from "./program-shell.ts";
 
 const MAX_STDERR = 16 * 1024;
@@ -130,15 +130,12 @@ async function supervise(
     killGroup(group, "SIGKILL");
   };
   let grace: NodeJS.Timeout | undefined;
-  const listener = {
-    stopped: (reason: Error) => {
-      failure ??= reason;
-      look();
-      killGroup(group, "SIGTERM");
-      grace = setTimeout(giveUp, STOP_GRACE, reason);
-    },
-  };
-  run.stop?.add(listener);
+  const stopListening = onAbort(run.signal, (reason) => {
+    failure ??= reason;
+    look();
+    killGroup(group, "SIGTERM");
+    grace = setTimeout(giveUp, STOP_GRACE, reason);
+  });
   const timer = setTimeout(() => {
     giveUp(new TrunklineError("timeout", `'${called}' did not finish within ${run.timeout} ms`));
   }, run.timeout);
@@ -153,7 +150,7 @@ async function supervise(
   } finally {
     clearTimeout(timer);
     clearTimeout(grace);
-    run.stop?.remove(listener);
+    stopListening();
     letGo();
   }
 }
@@ -207,7 +204,7 @@ export interface ProgramRun {
   /** Bytes it may write to stdout. */
   readonly maxOutput: number;
   /** Cancels the run: SIGTERM, then SIGKILL for it and everything it started. */
-  readonly stop?: Stop | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** It starts no other program that could outlive it, so a shell may start it (program-shell.ts). */
   readonly isAlone?: boolean;
 }

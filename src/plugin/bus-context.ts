@@ -1,6 +1,5 @@
 import { isAbsolute } from "node:path";
 import type { Log, LogLevel } from "../base/log.ts";
-import type { Stop } from "../base/stop.ts";
 import { carrierOf, type Span } from "../base/trace.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
 import {
@@ -25,7 +24,7 @@ export type CallContext = Pick<
 export interface BusContextOptions {
   /** Who calls, by its certificate. */
   readonly name: string;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   readonly log: Log;
   /** A plugin calls. */
   readonly isNested?: boolean;
@@ -45,27 +44,23 @@ export class BusContext implements ToolContext {
   project?: Project | undefined;
   span?: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #log: Log;
 
-  constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
+  constructor(call: ToolCall, { name, signal, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
     // A relative path would depend on the reader.
     this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
-    this.stop = stop;
+    this.signal = signal;
     this.#log = log;
     this.meta = {
       ...(call.provider === undefined ? {} : { [PROVIDER]: call.provider }),
       ...(call.traceParent === undefined ? {} : { traceparent: call.traceParent }),
     };
     if (isNested === true) markNested(this.meta);
-  }
-
-  get signal(): AbortSignal {
-    return this.stop.signal;
   }
 
   progress(): void {}

@@ -1,4 +1,3 @@
-import { SignalStop } from "../base/stop.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
@@ -118,13 +117,13 @@ export class RemoteBus implements AsyncDisposable {
     context: ToolContext,
     again: boolean,
   ): Promise<ToolResult> {
-    const stop = new SignalStop(context.signal);
+    const { signal } = context;
     const request = callOf(name, args, context);
     try {
-      const answer = await this.#client.ask(request, { stop, again });
+      const answer = await this.#client.ask(request, { signal, again });
       return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
     } catch (error) {
-      if (stop.signal.aborted) throw error;
+      if (signal.aborted) throw error;
       // A missing answer is an error of the protocol, not a result of the tool.
       throw new ToolFault(STANDARD.internal.code, (error as Error).message);
     }
@@ -134,9 +133,8 @@ export class RemoteBus implements AsyncDisposable {
     return {
       definition,
       get: async (args, { signal }) => {
-        const stop = new SignalStop(signal);
         const value = { promptName: name, arguments: { ...args } };
-        const answer = await this.#ask({ case: "promptGet", value }, { stop, again: true });
+        const answer = await this.#ask({ case: "promptGet", value }, { signal, again: true });
         return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));
       },
     };
@@ -147,7 +145,7 @@ export class RemoteBus implements AsyncDisposable {
     try {
       return await this.#client.ask(request, options);
     } catch (error) {
-      if (options.stop?.signal.aborted === true) throw error;
+      if (options.signal?.aborted === true) throw error;
       throw new RpcError(STANDARD.internal.code, (error as Error).message);
     }
   }

@@ -5,7 +5,6 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { Stopper } from "../base/stop.ts";
 import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
@@ -74,7 +73,7 @@ export class CachedRepository implements AsyncDisposable {
   readonly #seen = new Set<string>();
   #pushChecked = -Infinity;
   #checkingPush: Promise<void> | undefined;
-  readonly #closed = new Stopper();
+  readonly #closed = new AbortController();
 
   constructor(key: string, url: string, options: RepositoryCacheOptions) {
     const { folder, askpass, protocols, resolve } = options;
@@ -125,7 +124,7 @@ export class CachedRepository implements AsyncDisposable {
       () => undefined,
       (error: unknown) => {
         this.#filling = undefined;
-        if (this.#closed.reason === undefined)
+        if (!this.#closed.signal.aborted)
           this.#options.report("run.cache-not-filled", { url: this.url, error });
       },
     );
@@ -149,7 +148,7 @@ export class CachedRepository implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
+    this.#closed.abort(new TrunklineError("closed", "Trunkline is stopping"));
     await this.#filling;
   }
 
@@ -232,7 +231,7 @@ export class CachedRepository implements AsyncDisposable {
     const call = {
       remote: { url: this.url, credentials },
       timeout: FETCH_TIMEOUT,
-      stop: this.#closed,
+      signal: this.#closed.signal,
     };
     const whole = isShallow ? ["--unshallow"] : [];
     const spec = "+refs/heads/*:refs/remotes/origin/*";

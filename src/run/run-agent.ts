@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { onAbort, untilAborted } from "../base/abort.ts";
 import type { Semaphore } from "../base/limit/semaphore.ts";
-import { SignalStop, type Stop } from "../base/stop.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { untilAborted } from "../base/until-aborted.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -88,9 +87,9 @@ const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A turn for the agent in a workspace: its files are those here, not the client's. */
 function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): Turn {
-  const { id, principal, prompt, stop, _meta } = turn;
+  const { id, principal, prompt, signal, _meta } = turn;
   return {
-    ...{ id, principal, prompt, stop, ...(_meta === undefined ? {} : { _meta }) },
+    ...{ id, principal, prompt, signal, ...(_meta === undefined ? {} : { _meta }) },
     get client() {
       const { terminal: _, ...rest } = turn.client;
       return { ...rest, fs: files };
@@ -176,7 +175,7 @@ export class RunAgent implements Agent {
     const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);
     const isAgain = options.history !== undefined && pace !== undefined;
     const inner = isAgain
-      ? pace.slots.run(begin, { stop: new SignalStop(stop.signal), longest: pace.longest })
+      ? pace.slots.run(begin, { signal: stop.signal, longest: pace.longest })
       : begin();
     const end = async (): Promise<void> => {
       stop.abort(new TrunklineError("unavailable", "The session has ended."));
@@ -308,14 +307,14 @@ class RunSession implements AgentSession {
       const { files } = this.#run;
       const work = workspaceTurn(turn, files, () => this.#run.checkpointSoon());
       const { budgetGrace } = this.#options;
-      end = await untilBudgetEnds(turn.stop, inner.prompt(work), budgetGrace);
+      end = await untilBudgetEnds(turn.signal, inner.prompt(work), budgetGrace);
     } catch (error) {
       await this.#run.checkpoint();
-      if (!isBudgetSpent(turn.stop)) throw error;
+      if (!isBudgetSpent(turn.signal)) throw error;
       end = { stopReason: "cancelled" };
     }
     // A turn that a budget stopped is pushed; a turn that somebody cancelled is not.
-    if (end.stopReason === "cancelled" && !isBudgetSpent(turn.stop)) {
+    if (end.stopReason === "cancelled" && !isBudgetSpent(turn.signal)) {
       await this.#run.checkpoint();
       return end;
     }
@@ -364,7 +363,7 @@ class RunSession implements AgentSession {
   }
 
   async #ready(turn: Turn): Promise<AgentSession> {
-    return this.#inner ?? (await untilAborted(this.#begun(), turn.stop.signal));
+    return this.#inner ?? (await untilAborted(this.#begun(), turn.signal));
   }
 
   #use(attempt: Attempt): void {
@@ -433,29 +432,27 @@ class RunSession implements AgentSession {
 }
 
 /** Whether a turn was stopped because a budget is used up, and not by somebody. */
-function isBudgetSpent({ signal }: Stop): boolean {
+function isBudgetSpent(signal: AbortSignal): boolean {
   const reason: unknown = signal.aborted ? signal.reason : undefined;
   return reason instanceof TrunklineError && reason.code === "limit";
 }
 
 /** The end of a turn; where its budget is used up and the agent does not end it, one of ours. */
 async function untilBudgetEnds(
-  stop: Stop,
+  signal: AbortSignal,
   ending: Promise<TurnEnd>,
   grace: number,
 ): Promise<TurnEnd> {
   let timer: NodeJS.Timeout | undefined;
   const { promise: late, resolve } = Promise.withResolvers<TurnEnd>();
-  const stopped = (): void => {
-    if (!isBudgetSpent(stop)) return;
+  const stopListening = onAbort(signal, () => {
+    if (!isBudgetSpent(signal)) return;
     timer = setTimeout(resolve, grace, { stopReason: "cancelled" });
-  };
-  const listener = { stopped };
-  stop.add(listener);
+  });
   try {
     return await Promise.race([ending, late]);
   } finally {
-    stop.remove(listener);
+    stopListening();
     clearTimeout(timer);
   }
 }

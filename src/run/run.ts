@@ -3,7 +3,6 @@ import { TaskQueue } from "../base/limit/task-queue.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
-import { Stopper } from "../base/stop.ts";
 import type { Credentials } from "../git/server/pin-connection.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import type { Author } from "../git/git.ts";
@@ -82,7 +81,7 @@ export class Run {
   #checkpoint: NodeJS.Timeout | undefined;
   readonly #backoff: Backoff;
   #pushing: NodeJS.Timeout | undefined;
-  readonly #stopper = new Stopper();
+  readonly #stopper = new AbortController();
   #isStopped = false;
 
   constructor(options: RunOptions) {
@@ -209,8 +208,8 @@ export class Run {
   }
 
   /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
-  enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
-    return this.#options.queue.enter({ key: principal.id, stop, moved });
+  enter({ principal, signal }: Turn, moved: (position: number) => void): Promise<Disposable> {
+    return this.#options.queue.enter({ key: principal.id, signal, moved });
   }
 
   /** Commits and pushes the changes of a turn. */
@@ -277,7 +276,7 @@ export class Run {
   stop(): void {
     this.#isStopped = true;
     this.#request?.stop();
-    this.#stopper.stop(new TrunklineError("unavailable", "The session has ended."));
+    this.#stopper.abort(new TrunklineError("unavailable", "The session has ended."));
     clearTimeout(this.#checkpoint);
     clearTimeout(this.#pushing);
   }
@@ -297,7 +296,7 @@ export class Run {
     const check = (): Promise<void> =>
       this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
     const request = { workspace, repository, credentials, revision, retry, tell, check };
-    return environments?.prepare({ ...request, stop: this.#stopper });
+    return environments?.prepare({ ...request, signal: this.#stopper.signal });
   }
 
   #deliverTo(git: ServerGit, tree: string): Deliverer {

@@ -10,7 +10,6 @@ import { git } from "../../test/samples/sample-runs.ts";
 import { covers } from "../../test/support/requirement.ts";
 import { until } from "../../test/support/until.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { Stopper } from "../base/stop.ts";
 import { patchOf } from "./run-plan.ts";
 
 describe("a run", () => {
@@ -233,12 +232,13 @@ describe("a run", () => {
   ] as const) {
     it(`pushes the changes of a turn that a budget stopped, by an agent that ${how} then`, async () => {
       await using rig = await RunAgentRig.open();
-      const session = await rig.session(async (cwd, { stop }) => {
+      const stopper = new AbortController();
+      const session = await rig.session(async (cwd) => {
         writeFileSync(join(cwd, "new.txt"), "new\n");
-        (stop as Stopper).stop(new TrunklineError("limit", "3 of 3 steps are used."));
+        stopper.abort(new TrunklineError("limit", "3 of 3 steps are used."));
         return await end();
       });
-      const { _meta } = await session.prompt(rig.turn("Work on"));
+      const { _meta } = await session.prompt(rig.turn("Work on", stopper.signal));
       const { target } = _meta as { target: { branch: string } };
       assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
       if (how !== "never ends") await session[Symbol.asyncDispose]();
@@ -248,14 +248,15 @@ describe("a run", () => {
   it("keeps the changes of a cancelled turn, and pushes them with the next turn", async () => {
     await using rig = await RunAgentRig.open();
     let isFirst = true;
-    await using session = await rig.session(async (cwd, { stop }) => {
+    const stopper = new AbortController();
+    await using session = await rig.session(async (cwd) => {
       if (!isFirst) return undefined;
       isFirst = false;
       writeFileSync(join(cwd, "new.txt"), "new\n");
-      (stop as Stopper).stop(new TrunklineError("cancelled", "The turn was cancelled"));
+      stopper.abort(new TrunklineError("cancelled", "The turn was cancelled"));
       return { stopReason: "cancelled" };
     });
-    assert.equal((await session.prompt(rig.turn("Work"))).stopReason, "cancelled");
+    assert.equal((await session.prompt(rig.turn("Work", stopper.signal))).stopReason, "cancelled");
     assert.equal(git(rig.remote, "branch", "--list", "agent/*"), "");
     const { _meta } = await session.prompt(rig.turn("Go on"));
     const { target } = _meta as { target: { branch: string } };

@@ -22,7 +22,6 @@ import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
 import { background } from "../base/background.ts";
-import { Stopper } from "../base/stop.ts";
 
 /** Turns that may run and wait at once; `Each` is for one principal. */
 export type TurnLimits = Required<Omit<SemaphoreLimits, "refusal">>;
@@ -189,11 +188,11 @@ const EVERY = 60_000;
  * then it stops after the current workspace.
  */
 export function tidy({ workspaces, cache, hibernateAfter, log }: TidyOptions): AsyncDisposable {
-  const closed = new Stopper();
+  const closed = new AbortController();
   const hibernation = {
     after: hibernateAfter,
     repositoryOf: (key: string) => cache.byKey(key),
-    stop: closed,
+    signal: closed.signal,
     // A workspace that cannot hibernate stays as it is.
     failed: (workspace: string, error: unknown): void => {
       log.warn("run.not-hibernated", { workspace, error });
@@ -210,7 +209,7 @@ export function tidy({ workspaces, cache, hibernateAfter, log }: TidyOptions): A
   return {
     [Symbol.asyncDispose]: async () => {
       clearInterval(timer);
-      closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
+      closed.abort(new TrunklineError("closed", "Trunkline is stopping"));
       await work.catch(() => {});
     },
   };

@@ -6,7 +6,6 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
 import { Log } from "../base/log.ts";
-import { Stopper } from "../base/stop.ts";
 import type { AgentOpenOptions, AgentSession, Turn } from "../session/agent.ts";
 import { RunAgent } from "./run-agent.ts";
 import type { RunPlan } from "./run-plan.ts";
@@ -122,7 +121,11 @@ describe("Spares", () => {
     await using three = third.session;
     assert.equal(third.plan.workspace, spare);
     assert.deepEqual(new Set([one, two, three]).size, 3);
-    const turn = { id: "t", prompt: [{ type: "text", text: "Add" }], stop: new Stopper() };
+    const turn = {
+      id: "t",
+      prompt: [{ type: "text", text: "Add" }],
+      signal: new AbortController().signal,
+    };
     const client = { notices: false, compaction: false };
     const principal = { id: "" };
     const update = async (): Promise<void> => {};

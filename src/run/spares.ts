@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { onAbort } from "../base/abort.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { Stopper } from "../base/stop.ts";
 import type { Agent } from "../session/agent.ts";
 import type { RemoteRef } from "./remote-ref.ts";
 import type { Run } from "./run.ts";
@@ -54,7 +54,7 @@ const MOST_REMEMBERED = 100;
 /** A spare that is ready, or being prepared. */
 interface Entry extends SpareRequest {
   readonly plan: RunPlan;
-  readonly stopper: Stopper;
+  readonly stopper: AbortController;
   /** Undefined if it could not be prepared. */
   readonly made: Promise<Spare | undefined>;
   /** Whether `made` is settled. */
@@ -171,9 +171,9 @@ export class Spares implements AsyncDisposable {
   #prepare(request: SpareRequest): Entry {
     const { url, branch, revision } = request.ref;
     const plan = newPlan({ url, branch, revision });
-    const stopper = new Stopper();
+    const stopper = new AbortController();
     const made = this.#make(request, plan, stopper).catch((error: unknown) => {
-      if (stopper.reason === undefined) this.#options.log.warn("run.not-prepared", { url, error });
+      if (!stopper.signal.aborted) this.#options.log.warn("run.not-prepared", { url, error });
       return undefined;
     });
     const { ref, agent, owner } = request;
@@ -189,28 +189,29 @@ export class Spares implements AsyncDisposable {
   async #make(
     { agent: name, owner }: SpareRequest,
     plan: RunPlan,
-    stopper: Stopper,
+    stopper: AbortController,
   ): Promise<Spare> {
     const { signal } = stopper;
     await delay(AFTER_ANSWER);
     signal.throwIfAborted();
     const run = await this.#options.open(plan);
-    stopper.add({ stopped: () => run.stop() });
+    onAbort(signal, () => run.stop());
     await using ends = new AsyncDisposableStack();
     ends.defer(() => run.close());
     // No session would get the message, such as that set-up has failed, so the spare is given up.
-    const tell = (message: string): void => stopper.stop(unheard(message));
+    const tell = (message: string): void => stopper.abort(unheard(message));
     const workspace = await run.prepare(tell, { isSpare: true });
     signal.throwIfAborted();
     const agent = await this.#options.inner(name, run);
     const endAgent = async (): Promise<void> => agent[Symbol.asyncDispose]?.();
     ends.defer(endAgent);
     // An agent may take long to start, or never do so.
-    const listener = { stopped: () => background(endAgent(), "Ending an agent that starts") };
-    stopper.add(listener);
+    const stopListening = onAbort(signal, () =>
+      background(endAgent(), "Ending an agent that starts"),
+    );
     await agent.start?.(owner);
     signal.throwIfAborted();
-    stopper.remove(listener);
+    stopListening();
     ends.move();
     return { workspace, agent };
   }
@@ -236,7 +237,7 @@ export class Spares implements AsyncDisposable {
   }
 
   async #remove({ plan, stopper, made }: Entry): Promise<void> {
-    stopper.stop(new TrunklineError("closed", "Nobody needs it"));
+    stopper.abort(new TrunklineError("closed", "Nobody needs it"));
     const spare = await made;
     await spare?.agent[Symbol.asyncDispose]?.();
     await spare?.workspace.close();

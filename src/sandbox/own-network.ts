@@ -9,7 +9,7 @@ import {
   type HandedOut,
   OwnedChild,
 } from "../base/process/child-process.ts";
-import { untilAborted } from "../base/until-aborted.ts";
+import { untilAborted } from "../base/abort.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";

@@ -1,6 +1,5 @@
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
-import type { Stop } from "../base/stop.ts";
 import type { Span } from "../base/trace.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
@@ -57,7 +56,7 @@ export interface AgentOpenOptions {
   /** Id of the principal that owns the session. Sessions of different owners share no process. */
   readonly owner: string;
   /** Stops when the owner's access is revoked: all that was started for the session ends at once. */
-  readonly revoked: Stop;
+  readonly revoked: AbortSignal;
   /** As the published ACP schema has them: stdio servers have no `type`, others `http` or `sse`. */
   readonly mcpServers: readonly McpServer[];
   /**
@@ -154,7 +153,7 @@ export interface Turn {
   /** Set where the turn is traced. */
   readonly span?: Span | undefined;
   /** Stops when the turn is cancelled or the program shuts down. */
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** Sends an update. Resolves when it is stored and there is room for more. */
   update(update: SessionUpdate): Promise<void>;
   /** Asks all attached clients; the first answer wins. A remembered rule answers at once. */

@@ -3,7 +3,6 @@ import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
-import { type Stop, Stopper } from "../base/stop.ts";
 import type {
   AgentSession,
   ContentBlock,
@@ -78,7 +77,8 @@ export class Session implements TurnHost {
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
   /** Stops when the owner's access is revoked. */
-  readonly #revoked = new Stopper();
+  readonly #revoked = new AbortController();
+  readonly revoked = this.#revoked.signal;
   #agent: AgentSession | undefined;
   readonly #queue = new TaskQueue();
   #closing: Promise<void> | undefined;
@@ -133,10 +133,6 @@ export class Session implements TurnHost {
   /** Called by `Sessions` once the agent has opened the session. */
   begin(agent: AgentSession): void {
     this.#agent = agent;
-  }
-
-  get revoked(): Stop {
-    return this.#revoked;
   }
 
   /** Id of the principal that owns the session. */
@@ -309,7 +305,7 @@ export class Session implements TurnHost {
     // Somebody who closes a session cancels its turn, but not what an interrupted turn had asked.
     const keepsAsking = how === "wanted" ? !this.isRunning : how !== "revoked";
     if (keepsAsking) background(this.#permissions.stop(), "Keeping a question");
-    if (how === "revoked") this.#revoked.stop(new TrunklineError("closed", NO_LONGER_LET_IN));
+    if (how === "revoked") this.#revoked.abort(new TrunklineError("closed", NO_LONGER_LET_IN));
     this.#closing ??= this.#close(how === "lost");
     return this.#closing;
   }
@@ -327,7 +323,7 @@ export class Session implements TurnHost {
     return clientServices({
       sessionId: this.id,
       limits: this.#options.limits,
-      stop: turn.stop,
+      signal: turn.signal,
       // An editor has the files of its own folder open, not those of the work tree.
       hasFiles: this.workplace === undefined,
       clients: () =>

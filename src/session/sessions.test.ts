@@ -198,7 +198,7 @@ describe("Sessions", { timeout: 60_000 }, () => {
     await using app = await AcpApp.open({
       script: async (turn) => {
         started.resolve();
-        await once(turn.stop.signal, "abort");
+        await once(turn.signal, "abort");
       },
     });
     const { client, sessionId } = await app.client();

@@ -540,7 +540,7 @@ export class Sessions implements AsyncDisposable {
       const worker = await belongingTo({ session: session.id }, () => agent.open(options));
       if (!session.isOver && !this.#isClosed) return worker;
       await worker[Symbol.asyncDispose]();
-      if (session.revoked.signal.aborted) throw expired(session.id);
+      if (session.revoked.aborted) throw expired(session.id);
       throw session.isOver ? movedAway(session.id) : stopping();
     })();
     this.#beginning.set(session, opening);

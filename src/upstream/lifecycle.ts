@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { atMost } from "../base/at-most.ts";
+import { atMost } from "../base/abort.ts";
 import { background } from "../base/background.ts";
 import { Backoff } from "../base/limit/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";

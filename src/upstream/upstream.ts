@@ -3,7 +3,7 @@ import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import { isLost } from "./connect-upstream.ts";
-import { atMost } from "../base/at-most.ts";
+import { atMost } from "../base/abort.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";

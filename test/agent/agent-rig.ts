@@ -14,7 +14,6 @@ import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in
 import type { ModelSettings, ProviderType } from "../../src/agent/models/provider.ts";
 import { Models } from "../../src/agent/models/models.ts";
 import { Log } from "../../src/base/log.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
@@ -94,7 +93,7 @@ export class AgentRig implements AsyncDisposable {
       cwd: this.cwd,
       additionalDirectories: [],
       owner: "",
-      revoked: new Stopper(),
+      revoked: new AbortController().signal,
       mcpServers: [],
       history: undefined,
       chosen: {},

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
 import { OWNER, type Principal } from "../../src/base/principal.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import type { ContentBlock, SessionUpdate, Turn, TurnClient } from "../../src/session/agent.ts";
 import type {
   PermissionOutcome,
@@ -59,8 +58,8 @@ export class SampleTurn implements Turn {
   readonly id = crypto.randomUUID();
   readonly prompt: readonly ContentBlock[];
   readonly principal: Principal;
-  readonly stopper = new Stopper();
-  readonly stop = this.stopper;
+  readonly stopper = new AbortController();
+  readonly signal = this.stopper.signal;
   readonly client: TurnClient;
   readonly updates: SessionUpdate[] = [];
   readonly asked: PermissionRequest[] = [];
@@ -111,7 +110,7 @@ export class SampleTurn implements Turn {
   }
 
   cancel(): void {
-    this.stopper.stop(new Error("cancelled"));
+    this.stopper.abort(new Error("cancelled"));
   }
 
   ofKind(kind: string): SessionUpdate[] {

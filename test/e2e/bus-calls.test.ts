@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { Stopper } from "../../src/base/stop.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
 import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import type { BusClient } from "../../src/protocol/bus/connect.ts";
@@ -85,8 +84,8 @@ describe("many calls of one plugin", { timeout: 600_000 }, () => {
   it("do not delay its health check", async () => {
     await run("watched", { healthEvery: 100, health: 2_000, mostUnhealthy: 1 });
     const { pid } = bus.status("watched");
-    const stop = new Stopper();
-    const hanging = Array.from({ length: 300 }, () => bus.call("hang", {}, stop));
+    const controller = new AbortController();
+    const hanging = Array.from({ length: 300 }, () => bus.call("hang", {}, controller));
     await bus.until("watched", ({ calls, waiting }) => calls === 128 && waiting === 172);
     // Asked while they hang, whoever was asked before.
     const asked = (): number => home.recorded().filter((line) => line === "health").length;
@@ -94,7 +93,7 @@ describe("many calls of one plugin", { timeout: 600_000 }, () => {
     await until(() => asked() >= before + 5);
     const { state, pid: same, restarts, health } = bus.status("watched");
     assert.deepEqual([state, same, restarts, health], ["up", pid, 0, "healthy: ok"]);
-    stop.stop(new Error("enough"));
+    controller.abort(new Error("enough"));
     await Promise.all(hanging);
     await bus.until("watched", ({ calls, waiting }) => calls === 0 && waiting === 0);
     assert.equal(wordsOf(await bus.call("echo", { text: "again" })), "again");

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
@@ -68,8 +67,8 @@ describe("a bus", { timeout: 600_000 }, () => {
     await add(id, "", limits);
     await bus.until(id, ({ state }) => state === "up");
     // The plugin that was there first has the plain names.
-    return (tool: string, args: object = {}, stop?: Stopper): Promise<ToolResult> =>
-      bus.call(`${id}_${tool}`, args, stop);
+    return (tool: string, args: object = {}, controller?: AbortController): Promise<ToolResult> =>
+      bus.call(`${id}_${tool}`, args, controller);
   }
 
   async function assertOthersAreServed(): Promise<void> {
@@ -235,10 +234,10 @@ describe("a bus", { timeout: 600_000 }, () => {
 
     it("does not hold a caller that cancels", async () => {
       const call = await addUp("holding");
-      const stop = new Stopper();
-      const hanging = call("hang", {}, stop);
+      const controller = new AbortController();
+      const hanging = call("hang", {}, controller);
       assert.equal(wordsOf(await call("echo", { text: "others" })), "others");
-      stop.stop(new Error("never mind"));
+      controller.abort(new Error("never mind"));
       const result = await hanging;
       assert.equal(result.isError, true);
       assert.match(wordsOf(result), /'holding_hang' was cancelled/);

@@ -5,7 +5,6 @@ import { pathToFileURL } from "node:url";
 import { after, before, describe, it } from "node:test";
 
 import { Log } from "../../src/base/log.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import { BusContext } from "../../src/plugin/bus-context.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { BusInProcess } from "../support/bus-in-process.ts";
@@ -305,7 +304,7 @@ describe("plugins", { timeout: 600_000 }, () => {
       { name: "where_in_pieces", project: home.path },
       {
         name: "tester",
-        stop: new Stopper(),
+        signal: new AbortController().signal,
         log: new Log("error", () => {}),
         piece: async (data) => void pieces.push(Buffer.from(data).toString()),
       },

@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { OWNER } from "../../src/base/principal.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import { RunAgent, type RunAgentOptions } from "../../src/run/run-agent.ts";
 import type { Runs } from "../../src/run/runs.ts";
 import type {
@@ -93,12 +92,12 @@ export class RunAgentRig implements AsyncDisposable {
     } as unknown as AgentOpenOptions);
   }
 
-  turn(text: string): Turn {
+  turn(text: string, signal = new AbortController().signal): Turn {
     return {
       id: "turn",
       principal: OWNER,
       prompt: [{ type: "text", text }],
-      stop: new Stopper(),
+      signal,
       update: async (update) => void this.updates.push(update),
       requestPermission: async () => ({ outcome: "cancelled" }),
       progressed: () => {},

@@ -1,5 +1,4 @@
 import { OWNER } from "../../src/base/principal.ts";
-import { SignalStop } from "../../src/base/stop.ts";
 import type { LogLevel } from "../../src/base/log.ts";
 import {
   type Caller,
@@ -22,7 +21,7 @@ export class SampleContext implements ToolContext {
   project?: Project | undefined;
   readonly meta = {};
   readonly abort = new AbortController();
-  readonly stop = new SignalStop(this.abort.signal);
+  readonly signal = this.abort.signal;
   readonly #answer: ((question: Question) => unknown) | undefined;
   readonly #told: unknown[] = [];
   readonly #asked: Question[] = [];
@@ -43,10 +42,6 @@ export class SampleContext implements ToolContext {
     if (options.folder !== undefined) this.folder = options.folder;
     if (roots !== undefined) this.roots = async () => roots;
     this.#answer = options.answer;
-  }
-
-  get signal(): AbortSignal {
-    return this.abort.signal;
   }
 
   /** What it was told by progress and log. */

@@ -1,5 +1,4 @@
 import { Log } from "../../src/base/log.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { BusContext } from "../../src/plugin/bus-context.ts";
 import { Orchestrator } from "../../src/plugin/orchestrator.ts";
@@ -114,9 +113,13 @@ export class BusInProcess implements AsyncDisposable {
     }
   }
 
-  async call(name: string, args: object = {}, stop = new Stopper()): Promise<ToolResult> {
+  async call(
+    name: string,
+    args: object = {},
+    controller = new AbortController(),
+  ): Promise<ToolResult> {
     const log = new Log("error", () => {});
-    const context = new BusContext({ name }, { name: "tester", stop, log });
+    const context = new BusContext({ name }, { name: "tester", signal: controller.signal, log });
     return this.offer.tools.call(name, { ...args }, context);
   }
 

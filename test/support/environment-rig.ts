@@ -3,7 +3,6 @@ import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
 import { OwnedChild } from "../../src/base/process/child-process.ts";
-import { Stopper } from "../../src/base/stop.ts";
 import { type EnvironmentRequest, Environments } from "../../src/run/environment/environments.ts";
 import { Layers } from "../../src/run/environment/layers.ts";
 import type { RepositorySetup } from "../../src/run/environment/recipe.ts";
@@ -86,7 +85,7 @@ export class EnvironmentRig implements AsyncDisposable {
       credentials: NO_CREDENTIALS,
       revision,
       retry: false,
-      stop: new Stopper(),
+      signal: new AbortController().signal,
       tell: (message) => this.told.push(message),
       check: async () => {},
       ...more,

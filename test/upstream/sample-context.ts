@@ -1,5 +1,4 @@
 import { OWNER } from "../../src/base/principal.ts";
-import { SignalStop } from "../../src/base/stop.ts";
 import type { LogLevel } from "../../src/base/log.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../src/tool/tool.ts";
 
@@ -18,7 +17,7 @@ export class SampleContext implements ToolContext {
   readonly session?: string;
   readonly meta: Record<string, unknown>;
   readonly abort = new AbortController();
-  readonly stop = new SignalStop(this.abort.signal);
+  readonly signal = this.abort.signal;
   readonly progressed: unknown[][] = [];
   readonly logged: [LogLevel, unknown, string | undefined][] = [];
   readonly asked: Question[] = [];
@@ -32,10 +31,6 @@ export class SampleContext implements ToolContext {
     if (options.isStateless !== true) this.session = name;
     this.meta = options.meta ?? {};
     this.#answers = options.answers ?? {};
-  }
-
-  get signal(): AbortSignal {
-    return this.abort.signal;
   }
 
   progress(...told: unknown[]): void {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { until } from "../../../test/support/until.ts";
-import { Stopper } from "../../base/stop.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
@@ -141,11 +140,11 @@ describe("a command in the background", () => {
   it("ends when the owner's access is revoked", async () => {
     await using llm = await FakeLlm.start([run(SERVER), { content: "Done." }]);
     await using rig = new AgentRig({ llm });
-    const revoked = new Stopper();
-    const session = await rig.open({ revoked });
+    const revoked = new AbortController();
+    const session = await rig.open({ revoked: revoked.signal });
     await rig.turnOf(session, "go");
     const pid = await pidIn(rig);
-    revoked.stop(new Error("revoked"));
+    revoked.abort(new Error("revoked"));
     await until(() => !isAlive(pid));
     assert.ok(!isAlive(pid));
   });

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { type Stop, Stopper } from "../../base/stop.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { AgentIdentity } from "../command-environment.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { readBounded } from "../files/read-bounded.ts";
@@ -32,7 +31,7 @@ export class BackgroundCommand {
   /** Resolves when it has ended, and nothing is left that it started. */
   readonly over: Promise<void>;
   readonly #output = new RecentText(MOST_OUTPUT);
-  readonly #stopper = new Stopper();
+  readonly #stopper = new AbortController();
   readonly #confinement: Confinement | undefined;
   readonly #told = new Set<string>();
   #end: string | undefined;
@@ -63,15 +62,15 @@ export class BackgroundCommand {
   }
 
   /** Waits until it writes something or ends, at most that many milliseconds. */
-  async news(milliseconds: number, stop: Stop): Promise<void> {
+  async news(milliseconds: number, signal: AbortSignal): Promise<void> {
     if (this.#output.hasNews || this.#end !== undefined || milliseconds <= 0) return;
     const late = delay(milliseconds, undefined, { ref: false });
-    await untilAborted(Promise.race([this.#heard.promise, this.over, late]), stop.signal);
+    await untilAborted(Promise.race([this.#heard.promise, this.over, late]), signal);
   }
 
   /** Ends it, with all that it started. */
   async stop(): Promise<void> {
-    this.#stopper.stop(new TrunklineError("cancelled", "It was stopped"));
+    this.#stopper.abort(new TrunklineError("cancelled", "It was stopped"));
     await this.over;
   }
 
@@ -81,14 +80,14 @@ export class BackgroundCommand {
       await using _ = this.#confinement;
       const { child, problems } = await started;
       const { exit } = await readBounded(child, {
-        stop: this.#stopper,
+        signal: this.#stopper.signal,
         most: 0,
         heard: (_, text) => this.#hear(text),
       });
       this.#hear(problems.join("\n"));
       end = endText(exit);
     } catch (error) {
-      end = this.#stopper.reason === undefined ? (error as Error).message : "stopped";
+      end = this.#stopper.signal.aborted ? "stopped" : (error as Error).message;
     }
     await this.#confinement?.[Symbol.asyncDispose]();
     this.#end = end;

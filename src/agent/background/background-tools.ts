@@ -29,7 +29,7 @@ export async function startInBackground(
   const confinement = starting.use(await entered);
   const command = background.start({ line, cwd, identity, confinement });
   starting.move();
-  await command.news(FIRST_OUTPUT, work.stop);
+  await command.news(FIRST_OUTPUT, work.signal);
   const more =
     command.end === undefined
       ? `It runs in the background as '${command.id}': read on with command_output.`
@@ -67,7 +67,7 @@ export function backgroundTools(background: BackgroundCommands): AgentTool[] {
         background.asksBy(work.allow);
         if (id === undefined) return { text: listText(background) };
         const command = background.find(id);
-        await command.news(wait, work.stop);
+        await command.news(wait, work.signal);
         return answerOf(command, `(${command.state})`);
       },
     },

@@ -73,7 +73,7 @@ export async function runSlashCommand(
     ...context,
     commands,
     perform: ({ title, kind, need, timeout, call }) => {
-      turn.stop.signal.throwIfAborted();
+      turn.signal.throwIfAborted();
       const tool = {
         name: command.name,
         description: command.description,

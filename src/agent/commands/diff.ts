@@ -19,7 +19,7 @@ export const diff: SlashCommand = {
       kind: "read",
       need: "nothing",
       call: async (work) => {
-        const changes = await workingChanges(work.files, work.stop);
+        const changes = await workingChanges(work.files, work.signal);
         if (changes.length === 0) return { text: "Nothing has changed since the last commit." };
         const content = await shownChanges(changes.slice(0, MOST_FILES), context);
         const locations = changes.slice(0, MOST_FILES).map(({ path }) => ({ path }));
@@ -65,7 +65,7 @@ export const commit: SlashCommand = {
       need: "write",
       timeout: 300_000,
       call: async (work) => {
-        const changes = await workingChanges(work.files, work.stop);
+        const changes = await workingChanges(work.files, work.signal);
         const staged = changes.filter(({ status }) => !/^[ ?]/.test(status));
         const wanted = staged.length > 0 ? staged : changes;
         if (wanted.length === 0) return { text: "There is nothing to commit.", isError: true };

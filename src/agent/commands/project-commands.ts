@@ -176,7 +176,7 @@ export const init: SlashCommand = {
 
 async function describe({ files, turn }: CommandContext): Promise<string> {
   const project = await readProject(files);
-  const options = { depth: 1, most: 200, stop: turn.stop };
+  const options = { depth: 1, most: 200, signal: turn.signal };
   const { names } = await walk(files.workspace.cwd, options);
   const folders = names.filter((name) => name.endsWith("/") && !/^(?:\.|node_modules)/.test(name));
   const lines = ["# For agents that work here", "", ...commandLines(project)];

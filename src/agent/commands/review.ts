@@ -59,7 +59,7 @@ export const review: SlashCommand = {
 };
 
 async function findAll(work: ToolWork): Promise<Finding[]> {
-  const changes = await workingChanges(work.files, work.stop);
+  const changes = await workingChanges(work.files, work.signal);
   const diff = await git(work, [
     "diff",
     "--no-color",

@@ -24,8 +24,8 @@ export const search: SlashCommand = {
       title: `Search for ${input}`,
       kind: "search",
       need: "nothing",
-      call: async ({ stop }) => {
-        const hits = await find(input, context, stop);
+      call: async ({ signal }) => {
+        const hits = await find(input, context, signal);
         const { cwd } = context.files.workspace;
         const locations = hits.slice(0, 20).map(({ path, line }) => {
           return { path: `${cwd}/${path}`, line };
@@ -37,31 +37,33 @@ export const search: SlashCommand = {
   },
 };
 
-async function find(
-  input: string,
-  context: CommandContext,
-  stop: CommandContext["turn"]["stop"],
-): Promise<Hit[]> {
+async function find(input: string, context: CommandContext, signal: AbortSignal): Promise<Hit[]> {
   const folder = context.files.workspace.cwd;
   const [, expression] = /^\/(.+)\/$/s.exec(input) ?? [];
-  if (expression !== undefined) return searchText({ folder, pattern: expression, stop });
+  if (expression !== undefined) return searchText({ folder, pattern: expression, signal });
   // Smart case: case matters once the pattern has a capital.
   const ignoreCase = input === input.toLowerCase();
-  const exact = await searchText({ folder, pattern: input, literal: true, ignoreCase, stop });
+  const exact = await searchText({ folder, pattern: input, literal: true, ignoreCase, signal });
   const words = [...new Set(input.toLowerCase().split(/\s+/))];
   if (exact.length > 0 || words.length === 1) return exact;
-  return bestFiles(words, folder, stop);
+  return bestFiles(words, folder, signal);
 }
 
 /** Lines of the files that contain most of the words. */
 async function bestFiles(
   words: readonly string[],
   folder: string,
-  stop: CommandContext["turn"]["stop"],
+  signal: AbortSignal,
 ): Promise<Hit[]> {
   const files = new Map<string, { words: Set<string>; hits: Hit[] }>();
   for (const word of words.slice(0, 8)) {
-    const hits = await searchText({ folder, pattern: word, literal: true, ignoreCase: true, stop });
+    const hits = await searchText({
+      folder,
+      pattern: word,
+      literal: true,
+      ignoreCase: true,
+      signal,
+    });
     for (const hit of hits) {
       const file = files.get(hit.path) ?? { words: new Set(), hits: [] };
       file.words.add(word);
@@ -222,7 +224,7 @@ async function rewriteAll(astGrep: AstGrep, rule: Rule, context: CommandContext)
     depth: 20,
     most: MOST_FILES,
     pattern,
-    stop: turn.stop,
+    signal: turn.signal,
   });
   const lines: string[] = [];
   let count = 0;

@@ -2,13 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OwnedChild } from "../../base/process/child-process.ts";
-import { Stopper } from "../../base/stop.ts";
 import { BoundedText, readBounded } from "./read-bounded.ts";
 
-async function run(line: string, options: { timeout?: number; stop?: Stopper } = {}) {
+async function run(line: string, options: { timeout?: number; signal?: AbortSignal } = {}) {
   const child = await OwnedChild.start({ command: "/bin/sh", args: ["-c", line], env: {} });
   child.stdin.end();
-  return readBounded(child, { stop: new Stopper(), most: 1_000, ...options });
+  return readBounded(child, { most: 1_000, ...options });
 }
 
 describe("BoundedText", () => {
@@ -51,9 +50,9 @@ describe("readBounded()", () => {
   });
 
   it("rejects with the reason when it is cancelled", async () => {
-    const stop = new Stopper();
-    const running = run("sleep 1000", { stop });
-    stop.stop(new Error("cancelled"));
+    const controller = new AbortController();
+    const running = run("sleep 1000", { signal: controller.signal });
+    controller.abort(new Error("cancelled"));
     await assert.rejects(running, /cancelled/);
   });
 

@@ -1,10 +1,10 @@
+import { onAbort } from "../../base/abort.ts";
 import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
 import { closeStreams } from "../../base/process/close-streams.ts";
-import type { Stop } from "../../base/stop.ts";
 import { Countdown } from "../tools/countdown.ts";
 
 export interface ReadBoundedOptions {
-  readonly stop: Stop;
+  readonly signal?: AbortSignal;
   /** Characters that are kept: a quarter of the beginning, the rest of the end. */
   readonly most: number;
   /** Milliseconds after which the child is killed. */
@@ -23,12 +23,12 @@ export interface BoundedRun {
 }
 
 /**
- * Reads the output of a child until it exits. On a timeout or a stop the child is killed with all
- * processes that it started; on a stop this rejects with the reason.
+ * Reads the output of a child until it exits. On a timeout or an abort the child is killed with
+ * all processes that it started; on an abort this rejects with the reason.
  */
 export async function readBounded(
   child: OwnedChild,
-  { stop, most, timeout, heard, pauses }: ReadBoundedOptions,
+  { signal, most, timeout, heard, pauses }: ReadBoundedOptions,
 ): Promise<BoundedRun> {
   const output = new BoundedText(most);
   const ended = Promise.withResolvers<void>();
@@ -37,15 +37,8 @@ export async function readBounded(
     heard?.(output, text);
   });
   child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
-  let reason: Error | undefined;
   let isLate = false;
-  const listener = {
-    stopped: (why: Error) => {
-      reason = why;
-      child.kill();
-    },
-  };
-  stop.add(listener);
+  const stopListening = onAbort(signal, () => child.kill());
   using countdown = new Countdown(timeout ?? 2 ** 31 - 1, () => {
     isLate = true;
     child.kill();
@@ -57,10 +50,10 @@ export async function readBounded(
     await ended.promise;
     callOff();
     await child.gone;
-    if (reason !== undefined) throw reason;
+    signal?.throwIfAborted();
     return { text: output.settle().text, exit, isCut: output.isCut, isLate };
   } finally {
-    stop.remove(listener);
+    stopListening();
   }
 }
 

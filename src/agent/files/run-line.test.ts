@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { describe, it } from "node:test";
 
 import { belongingTo } from "../../base/background.ts";
-import { Stopper } from "../../base/stop.ts";
 import { identityVariables } from "../command-environment.ts";
 import { runLine } from "./run-line.ts";
 
@@ -15,7 +14,7 @@ const IDENTITY = {
 
 async function output(more: object = {}): Promise<string> {
   const line = 'echo "$WHO ${GH_TOKEN:-none}"';
-  const options = { line, cwd: tmpdir(), timeout: 60_000, stop: new Stopper() };
+  const options = { line, cwd: tmpdir(), timeout: 60_000, signal: new AbortController().signal };
   return (await runLine({ ...options, identity: IDENTITY, ...more })).output.trim();
 }
 

@@ -2,8 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { currentSession } from "../../base/background.ts";
 import { type ChildExit, type Confine, OwnedChild } from "../../base/process/child-process.ts";
-import type { Stop } from "../../base/stop.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
   type AgentIdentity,
@@ -20,7 +19,7 @@ export interface CommandLine {
   readonly cwd: string;
   /** Milliseconds. */
   readonly timeout: number;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
   readonly confine?: Confine | undefined;
@@ -81,12 +80,12 @@ export async function startLine({
 
 /** Runs a command line in its own process group, without our secrets. */
 export async function runLine(
-  { timeout, stop, pauses, ...line }: CommandLine,
+  { timeout, signal, pauses, ...line }: CommandLine,
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
-  stop.signal.throwIfAborted();
+  signal.throwIfAborted();
   const { child, problems } = await startLine(line);
-  const options = { stop, timeout, most: MOST_OUTPUT, heard, pauses };
+  const options = { signal, timeout, most: MOST_OUTPUT, heard, pauses };
   const { text: said, exit, isLate } = await readBounded(child, options);
   const text = `${said}${problems.join("\n")}`;
   if (isLate) return { output: text, end: lateText(timeout), isOk: false };
@@ -101,24 +100,23 @@ export function endText(exit: ChildExit): string {
 /** Runs a command line in a terminal of the editor (ACP terminals), where the person sees it. */
 export async function runInTerminal(
   host: TerminalHost,
-  { line, cwd, timeout, stop, identity }: CommandLine,
+  { line, cwd, timeout, signal, identity }: CommandLine,
   opened: (terminalId: string) => Promise<void>,
 ): Promise<LineEnd> {
   const quiet = Object.entries(QUIET).map(([name, value]) => ({ name, value }));
   const env = [...quiet, ...identityVariables(identity)];
   const options = { command: "sh", args: ["-c", line], cwd, env, outputByteLimit: MOST_OUTPUT };
-  const { signal: stopped } = stop;
-  const terminal = await untilAborted(host.create(options), stopped);
+  const terminal = await untilAborted(host.create(options), signal);
   const late = delay(timeout, "late" as const, { ref: false });
   try {
     await opened(terminal.terminalId);
-    const end = await untilAborted(Promise.race([terminal.waitForExit(), late]), stopped);
+    const end = await untilAborted(Promise.race([terminal.waitForExit(), late]), signal);
     if (end === "late") await terminal.kill();
-    const { output } = await untilAborted(terminal.output(), stopped);
+    const { output } = await untilAborted(terminal.output(), signal);
     if (end === "late") return { output, end: lateText(timeout), isOk: false };
-    const { exitCode, signal } = end;
+    const { exitCode } = end;
     const how =
-      typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${signal ?? "?"}`;
+      typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${end.signal ?? "?"}`;
     return { output, end: how, isOk: exitCode === 0 };
   } finally {
     // ACP terminal/release also kills the command when the turn was cancelled.

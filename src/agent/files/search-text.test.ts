@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 
-import { Stopper } from "../../base/stop.ts";
 import { Packages } from "../../../test/support/packages.ts";
 import { type Hit, searchText, type TextSearch } from "./search-text.ts";
 
@@ -21,7 +20,13 @@ for (const [name, ripgrep] of Object.entries({ ripgrep: RIPGREP, git: null })) {
     after(() => folder.remove());
     const at = folder.path;
     const run = (search: Partial<TextSearch>): Promise<Hit[]> => {
-      return searchText({ folder: at, pattern: "", stop: new Stopper(), ripgrep, ...search });
+      return searchText({
+        folder: at,
+        pattern: "",
+        signal: new AbortController().signal,
+        ripgrep,
+        ...search,
+      });
     };
     const places = async (search: Partial<TextSearch>): Promise<string[]> => {
       return (await run(search)).map(({ path, line }) => `${path}:${line}`);
@@ -55,9 +60,9 @@ for (const [name, ripgrep] of Object.entries({ ripgrep: RIPGREP, git: null })) {
 
     it("ends when it is cancelled", async () => {
       prepare(at);
-      const stop = new Stopper();
-      stop.stop(new Error("enough"));
-      await assert.rejects(run({ pattern: "needle", stop }), /enough/);
+      const controller = new AbortController();
+      controller.abort(new Error("enough"));
+      await assert.rejects(run({ pattern: "needle", signal: controller.signal }), /enough/);
     });
   });
 }

@@ -5,7 +5,6 @@ import { join, relative } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { absolutePath } from "../../base/process/environment.ts";
-import type { Stop } from "../../base/stop.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import { Git } from "../../git/git.ts";
 import { harmlessVariables } from "../command-environment.ts";
@@ -19,7 +18,7 @@ export interface TextSearch {
   readonly ignoreCase?: boolean;
   /** Only files whose names match. */
   readonly glob?: string | undefined;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** Path of ripgrep; null for git. By default `rg` in PATH is used. */
   readonly ripgrep?: string | null;
 }
@@ -71,7 +70,7 @@ async function ripgrep(command: string, search: TextSearch): Promise<string> {
     stderr: (line) => said.push(line),
   });
   child.stdin.end();
-  const { text, exit } = await readBounded(child, { stop: search.stop, most: MOST_BYTES });
+  const { text, exit } = await readBounded(child, { signal: search.signal, most: MOST_BYTES });
   if (exit === 2 && text === "") throw unfit(search.pattern, said.join(" "));
   return text;
 }
@@ -92,7 +91,7 @@ async function gitGrep(search: TextSearch): Promise<string> {
     search.glob === undefined ? "." : `:(glob)${spread(search.glob)}`,
   );
   const git = new Git(search.folder, { maxOutput: 64 * MOST_BYTES });
-  const call = { accepts: [0, 1], timeout: 20_000, stop: search.stop };
+  const call = { accepts: [0, 1], timeout: 20_000, signal: search.signal };
   const { stdout } = await git.run(args, call).catch((error: unknown) => {
     const isWords = error instanceof TrunklineError && error.code === "unavailable";
     throw isWords ? unfit(search.pattern, error.message) : error;
@@ -139,7 +138,7 @@ export interface WalkOptions {
   readonly most: number;
   /** Glob for paths relative to the folder. */
   readonly pattern?: string | undefined;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
 }
 
 interface FolderListing {
@@ -150,13 +149,13 @@ interface FolderListing {
 
 /** Lists a folder. Links are listed, but not followed. */
 export async function walk(folder: string, options: WalkOptions): Promise<FolderListing> {
-  const { depth, most, stop } = options;
+  const { depth, most, signal } = options;
   const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
   const names: string[] = [];
   let looked = 0;
   const visit = async (path: string, left: number): Promise<boolean> => {
     for (const entry of await entriesOf(path)) {
-      stop.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (names.length >= most || ++looked > most * 100) return false;
       const full = join(path, entry.name);
       const name = relative(folder, full) + (entry.isDirectory() ? "/" : "");

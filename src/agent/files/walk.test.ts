@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
-import { Stopper } from "../../base/stop.ts";
 import { walk, type WalkOptions } from "./search-text.ts";
 
 function folderWith(...names: string[]) {
@@ -17,7 +16,7 @@ function folderWith(...names: string[]) {
 }
 
 const walked = (folder: { path: string }, options: Partial<WalkOptions> = {}) =>
-  walk(folder.path, { depth: 9, most: 100, stop: new Stopper(), ...options });
+  walk(folder.path, { depth: 9, most: 100, signal: new AbortController().signal, ...options });
 
 describe("walk()", () => {
   it("marks folders with a slash, in order, and respects its depth limit", async () => {
@@ -60,8 +59,8 @@ describe("walk()", () => {
 
   it("ends when it is cancelled", async () => {
     using folder = folderWith("a");
-    const stop = new Stopper();
-    stop.stop(new Error("cancelled"));
-    await assert.rejects(walked(folder, { stop }), /cancelled/);
+    const controller = new AbortController();
+    controller.abort(new Error("cancelled"));
+    await assert.rejects(walked(folder, { signal: controller.signal }), /cancelled/);
   });
 });

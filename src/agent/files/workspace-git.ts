@@ -1,5 +1,4 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Stop } from "../../base/stop.ts";
 import { Git, type GitAnswer, type GitCall } from "../../git/git.ts";
 import type { Workspace } from "./workspace.ts";
 import type { TurnFiles } from "./turn-files.ts";
@@ -29,7 +28,10 @@ export interface WorkingChange {
 }
 
 /** Changed and new files in the workspace, compared with HEAD. */
-export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
+export async function workingChanges(
+  files: TurnFiles,
+  signal: AbortSignal,
+): Promise<WorkingChange[]> {
   const { workspace } = files;
   const args = [
     "status",
@@ -41,8 +43,8 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
     ".",
   ];
   const [{ stdout }, top] = await Promise.all([
-    workspaceGit(workspace, args, { stop }),
-    workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { stop }),
+    workspaceGit(workspace, args, { signal }),
+    workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { signal }),
   ]);
   const root = top.stdout.toString("utf8").replace(/\n$/, "");
   const records = stdout.toString("utf8").split("\0").filter(Boolean);

@@ -1,4 +1,3 @@
-import type { Stop } from "../../base/stop.ts";
 import type { SessionUpdate, Turn } from "../../session/agent.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 import { ASIDE } from "../turn/speaker.ts";
@@ -7,7 +6,7 @@ export interface NestedTurnOptions {
   readonly turn: Turn;
   /** The call that the subagent works for. */
   readonly toolCallId: string;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** Told the title of each call of the subagent. */
   readonly called: (title: string) => void;
 }
@@ -24,7 +23,7 @@ export function isNested(meta: Meta): boolean {
  * The turn of a subagent, in the turn that it works for. Its tool calls are shown as nested ones, its
  * questions are asked, and its notices are sent; what it says is for the agent that started it.
  */
-export function nestedTurn({ turn, toolCallId, stop, called }: NestedTurnOptions): Turn {
+export function nestedTurn({ turn, toolCallId, signal, called }: NestedTurnOptions): Turn {
   /** ACP has no member for it. Clients that nest calls know it from claude-agent-acp. */
   const nested = (meta: unknown): Meta => ({
     ...(meta as Meta | undefined),
@@ -33,7 +32,7 @@ export function nestedTurn({ turn, toolCallId, stop, called }: NestedTurnOptions
   });
   const { id, principal, span, _meta } = turn;
   return {
-    ...{ id, principal, span, stop, prompt: [], ...(_meta === undefined ? {} : { _meta }) },
+    ...{ id, principal, span, signal, prompt: [], ...(_meta === undefined ? {} : { _meta }) },
     get client() {
       return turn.client;
     },

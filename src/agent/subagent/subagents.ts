@@ -95,7 +95,7 @@ export class Subagents {
     const turn = nestedTurn({
       turn: options.turn,
       toolCallId: work.toolCallId,
-      stop: work.stop,
+      signal: work.signal,
       called: (title) => {
         titles.push(`- ${title}`);
         const lines = titles.slice(-MOST_LINES).join("\n");
@@ -117,7 +117,7 @@ export class Subagents {
       runner: runner(turn, speaker, own),
       spent: (usage) => run.spent(usage),
     }).run();
-    work.stop.signal.throwIfAborted();
+    work.signal.throwIfAborted();
     const answer = lastText(conversation);
     const text = answer === "" ? "(It gave no answer.)" : answer;
     if (stopReason === "end_turn") return { text };

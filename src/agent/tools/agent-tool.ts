@@ -1,6 +1,5 @@
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { TraceCarrier } from "../../base/trace.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { PermissionSubject } from "../../session/permission/permission.ts";
@@ -72,7 +71,7 @@ export interface Consent {
 export interface ToolWork {
   readonly files: TurnFiles;
   readonly client: TurnClient;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   readonly log: Log;
   readonly sessionId: string;
   /** The id under which clients see the call. */

@@ -113,7 +113,7 @@ interface Input {
 
 /** Commits what is staged, or the named files. Returns git's output. */
 export async function commit(
-  work: Pick<ToolWork, "files" | "stop" | "actsAs">,
+  work: Pick<ToolWork, "files" | "signal" | "actsAs">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
@@ -130,7 +130,7 @@ export async function commit(
       input: message,
       mode: "write",
       timeout: COMMIT_TIMEOUT,
-      stop: work.stop,
+      signal: work.signal,
     });
     return stdout.toString("utf8").trim();
   } catch (error) {
@@ -142,22 +142,22 @@ export async function commit(
 
 /** Checked first, since `git commit` would first run git in every submodule. */
 async function isNothingStaged(
-  { files, stop }: Pick<ToolWork, "files" | "stop">,
+  { files, signal }: Pick<ToolWork, "files" | "signal">,
   names: readonly string[],
 ): Promise<boolean> {
   const args = ["diff", "--cached", "--quiet", "--", ...names];
-  const { code } = await workspaceGit(files.workspace, args, { accepts: [0, 1], stop });
+  const { code } = await workspaceGit(files.workspace, args, { accepts: [0, 1], signal });
   if (code !== 0) return false;
   const merging = ["rev-parse", "--quiet", "--verify", "MERGE_HEAD"];
-  return (await workspaceGit(files.workspace, merging, { accepts: [0, 1], stop })).code !== 0;
+  return (await workspaceGit(files.workspace, merging, { accepts: [0, 1], signal })).code !== 0;
 }
 
 export async function git(
-  work: Pick<ToolWork, "files" | "stop">,
+  work: Pick<ToolWork, "files" | "signal">,
   args: readonly string[],
   mode: GitMode = "read",
 ): Promise<string> {
-  const call = { mode, stop: work.stop };
+  const call = { mode, signal: work.signal };
   const { stdout } = await workspaceGit(work.files.workspace, args, call);
   return bounded(stdout.toString("utf8").replace(/\r?\n$/, ""), MOST_CHARACTERS);
 }

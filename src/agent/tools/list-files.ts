@@ -29,12 +29,12 @@ export const listFiles: AgentTool = {
   kind: "search",
   need: "nothing",
   title: ({ path, pattern }) => `List ${(pattern ?? path ?? ".") as string}`,
-  async call(args, { files, stop }) {
+  async call(args, { files, signal }) {
     const { path = ".", pattern, depth = pattern === undefined ? 2 : DEEPEST } = args as Input;
     const target = await files.workspace.find(path);
-    const { names, isCut } = await walk(target.real, { depth, most: MOST, pattern, stop }).catch(
+    const { names, isCut } = await walk(target.real, { depth, most: MOST, pattern, signal }).catch(
       (error: unknown) => {
-        stop.signal.throwIfAborted();
+        signal.throwIfAborted();
         const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
         throw new TrunklineError("not-found", `Cannot list '${target.name}': ${why}`);
       },

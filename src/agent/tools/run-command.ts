@@ -122,7 +122,7 @@ export async function runShown(
   await work.files.journal.ran(line);
   return recordingChanges(work.files, async () => {
     const identity = await work.actsAs?.(cwd);
-    const command = { line, cwd, timeout, stop: work.stop, identity };
+    const command = { line, cwd, timeout, signal: work.signal, identity };
     // A command may run long without output.
     const alive = setInterval(() => work.progressed(), 5_000);
     try {

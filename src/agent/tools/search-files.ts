@@ -29,7 +29,7 @@ export const searchFiles: AgentTool = {
   kind: "search",
   need: "nothing",
   title: ({ pattern }) => `Search for ${String(pattern)}`,
-  async call(args, { files, stop }) {
+  async call(args, { files, signal }) {
     const input = args as unknown as Input;
     const target = await files.workspace.find(input.path ?? ".");
     const found = await searchText({
@@ -38,7 +38,7 @@ export const searchFiles: AgentTool = {
       literal: input.literal === true,
       ignoreCase: input.ignore_case === true,
       glob: input.glob,
-      stop,
+      signal,
     });
     const isOwn = await files.workspace.own();
     const hits = found.filter(({ path }) => !isOwn(join(target.real, path)));

@@ -1,13 +1,12 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { SignalStop, type Stop } from "../../base/stop.ts";
 import { fenceFor } from "../../base/text/fence.ts";
 import { mask, maskWhole, maskWords } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { carrierOf } from "../../base/trace.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
@@ -143,7 +142,7 @@ export class ToolRunner {
       if (tool === undefined) throw this.#unknown(call.name);
       answer = await this.#run(tool, args, call);
     } catch (error) {
-      if (turn.stop.signal.aborted) {
+      if (turn.signal.aborted) {
         await this.#cancelled(call);
         throw error;
       }
@@ -172,25 +171,25 @@ export class ToolRunner {
     }
     await this.#update(call, { status: "in_progress" });
     const late = new AbortController();
-    const stop = new SignalStop(AbortSignal.any([turn.stop.signal, late.signal]));
+    const signal = AbortSignal.any([turn.signal, late.signal]);
     const limit = tool.timeout ?? timeout;
     using countdown = new Countdown(limit, () => {
       const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
       late.abort(RpcError.of(ACP.toolTimeout, says));
     });
-    const work = this.#work(tool, call, stop, countdown);
-    const answer = await untilAborted(tool.call(args, work), stop.signal);
+    const work = this.#work(tool, call, signal, countdown);
+    const answer = await untilAborted(tool.call(args, work), signal);
     return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
   }
 
-  #work(tool: AgentTool, call: ToolCall, stop: Stop, countdown: Countdown): ToolWork {
+  #work(tool: AgentTool, call: ToolCall, signal: AbortSignal, countdown: Countdown): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
     return {
       files,
       get client() {
         return turn.client;
       },
-      stop,
+      signal,
       log,
       sessionId,
       toolCallId: call.id,
@@ -203,11 +202,16 @@ export class ToolRunner {
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
-      allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, stop)),
+      allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, signal)),
     };
   }
 
-  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stop): Promise<void> {
+  async #ask(
+    tool: AgentTool,
+    call: ToolCall,
+    consent: Consent,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { turn, files, mode } = this.#options;
     const { subject, title, content = [wholeInput(call.args)], locations } = consent;
     const isDiff = content.some(({ type }) => type === "diff");
@@ -228,7 +232,7 @@ export class ToolRunner {
     const _meta = { trunkline: { needsPerson: true } };
     const marked = consent.needsPerson === true ? { _meta } : {};
     const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted, ...marked });
-    const outcome = await untilAborted(asked, stop.signal);
+    const outcome = await untilAborted(asked, signal);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",

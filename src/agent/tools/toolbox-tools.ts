@@ -115,12 +115,12 @@ function adapt(
 }
 
 function contextOf(work: ToolWork): ToolContext {
-  const { stop, client, log, sessionId, principal } = work;
+  const { signal, client, log, sessionId, principal } = work;
   return {
     caller: callerFor(principal, sessionId),
     session: sessionId,
     folder: work.files.workspace.cwd,
-    signal: stop.signal,
+    signal,
     meta: { ...work.trace },
     progress: () => work.progressed(),
     log: (level, data) => log.debug("agent.tool-said", { level, data }),

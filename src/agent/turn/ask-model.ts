@@ -6,7 +6,6 @@ import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
-import type { Stop } from "../../base/stop.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { ACP, TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -23,7 +22,7 @@ interface ModelQuestion {
   readonly tools: readonly AgentTool[];
   readonly thinking: ThinkingLevel;
   readonly speaker: Speaker;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** Milliseconds without data after which the stream is given up. */
   readonly silence: number;
   /** Called with each piece of text, also if the answer fails later. */
@@ -47,12 +46,12 @@ export interface ModelAnswer {
 
 /** Sends one request to a model, and passes its text on as it arrives. */
 async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
-  const { model, instructions, messages, speaker, stop } = question;
+  const { model, instructions, messages, speaker } = question;
   const ai = await import("ai");
   // The library would print warnings to stdout, which belongs to the protocol.
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
   const giveUp = new AbortController();
-  const signal = AbortSignal.any([stop.signal, giveUp.signal]);
+  const signal = AbortSignal.any([question.signal, giveUp.signal]);
   const silence = setTimeout(() => giveUp.abort(silent(question.silence)), question.silence);
   const calls: ToolCall[] = [];
   let finish: string | undefined;
@@ -187,7 +186,7 @@ interface RetriedQuestion extends ModelQuestion {
  * `Overflow`, `Refusal`, or an error that says what failed.
  */
 export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
-  const { stop, speaker, retry, name, log } = question;
+  const { signal, speaker, retry, name, log } = question;
   const { attempts, firstWait, longestWait } = retry;
   const backoff = new Backoff({ firstWait, longestWait, mostFailures: Infinity, rest: 0 });
   for (;;) {
@@ -199,7 +198,7 @@ export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnsw
       };
       return await askModel({ ...question, said: heard });
     } catch (error) {
-      stop.signal.throwIfAborted();
+      signal.throwIfAborted();
       const failure = modelFailure(error);
       log.warn("agent.model-failed", { model: name, kind: failure.kind, says: failure.says });
       if (failure.kind === "overflow") throw new Overflow(failure.says);
@@ -212,7 +211,7 @@ export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnsw
       const next = `Trying again in ${seconds} s (attempt ${backoff.failures + 1} of ${attempts})`;
       const lost = said === "" ? "" : " What it had begun to say does not count.";
       await speaker.notice("warning", `${name} ${failure.says}. ${next}.${lost}`);
-      await sleep(wait, undefined, { signal: stop.signal });
+      await sleep(wait, undefined, { signal });
     }
   }
 }

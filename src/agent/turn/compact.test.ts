@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import type { ModelMessage } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 
-import { Stopper } from "../../base/stop.ts";
 import type { HistoryEntry } from "../../session/agent.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
@@ -130,7 +129,7 @@ describe("compact()", () => {
     } = await compact(messages, {
       model: failing,
       window: 20_000,
-      stop: new Stopper(),
+      signal: new AbortController().signal,
     });
     assert.equal(isWritten, false);
     assert.match(summary, /The person said: please/);

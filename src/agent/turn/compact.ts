@@ -1,7 +1,6 @@
 import type { LanguageModel, ModelMessage, ToolResultPart } from "ai";
 
 import type { Log } from "../../base/log.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { Turn } from "../../session/agent.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import type { ModelEntry } from "../models/models.ts";
@@ -37,7 +36,7 @@ interface Compaction {
 interface CompactOptions {
   readonly model: LanguageModel;
   readonly window: number;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
 }
 
 export function tokensOf(messages: readonly ModelMessage[]): number {
@@ -57,13 +56,13 @@ export function tokensOf(messages: readonly ModelMessage[]): number {
 /** Compacts a conversation: older messages become a summary, recent ones stay. */
 export async function compact(
   messages: readonly ModelMessage[],
-  { model, window, stop }: CompactOptions,
+  { model, window, signal }: CompactOptions,
 ): Promise<Compaction> {
   const from = keptFrom(messages, window * KEPT);
   const older = messages.slice(0, from);
   const newer = messages.slice(from).map(withShortOutputs);
-  const written = await write(older, { model, window, stop }).catch(() => undefined);
-  stop.signal.throwIfAborted();
+  const written = await write(older, { model, window, signal }).catch(() => undefined);
+  signal.throwIfAborted();
   const summary = written ?? listed(older);
   return {
     messages: [summaryMessage(summary), ...newer],
@@ -91,7 +90,7 @@ function keptFrom(messages: readonly ModelMessage[], most: number): number {
 
 async function write(
   older: readonly ModelMessage[],
-  { model, window, stop }: CompactOptions,
+  { model, window, signal }: CompactOptions,
 ): Promise<string | undefined> {
   if (older.length === 0) return undefined;
   const { generateText } = await import("ai");
@@ -102,7 +101,7 @@ async function write(
     instructions: INSTRUCTIONS,
     prompt: transcript.settle().text,
     maxRetries: 1,
-    abortSignal: AbortSignal.any([stop.signal, AbortSignal.timeout(120_000)]),
+    abortSignal: AbortSignal.any([signal, AbortSignal.timeout(120_000)]),
   });
   return text.trim() === "" ? undefined : text.trim();
 }
@@ -174,7 +173,7 @@ export async function compactConversation(options: CompactionOptions): Promise<v
   const { messages, summary, isWritten } = await compact(conversation.messages, {
     model: await model.open(),
     window,
-    stop: turn.stop,
+    signal: turn.signal,
   });
   conversation.replace(messages);
   const after = conversation.size;

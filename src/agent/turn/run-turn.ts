@@ -62,7 +62,7 @@ export class TurnRun {
     try {
       return this.#end(await this.#steps());
     } catch (error) {
-      if (turn.stop.signal.aborted) return this.#end("cancelled");
+      if (turn.signal.aborted) return this.#end("cancelled");
       throw error;
     }
   }
@@ -92,7 +92,7 @@ export class TurnRun {
         return stopReasonOf(answer.finish);
       }
       await this.#callAll(answer, repetition);
-      turn.stop.signal.throwIfAborted();
+      turn.signal.throwIfAborted();
       if (repetition.isEndless) {
         await speaker.notice("warning", "Stopped: the model asks for the same again and again");
         return "max_turn_requests";
@@ -108,7 +108,7 @@ export class TurnRun {
     try {
       return await this.#askFitting();
     } catch (error) {
-      if (!(error instanceof Refusal) || this.#options.turn.stop.signal.aborted) throw error;
+      if (!(error instanceof Refusal) || this.#options.turn.signal.aborted) throw error;
       return await this.#askBlind(error);
     }
   }
@@ -175,7 +175,7 @@ export class TurnRun {
         tools: runner.offered(),
         thinking: this.#options.thinking,
         speaker,
-        stop: turn.stop,
+        signal: turn.signal,
         silence: retry.silence,
         retry,
         log,
@@ -184,7 +184,7 @@ export class TurnRun {
     } catch (error) {
       // The model is told the part of a cancelled answer that the person has read.
       const partial: ModelMessage = { role: "assistant", content: said };
-      if (turn.stop.signal.aborted && said.trim() !== "") conversation.add(partial);
+      if (turn.signal.aborted && said.trim() !== "") conversation.add(partial);
       throw error;
     }
   }

@@ -5,6 +5,6 @@ export async function untilContinued(turn: Turn): Promise<void> {
   for (let paused = turn.paused?.(); paused !== undefined; paused = turn.paused?.()) {
     const wait = async (): Promise<void> => paused;
     await (turn.whileWaiting?.(wait) ?? wait());
-    turn.stop.signal.throwIfAborted();
+    turn.signal.throwIfAborted();
   }
 }

@@ -41,7 +41,7 @@ export function webFetch(rules: WebRules): AgentTool {
       const page = await fetchPage(url, {
         forbids,
         resolve,
-        signal: work.stop.signal,
+        signal: work.signal,
         allow: async (target) => {
           if (allowHosts.some((pattern) => hostFits(pattern, target.hostname))) return;
           await work.allow({

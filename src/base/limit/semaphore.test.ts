@@ -2,16 +2,21 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { setImmediate as turn } from "node:timers/promises";
-import { Stopper } from "../stop.ts";
 import { Semaphore } from "./semaphore.ts";
 
 const LIMITS = { running: 2, runningEach: 2, waitingEach: 3 };
 
 /** Takes a slot and notes in `log` when it has it, and each position before. */
-function take(queue: Semaphore, owner: string, log: string[], name: string, stop = new Stopper()) {
+function take(
+  queue: Semaphore,
+  owner: string,
+  log: string[],
+  name: string,
+  controller = new AbortController(),
+) {
   const slot = queue.enter({
     key: owner,
-    stop,
+    signal: controller.signal,
     moved: (position) => log.push(`${name} at ${position}`),
   });
   return slot.then((it) => {
@@ -76,10 +81,10 @@ describe("Semaphore", () => {
     const queue = new Semaphore({ ...LIMITS, running: 1 });
     const log: string[] = [];
     await take(queue, "a", log, "one");
-    const stop = new Stopper();
-    const two = take(queue, "a", log, "two", stop);
+    const controller = new AbortController();
+    const two = take(queue, "a", log, "two", controller);
     void take(queue, "a", log, "three");
-    stop.stop(new Error("called off"));
+    controller.abort(new Error("called off"));
     await assert.rejects(two, /called off/);
     assert.equal(log.at(-1), "three at 1");
   });
@@ -111,13 +116,13 @@ describe("Semaphore", () => {
     await slots.enter();
   });
 
-  it("does not take a slot from an entry that has it, when its stop comes", async () => {
+  it("does not take a slot from an entry that has it, when its signal is aborted", async () => {
     const slots = new Semaphore({ running: 1 });
     const first = await slots.enter();
-    const stop = new Stopper();
-    const second = slots.enter({ stop });
+    const controller = new AbortController();
+    const second = slots.enter({ signal: controller.signal });
     first[Symbol.dispose]();
-    stop.stop(new Error("too late"));
+    controller.abort(new Error("too late"));
     await second;
     assert.equal(slots.running, 1);
   });

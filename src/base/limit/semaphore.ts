@@ -1,5 +1,5 @@
+import { onAbort } from "../abort.ts";
 import { TrunklineError } from "../errors.ts";
-import type { Stop } from "../stop.ts";
 
 export interface SemaphoreLimits {
   /** Slots that may be taken at once; any number if it is left out. */
@@ -16,7 +16,7 @@ export interface EnterOptions {
   /** Whose slot it is: keys take turns. */
   readonly key?: string;
   /** Gives up waiting. A slot that was taken stays taken. */
-  readonly stop?: Stop | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Called with the position in the queue, from 1, when the entry has to wait and when it moves up. */
   readonly moved?: (position: number) => void;
 }
@@ -67,31 +67,28 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a slot, which is released when it is disposed. Rejects with the reason of the stop when
+   * Waits for a slot, which is released when it is disposed. Rejects with the signal's reason when
    * that comes first, and with "limit" where too many entries of the key wait already.
    */
   enter(options: EnterOptions = {}): Promise<Disposable> {
-    const { key = "", stop, moved } = options;
+    const { key = "", signal, moved } = options;
     if (this.isFree(key)) return Promise.resolve(this.#take(key));
     const own = this.#waiting.getOrInsertComputed(key, () => new Set());
     if (own.size >= this.#limits.waitingEach) {
       return Promise.reject(new TrunklineError("limit", this.#limits.refusal(own.size)));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Disposable>();
-    const listener = {
-      stopped: (reason: Error): void => {
-        this.#leave(entry);
-        this.#tell();
-        reject(reason);
-      },
-    };
     const start = (slot: Disposable): void => {
-      stop?.remove(listener);
+      stopListening();
       resolve(slot);
     };
     const entry: Entry = { ...options, key, number: this.#entered++, start };
     own.add(entry);
-    stop?.add(listener);
+    const stopListening = onAbort(signal, (reason) => {
+      this.#leave(entry);
+      this.#tell();
+      reject(reason);
+    });
     if (moved !== undefined && own.has(entry)) moved(this.#order().indexOf(entry) + 1);
     return promise;
   }

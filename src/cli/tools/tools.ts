@@ -25,7 +25,6 @@ import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { SignalStop, type Stop } from "../../base/stop.ts";
 import type { LogLevel } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
 
@@ -478,14 +477,12 @@ export class TerminalCaller implements ToolContext {
   readonly folder: string;
   project?: Project | undefined;
   readonly signal: AbortSignal;
-  readonly stop: Stop;
   readonly #tell: (line: string) => void;
   readonly #confirm: TerminalCallerOptions["confirm"];
 
   constructor(options: TerminalCallerOptions) {
     this.folder = options.folder;
     this.signal = options.signal;
-    this.stop = new SignalStop(options.signal);
     this.#tell = options.tell;
     this.#confirm = options.confirm;
   }

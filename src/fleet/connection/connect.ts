@@ -7,11 +7,10 @@ import {
   type NatsConnection,
   type Subscription,
 } from "@nats-io/transport-node";
-import { atMost } from "../../base/at-most.ts";
+import { atMost, untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
 import type { Subjects } from "../subjects.ts";
 import { credentialsFrom, userAndPassword } from "./credentials.ts";
 

@@ -3,7 +3,7 @@ import { errors, type Msg, type Subscription } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { Channel } from "../../wire/channel.ts";
 import {
   greet,

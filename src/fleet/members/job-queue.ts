@@ -12,7 +12,7 @@ import {
 import { errors, type Msg, nanos, type Subscription } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";

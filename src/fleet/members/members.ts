@@ -1,7 +1,7 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { answerNodes, isId, isThere, type NodeAddress, THERE } from "../connection/node-server.ts";
 

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 

@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,

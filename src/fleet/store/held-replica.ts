@@ -1,4 +1,4 @@
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Appended } from "../../session/store.ts";

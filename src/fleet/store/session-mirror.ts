@@ -1,6 +1,6 @@
 import { DeliverPolicy } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";

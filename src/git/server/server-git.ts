@@ -4,7 +4,6 @@ import { resolve, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { Stop } from "../../base/stop.ts";
 import { type GitAnswer, gitFailure } from "../git.ts";
 import { type ProgramEnd, runProgram } from "../run-program.ts";
 import {
@@ -42,7 +41,7 @@ export interface ServerCall {
   readonly env?: NodeJS.ProcessEnv;
   readonly timeout?: number;
   readonly maxOutput?: number;
-  readonly stop?: Stop;
+  readonly signal?: AbortSignal;
   /** Only calls that fetch, push or list refs of a remote have it: others reach nothing. */
   readonly remote?: RemoteAccess | undefined;
 }
@@ -141,7 +140,7 @@ export class ServerGit {
       },
       timeout: call.timeout ?? TIMEOUT,
       maxOutput: call.maxOutput ?? MAX_OUTPUT,
-      stop: call.stop,
+      signal: call.signal,
       isAlone: remote === undefined,
       ...(call.input === undefined ? {} : { input: call.input }),
       ...(login.secret === undefined ? {} : { secret: login.secret }),

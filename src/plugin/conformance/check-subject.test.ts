@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { create } from "@bufbuild/protobuf";
 
+import { onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { Log } from "../../base/log.ts";
 import { encodeResponse } from "../../protocol/bus/codec.ts";
@@ -146,7 +147,7 @@ const silentAfterReset = (): Serve => {
   const good = exchanges(goodHandlers());
   return (stream, connection) => {
     if (isSilent) return;
-    stream.stop.add({ stopped: () => (isSilent = true) });
+    onAbort(stream.signal, () => (isSilent = true));
     good(stream, connection);
   };
 };

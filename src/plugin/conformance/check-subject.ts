@@ -1,5 +1,4 @@
-import { atMost } from "../../base/at-most.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { atMost, untilAborted } from "../../base/abort.ts";
 import { Probe, type Rule, Skipped, type Subject } from "./probe.ts";
 import { LIFECYCLE_RULES, SHUTDOWN_RULE } from "./rules/lifecycle-rules.ts";
 import { REQUEST_RULES } from "./rules/request-rules.ts";

@@ -5,7 +5,6 @@ import { BusContext } from "../bus-context.ts";
 import type { CallContext, PluginContext } from "../sdk/context.ts";
 import type { Health, PromptMessage } from "../sdk/definition.ts";
 import { manifestOf, type PluginParts, type PromptPart, type ToolPart } from "../sdk/parts.ts";
-import { Stopper } from "../../base/stop.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import type { Arguments, Prompt } from "../../tool/tool.ts";
@@ -116,17 +115,12 @@ class ServerParts {
 /** The context of a call from the bus; the server cannot ask whoever is behind it. */
 function contextOf(name: string, context: PluginContext, log: Log): BusContext {
   const { caller = "bus", sessionId, project } = context as Partial<CallContext>;
-  const stopper = new Stopper();
-  const { signal } = context;
-  const stop = (): void => stopper.stop(signal.reason as Error);
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
   const call = {
     name,
     ...(sessionId === undefined ? {} : { session: sessionId }),
     ...(project === undefined ? {} : { project }),
   };
-  return new BusContext(call, { name: caller, stop: stopper, log });
+  return new BusContext(call, { name: caller, signal: context.signal, log });
 }
 
 function promptGetter(prompt: Prompt, log: Log): PromptPart["get"] {

@@ -1,4 +1,4 @@
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import type { Plugin } from "./plugin.ts";
 

@@ -5,7 +5,6 @@ import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
-import { Stopper } from "../../base/stop.ts";
 import { askForOffer, introduce } from "./known-offer.ts";
 import type { PluginSettings } from "./settings.ts";
 
@@ -27,8 +26,8 @@ const tool = (name: string, size = 10) => ({
 
 async function introduced(handlers: BusHandlers) {
   await using client = memoryClient({ ...READY, ...handlers });
-  await introduce(client, SETTINGS, 10_000, new Stopper());
-  return await askForOffer(client, SETTINGS.id, 10_000, new Stopper());
+  await introduce(client, SETTINGS, 10_000, new AbortController().signal);
+  return await askForOffer(client, SETTINGS.id, 10_000, new AbortController().signal);
 }
 
 function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
@@ -37,13 +36,16 @@ function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
 
 describe("introduce()", () => {
   it("waits no longer for a plugin that is no longer wanted", async () => {
-    const stopper = new Stopper();
+    const stopper = new AbortController();
     const hangs = (): Promise<undefined> => {
-      stopper.stop(new Error("It was removed"));
+      stopper.abort(new Error("It was removed"));
       return new Promise(() => {});
     };
     await using client = memoryClient({ ...READY, boot: hangs });
-    await assert.rejects(introduce(client, SETTINGS, 600_000, stopper), /^Error: It was removed$/);
+    await assert.rejects(
+      introduce(client, SETTINGS, 600_000, stopper.signal),
+      /^Error: It was removed$/,
+    );
   });
 
   it("registers the plugin, boots it with its configuration, and reads its offer", async () => {

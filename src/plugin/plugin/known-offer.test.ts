@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { KnownOffer } from "./known-offer.ts";
 
@@ -17,7 +16,12 @@ function setUp(name: () => string | Promise<string>) {
   const control = memoryClient(handlers);
   const plugin = { link: { control } as { control: typeof control } | undefined, changes: 0 };
   const offer = new KnownOffer(undefined, {
-    ...{ id: "sample", log: new Log("error", assert.fail), timeout: 10_000, stop: new Stopper() },
+    ...{
+      id: "sample",
+      log: new Log("error", assert.fail),
+      timeout: 10_000,
+      signal: new AbortController().signal,
+    },
     link: () => plugin.link,
     changed: () => plugin.changes++,
   });

@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import type { Stop } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import type { PromptDefinition, ToolDefinition } from "../../protocol/bus/plugin.gen.ts";
@@ -22,7 +21,7 @@ export interface KnownOfferOptions {
   /** Milliseconds for each list. */
   readonly timeout: number;
   /** Cancels the requests. */
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   /** The link to the running plugin; undefined while it is down. */
   readonly link: () => Pick<PluginLink, "control"> | undefined;
   /** It offers something else than when it came up. */
@@ -82,9 +81,9 @@ export class KnownOffer {
   }
 
   async #offerOf({ control }: Pick<PluginLink, "control">): Promise<PluginOffer> {
-    const { id, timeout, stop, log } = this.#options;
+    const { id, timeout, signal, log } = this.#options;
     this.#isOutdated = false;
-    const offer = this.#approved(await askForOffer(control, id, timeout, stop));
+    const offer = this.#approved(await askForOffer(control, id, timeout, signal));
     const { leftOut } = offer;
     if (leftOut.length > 0) {
       const names = leftOut.slice(0, 10);
@@ -122,10 +121,10 @@ export async function introduce(
   client: Pick<BusClient, "ask">,
   { id, config }: PluginSettings,
   timeout: number,
-  stop: Stop,
+  signal: AbortSignal,
 ): Promise<void> {
   const it = `Plugin '${id}'`;
-  const asking = { timeout, stop, most: SHORT_ANSWER };
+  const asking = { timeout, signal, most: SHORT_ANSWER };
   const registered = await client.ask({ case: "register", value: { id } }, asking);
   const { accepted, rejectReason } = answerOf(it, registered, "register");
   if (!accepted) throw refusal("It refused to be registered", rejectReason);
@@ -139,10 +138,10 @@ export async function askForOffer(
   client: Pick<BusClient, "ask">,
   id: string,
   timeout: number,
-  stop: Stop,
+  signal: AbortSignal,
 ): Promise<PluginOffer> {
   const it = `Plugin '${id}'`;
-  const listing = { timeout, stop, most: LONG_ANSWER };
+  const listing = { timeout, signal, most: LONG_ANSWER };
   const tools = await client.ask({ case: "listTools", value: {} }, listing);
   const prompts = await client.ask({ case: "listPrompts", value: {} }, listing);
   return boundedOffer(

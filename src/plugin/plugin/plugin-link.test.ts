@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { until } from "../../../test/support/until.ts";
-import { Stopper } from "../../base/stop.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
 import { PluginLink } from "./plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits } from "./settings.ts";
@@ -124,9 +123,9 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await using plugin = await SamplePlugin.open({ calls: 1, call: 300 });
     const held = plugin.link.ask(CALL, OF_CLIENT);
     held.catch(() => {});
-    const stop = new Stopper();
-    const stopped = plugin.link.ask(CALL, { ...OF_CLIENT, stop });
-    stop.stop(new Error("never mind"));
+    const controller = new AbortController();
+    const stopped = plugin.link.ask(CALL, { ...OF_CLIENT, signal: controller.signal });
+    controller.abort(new Error("never mind"));
     await assert.rejects(stopped, /never mind/);
     await assert.rejects(plugin.link.ask(CALL, OF_CLIENT), { code: "timeout" });
   });

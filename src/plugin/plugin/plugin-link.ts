@@ -1,7 +1,6 @@
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
-import { type Stop, Stopper } from "../../base/stop.ts";
 import {
   type Asked,
   type AskForManyOptions,
@@ -51,7 +50,7 @@ export class PluginLink implements AsyncDisposable {
   readonly #calls: BusClient;
   readonly #slots: Semaphore;
   readonly #limits: PluginLimits;
-  readonly #draining = new Stopper();
+  readonly #draining = new AbortController();
   #successor: Successor | undefined;
   #nested = 0;
   #idle: PromiseWithResolvers<void> | undefined;
@@ -96,7 +95,7 @@ export class PluginLink implements AsyncDisposable {
       slot = await this.#enter(options);
     } catch (error) {
       // It was not sent, so the successor can answer it.
-      if (this.#successor === undefined || error !== this.#draining.reason) throw error;
+      if (this.#successor === undefined || error !== this.#draining.signal.reason) throw error;
       return (await this.#successor()).ask(request, options);
     }
     try {
@@ -112,11 +111,11 @@ export class PluginLink implements AsyncDisposable {
     request: Asked,
     options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
   ): AsyncGenerator<PluginResponse, void, void> {
-    const { stop, cancel } = options;
+    const { signal, cancel } = options;
     const slot = await this.#enter(options);
     try {
       yield* this.#calls.askForMany(request, {
-        ...(stop === undefined ? {} : { stop }),
+        signal,
         cancel: () => {
           this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {});
         },
@@ -135,7 +134,7 @@ export class PluginLink implements AsyncDisposable {
   async drain(timeout: number, reason: Error, successor?: Successor): Promise<number> {
     const began = performance.now();
     this.#successor = successor;
-    this.#draining.stop(reason);
+    this.#draining.abort(reason);
     if (this.running > 0) {
       this.#idle = Promise.withResolvers();
       await atMost(timeout, this.#idle.promise);
@@ -148,8 +147,8 @@ export class PluginLink implements AsyncDisposable {
     await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
   }
 
-  async #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<Disposable> {
-    if (!isNested) return this.#slots.isFree() ? this.#slots.enter() : this.#queue(stop);
+  async #enter({ isNested, signal }: OnBehalf & Pick<AskOptions, "signal">): Promise<Disposable> {
+    if (!isNested) return this.#slots.isFree() ? this.#slots.enter() : this.#queue(signal);
     const { nestedCalls } = this.#limits;
     if (this.#nested >= nestedCalls) {
       const hint = "Does a plugin call itself without end?";
@@ -176,20 +175,18 @@ export class PluginLink implements AsyncDisposable {
   }
 
   /** Waits no longer for a slot than for an answer. */
-  async #queue(stop: Stop | undefined): Promise<Disposable> {
+  async #queue(signal: AbortSignal | undefined): Promise<Disposable> {
     const { call, calls } = this.#limits;
-    const stopper = new Stopper();
-    const passOn = { stopped: (reason: Error) => stopper.stop(reason) };
-    const late = setTimeout(() => {
+    const late = new AbortController();
+    const timer = setTimeout(() => {
       const what = `Waited ${call} ms for one of the ${calls} calls that ${this.#name} answers at once to end`;
-      stopper.stop(new TrunklineError("timeout", what));
+      late.abort(new TrunklineError("timeout", what));
     }, call);
-    for (const each of [stop, this.#draining]) each?.add(passOn);
+    const ends = [late.signal, this.#draining.signal, ...(signal === undefined ? [] : [signal])];
     try {
-      return await this.#slots.enter({ stop: stopper });
+      return await this.#slots.enter({ signal: AbortSignal.any(ends) });
     } finally {
-      clearTimeout(late);
-      for (const each of [stop, this.#draining]) each?.remove(passOn);
+      clearTimeout(timer);
     }
   }
 }

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";

@@ -1,4 +1,3 @@
-import { SignalStop } from "../../base/stop.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { Asked } from "../../protocol/bus/connect.ts";
@@ -75,7 +74,7 @@ async function callAtOnce(
 ): Promise<ToolResult | undefined> {
   const request = callOf(name, args, context);
   const link = await plugin.link();
-  const asking = { stop: new SignalStop(context.signal), again, isNested: isNested(context) };
+  const asking = { signal: context.signal, again, isNested: isNested(context) };
   return resultOf(plugin, await link.ask(request, asking));
 }
 
@@ -97,11 +96,7 @@ export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: strin
     async get(args, context) {
       const value = toPromptGetRequest(prompt.name, args);
       // A prompt only reads, so it may be asked for once more.
-      const asking = {
-        stop: new SignalStop(context.signal),
-        again: true,
-        isNested: isNested(context),
-      };
+      const asking = { signal: context.signal, again: true, isNested: isNested(context) };
       const answer = await (await plugin.link()).ask({ case: "promptGet", value }, asking);
       return fromPromptGetResponse(answerOf(`Plugin '${plugin.id}'`, answer, "promptGet"));
     },

@@ -1,10 +1,9 @@
 import type { Socket } from "node:net";
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { SignalStop } from "../../base/stop.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
@@ -139,7 +138,7 @@ export class Plugin {
     this.#backoff = new Backoff(this.#limits);
     this.#offer = new KnownOffer(options.offer, {
       ...{ id: settings.id, log: this.#log, timeout: this.#limits.handshake },
-      ...{ stop: new SignalStop(this.#stopping.signal), provides: settings.permissions?.provides },
+      ...{ signal: this.#stopping.signal, provides: settings.permissions?.provides },
       link: () => this.#running?.link,
       changed: options.changed,
     });
@@ -274,7 +273,7 @@ export class Plugin {
     if (reach !== undefined) link.connect().catch(() => {});
     try {
       const { handshake } = this.#limits;
-      await introduce(link.control, this.settings, handshake, new SignalStop(signal));
+      await introduce(link.control, this.settings, handshake, signal);
       await this.#offer.ask(link);
       signal.throwIfAborted();
     } catch (error) {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
@@ -102,11 +101,11 @@ describe("the context of a handler", () => {
   const outside = new Outside({ id: "tools.sample", client, log, storageType: "" });
 
   it("has its getters in copies, behind a proxy and below other objects too", () => {
-    const stop = new Stopper();
-    const context = outside.callContext(stop, { name: "t", project: "/p" });
+    const controller = new AbortController();
+    const context = outside.callContext(controller.signal, { name: "t", project: "/p" });
     const all = [context, { ...context }, new Proxy(context, {}), Object.create(context)];
     for (const { signal, storage, caller, project } of all as (typeof context)[]) {
-      assert.equal(signal, stop.signal);
+      assert.equal(signal, controller.signal);
       assert.equal(typeof storage.read, "function");
       assert.deepEqual([caller, project], ["", "/p"]);
     }
@@ -116,7 +115,7 @@ describe("the context of a handler", () => {
 
   it("is gone with its call after a collection of the young heap", () => {
     const { bytes, limit } = retainedBy(
-      (words) => outside.callContext(new Stopper(), { name: "t", args: { words } }),
+      (words) => outside.callContext(new AbortController().signal, { name: "t", args: { words } }),
       () => {},
     );
     assert.ok(bytes < limit, `${bytes} bytes are left`);

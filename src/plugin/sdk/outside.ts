@@ -1,5 +1,4 @@
 import type { Log } from "../../base/log.ts";
-import type { Stop } from "../../base/stop.ts";
 import { checkAnswer } from "../../protocol/bus/answer.ts";
 import type { Asked, AskOptions, BusClient } from "../../protocol/bus/connect.ts";
 import { contentText } from "../../protocol/bus/shape/content-text.ts";
@@ -33,27 +32,28 @@ export class Outside {
     this.#options = options;
   }
 
-  /** The context of a handler, valid until the stop comes. `call` is the call that it answers, if any. */
-  context(stop: Stop, call?: ToolCall): PluginContext {
+  /** The context of a handler, valid until the signal is aborted. `call` is the call that it answers, if any. */
+  context(signal: AbortSignal, call?: ToolCall): PluginContext {
     const { client, id, log, storageType } = this.#options;
     const own = new OwnRequests(client);
     return {
       log,
-      signal: stop.signal,
-      storage: new RemoteStorage(own, stop, storageType),
-      callTool: (name, args = {}) => this.#callTool({ ...inherited(call), name, args }, stop, own),
+      signal,
+      storage: new RemoteStorage(own, signal, storageType),
+      callTool: (name, args = {}) =>
+        this.#callTool({ ...inherited(call), name, args }, signal, own),
       publish: async (topic, type, payload = {}) => {
         const json = toStruct(payload, "payload");
         const value = { topic, eventType: type, payload: json, sourcePlugin: id };
-        checkAnswer(ORCHESTRATOR, await own.ask({ case: "publish", value }, { stop }));
+        checkAnswer(ORCHESTRATOR, await own.ask({ case: "publish", value }, { signal }));
       },
     };
   }
 
-  callContext(stop: Stop, call: ToolCall): CallContext {
+  callContext(signal: AbortSignal, call: ToolCall): CallContext {
     const { caller = "", session, project, provider } = call;
     return {
-      ...this.context(stop, call),
+      ...this.context(signal, call),
       caller,
       ...(session === undefined ? {} : { sessionId: session }),
       ...(project === undefined ? {} : { project }),
@@ -61,12 +61,12 @@ export class Outside {
     };
   }
 
-  async #callTool(call: ToolCall, stop: Stop, own: OwnRequests): Promise<CallResult> {
+  async #callTool(call: ToolCall, signal: AbortSignal, own: OwnRequests): Promise<CallResult> {
     const { id, registered } = this.#options;
     const value = toToolRequest({ ...call, caller: id });
     const registering = registered?.();
     if (registering !== undefined) await registering;
-    const { response } = await own.ask({ case: "toolCall", value }, { stop });
+    const { response } = await own.ask({ case: "toolCall", value }, { signal });
     if (response.case === "toolCall") return callResult(response.value);
     throw new ToolError("invalid_response", `${ORCHESTRATOR} gave no answer to '${call.name}'`);
   }
@@ -114,6 +114,6 @@ class OwnRequests implements Pick<BusClient, "ask"> {
   }
 
   ask(request: Asked, options: AskOptions = {}): Promise<PluginResponse> {
-    return this.#slots.run(() => this.#client.ask(request, options), { stop: options.stop });
+    return this.#slots.run(() => this.#client.ask(request, options), { signal: options.signal });
   }
 }

@@ -1,8 +1,8 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
 import { answerOf, checkAnswer } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
@@ -29,7 +29,7 @@ export class Registration {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #first = Promise.withResolvers<void>();
   #isKnown = false;
-  #present = new Stopper();
+  #present = new AbortController();
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
@@ -56,39 +56,39 @@ export class Registration {
   /** There is a new connection: registers and subscribes again. */
   connected(): void {
     this.end();
-    this.#present = new Stopper();
+    this.#present = new AbortController();
     background(
-      this.#repeat(this.#present, (stop) => this.#register(stop)),
+      this.#repeat(this.#present.signal, (signal) => this.#register(signal)),
       "Registering",
     );
   }
 
   end(): void {
-    this.#present.stop(new Error("The connection was replaced"));
+    this.#present.abort(new Error("The connection was replaced"));
   }
 
   /** Until it succeeds, or there is another connection. */
-  async #repeat(stop: Stopper, work: (stop: Stopper) => Promise<void>): Promise<void> {
+  async #repeat(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      await work(stop);
+      await work(signal);
       this.#backoff.succeeded();
     } catch (error) {
-      if (stop.reason !== undefined) return;
+      if (signal.aborted) return;
       const wait = this.#backoff.failed();
       this.#options.log.warn("plugin.not-registered", { error, retryInMs: wait });
       const timer = setTimeout(
-        () => background(this.#repeat(stop, work), "Trying again"),
+        () => background(this.#repeat(signal, work), "Trying again"),
         wait,
       ).unref();
-      stop.add({ stopped: () => clearTimeout(timer) });
+      onAbort(signal, () => clearTimeout(timer));
     }
   }
 
-  async #register(stop: Stopper): Promise<void> {
+  async #register(signal: AbortSignal): Promise<void> {
     const { client, manifest, events, log } = this.#options;
     const { permissions: _, ...known } = manifest();
     const value = fromJson(PluginManifestSchema, known as object as JsonObject);
-    const asking = { stop, timeout: TIMEOUT };
+    const asking = { signal, timeout: TIMEOUT };
     const answer = await client
       .ask({ case: "register", value }, asking)
       .finally(() => this.#first.resolve());
@@ -102,7 +102,7 @@ export class Registration {
     log.info("plugin.registered");
     for (const [topic, spec] of events) {
       background(
-        this.#repeat(stop, (stop) => this.#subscribe(topic, spec, stop)),
+        this.#repeat(signal, (signal) => this.#subscribe(topic, spec, signal)),
         "Subscribing",
       );
     }
@@ -112,11 +112,11 @@ export class Registration {
    * An orchestrator that can dial the plugin brings events as requests, and only confirms here. Any
    * other sends them as further answers, for as long as the connection lasts.
    */
-  async #subscribe(topic: string, { filters = {} }: EventSpec, stop: Stopper): Promise<void> {
+  async #subscribe(topic: string, { filters = {} }: EventSpec, signal: AbortSignal): Promise<void> {
     const { client, manifest, deliver, log } = this.#options;
     const value = { subscriptionId: `${manifest().id}:${topic}`, topic, filters: { ...filters } };
     let isConfirmed = false;
-    for await (const answer of client.askForMany({ case: "subscribe", value }, { stop })) {
+    for await (const answer of client.askForMany({ case: "subscribe", value }, { signal })) {
       checkAnswer(ORCHESTRATOR, answer);
       const { response } = answer;
       if (!isConfirmed) log.info("plugin.subscribed", { topic });

@@ -1,5 +1,4 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Stop } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { Asked, BusClient } from "../../protocol/bus/connect.ts";
 import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
@@ -13,17 +12,21 @@ const STORAGE = "The storage";
 /** The storage that an orchestrator leads to. */
 export class RemoteStorage implements PluginStorage {
   readonly #client: Pick<BusClient, "ask">;
-  readonly #stop: Stop;
+  readonly #signal: AbortSignal | undefined;
   readonly #storageType: string;
 
-  constructor(client: Pick<BusClient, "ask">, stop: Stop, storageType: string) {
+  constructor(
+    client: Pick<BusClient, "ask">,
+    signal: AbortSignal | undefined,
+    storageType: string,
+  ) {
     this.#client = client;
-    this.#stop = stop;
+    this.#signal = signal;
     this.#storageType = storageType;
   }
 
   of(type: string): PluginStorage {
-    return new RemoteStorage(this.#client, this.#stop, type);
+    return new RemoteStorage(this.#client, this.#signal, type);
   }
 
   async read(path: string): Promise<StoredDocument | undefined> {
@@ -68,7 +71,7 @@ export class RemoteStorage implements PluginStorage {
   }
 
   #ask(request: Asked, again: boolean): Promise<PluginResponse> {
-    return this.#client.ask(request, { stop: this.#stop, again });
+    return this.#client.ask(request, { signal: this.#signal, again });
   }
 }
 

@@ -3,9 +3,9 @@ import { mkdtempDisposableSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { onAbort } from "../../base/abort.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { Log } from "../../base/log.ts";
-import { Stopper } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
@@ -127,7 +127,7 @@ describe("RunningPlugin", limit, () => {
         await call.send({ case: "eventDelivery", value: { subscriptionId, topic } });
         const event = { subscriptionId, topic, eventType: "x", payload: { project: "web" } };
         await call.send({ case: "eventDelivery", value: event });
-        await new Promise<void>((resolve) => call.stop.add({ stopped: () => resolve() }));
+        await new Promise<void>((resolve) => onAbort(call.signal, () => resolve()));
         return undefined;
       },
     });
@@ -205,11 +205,13 @@ describe("RunningPlugin", limit, () => {
     await using orchestrator = await first.beside();
     await using running = await start(plugin, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
-    const stop = new Stopper();
+    const controller = new AbortController();
     const value = { toolName: "wait" };
-    const asked = assert.rejects(client.ask({ case: "toolCall", value }, { stop }));
+    const asked = assert.rejects(
+      client.ask({ case: "toolCall", value }, { signal: controller.signal }),
+    );
     await begun.promise;
-    stop.stop(new Error("no longer wanted"));
+    controller.abort(new Error("no longer wanted"));
     await asked;
     await aborted.promise;
   });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Stopper } from "../../base/stop.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 describe("untilStopped()", () => {
@@ -12,12 +11,15 @@ describe("untilStopped()", () => {
       })(),
     ];
     for (const source of both) {
-      assert.deepEqual(await Array.fromAsync(untilStopped(source, new Stopper())), [1, 2, 3]);
+      assert.deepEqual(
+        await Array.fromAsync(untilStopped(source, new AbortController().signal)),
+        [1, 2, 3],
+      );
     }
   });
 
   it("throws the reason when it is stopped, and ends the source", async () => {
-    const stopper = new Stopper();
+    const stopper = new AbortController();
     let isEnded = false;
     async function* source(): AsyncGenerator<number> {
       try {
@@ -27,8 +29,8 @@ describe("untilStopped()", () => {
       }
     }
     const read = async (): Promise<void> => {
-      for await (const number of untilStopped(source(), stopper)) {
-        if (number === 3) stopper.stop(new Error("enough"));
+      for await (const number of untilStopped(source(), stopper.signal)) {
+        if (number === 3) stopper.abort(new Error("enough"));
       }
     };
     await assert.rejects(read, { message: "enough" });
@@ -36,27 +38,29 @@ describe("untilStopped()", () => {
   });
 
   it("does not wait for a source that waits", async () => {
-    const stopper = new Stopper();
+    const stopper = new AbortController();
     const waiting = Promise.withResolvers<void>();
     async function* source(): AsyncGenerator<number> {
       waiting.resolve();
       yield await new Promise<number>(() => {});
     }
-    const read = Array.fromAsync(untilStopped(source(), stopper));
+    const read = Array.fromAsync(untilStopped(source(), stopper.signal));
     await waiting.promise;
-    stopper.stop(new Error("gone"));
+    stopper.abort(new Error("gone"));
     await assert.rejects(read, { message: "gone" });
   });
 
   it("starts nothing if it was already stopped", async () => {
-    const stopper = new Stopper();
-    stopper.stop(new Error("too late"));
+    const stopper = new AbortController();
+    stopper.abort(new Error("too late"));
     let isBegun = false;
     async function* source(): AsyncGenerator<number> {
       isBegun = true;
       yield 1;
     }
-    await assert.rejects(Array.fromAsync(untilStopped(source(), stopper)), { message: "too late" });
+    await assert.rejects(Array.fromAsync(untilStopped(source(), stopper.signal)), {
+      message: "too late",
+    });
     assert.ok(!isBegun);
   });
 
@@ -69,7 +73,7 @@ describe("untilStopped()", () => {
         ended.resolve();
       }
     }
-    for await (const _ of untilStopped(source(), new Stopper())) break;
+    for await (const _ of untilStopped(source(), new AbortController().signal)) break;
     await ended.promise;
   });
 });

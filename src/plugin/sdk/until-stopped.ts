@@ -1,4 +1,4 @@
-import type { Stop } from "../../base/stop.ts";
+import { onAbort } from "../../base/abort.ts";
 
 /**
  * The items of a source until it ends or the work is called off, which is thrown. The source is told
@@ -6,16 +6,15 @@ import type { Stop } from "../../base/stop.ts";
  */
 export async function* untilStopped<T>(
   source: AsyncIterable<T> | Iterable<T>,
-  stop: Stop,
+  signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   const iterator = iteratorOf(source);
   let isOver = false;
   let giveUp = (_reason: Error): void => {};
-  const listener = { stopped: (reason: Error) => giveUp(reason) };
-  stop.add(listener);
+  const stopListening = onAbort(signal, (reason) => giveUp(reason));
   try {
     for (;;) {
-      stop.signal.throwIfAborted();
+      signal.throwIfAborted();
       // Not a race with one promise for all: that would remember every item.
       const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<T>>();
       giveUp = reject;
@@ -26,10 +25,10 @@ export async function* untilStopped<T>(
       yield next.value;
     }
   } catch (error) {
-    isOver = !stop.signal.aborted;
+    isOver = !signal.aborted;
     throw error;
   } finally {
-    stop.remove(listener);
+    stopListening();
     if (!isOver) Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 
+import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -144,12 +145,12 @@ function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string):
 export function contextOf(
   { guests, log }: Bus,
   toolCall: ToolCall,
-  { connection, stop }: BusCall,
+  { connection, signal }: BusCall,
   piece?: ToolContext["piece"],
 ): BusContext {
   const { name, isPlugin } = guests.of(connection);
   const given = piece === undefined ? {} : { piece };
-  return new BusContext(toolCall, { name, stop, log, isNested: isPlugin, ...given });
+  return new BusContext(toolCall, { name, signal, log, isNested: isPlugin, ...given });
 }
 
 function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
@@ -180,7 +181,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
             },
           }),
       });
-      call.stop.add({ stopped: () => over.resolve() });
+      onAbort(call.signal, () => over.resolve());
       try {
         // Sent in this turn of the event loop, and so ahead of any event.
         await call.send(confirmed);

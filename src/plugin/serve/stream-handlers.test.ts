@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
+import { onAbort } from "../../base/abort.ts";
 import { covers } from "../../../test/support/requirement.ts";
-import { Stopper } from "../../base/stop.ts";
 import { StreamCancelSchema, StreamStartSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { Answer, BusCall } from "../../protocol/bus/serve.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
@@ -12,17 +12,20 @@ import { streamHandlers } from "./stream-handlers.ts";
 const start = (streamId: string) => create(StreamStartSchema, { streamId });
 
 /** A call by whoever has that certificate. */
-function callBy(fingerprint: string): BusCall & { readonly sent: Answer[] } {
+function callBy(
+  fingerprint: string,
+  signal = new AbortController().signal,
+): BusCall & { readonly sent: Answer[] } {
   const sent: Answer[] = [];
   const connection = { peer: { fingerprint } } as Connection;
   const send = async (answer: Answer): Promise<void> => void sent.push(answer);
-  return { connection, stop: new Stopper(), bytes: 0, send, sent };
+  return { connection, signal, bytes: 0, send, sent };
 }
 
 /** Streams that run until they are stopped. */
 const { streamStart, streamCancel } = streamHandlers(async (_start, call) => {
   const { promise, resolve } = Promise.withResolvers<Error>();
-  call.stop.add({ stopped: resolve });
+  onAbort(call.signal, resolve);
   return { success: false, errorCode: "cancelled", errorMessage: (await promise).message };
 });
 
@@ -47,9 +50,9 @@ describe("streamed answers", () => {
 
   it("end with their caller, and release their id", async () => {
     for (let round = 0; round < 2; round++) {
-      const call = callBy("a");
-      const running = streamStart?.(start("one"), call);
-      (call.stop as Stopper).stop(new Error("gone"));
+      const caller = new AbortController();
+      const running = streamStart?.(start("one"), callBy("a", caller.signal));
+      caller.abort(new Error("gone"));
       assert.equal(codeOf(await running), "cancelled");
     }
   });

@@ -1,5 +1,4 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { SignalStop, Stopper } from "../../base/stop.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type { StreamEnd, StreamStart } from "../../protocol/bus/plugin.gen.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
@@ -32,7 +31,7 @@ const MOST_BYTES = 1024 * 1024;
 /** Answers that come in pieces. Their caller may cancel on the same stream or on another. */
 export function streamHandlers(run: Run): BusHandlers {
   /** Running streams, by the certificate of the caller and the id of the stream. */
-  const running = new Map<string, Stopper>();
+  const running = new Map<string, AbortController>();
   const keyOf = ({ connection }: BusCall, streamId: string): string =>
     `${connection.peer?.fingerprint ?? ""}\n${streamId}`;
   return {
@@ -55,21 +54,19 @@ export function streamHandlers(run: Run): BusHandlers {
           await call.send({ case: "streamChunk", value });
         }
       };
-      const stop = new Stopper();
-      const passOn = { stopped: (reason: Error) => stop.stop(reason) };
+      const controller = new AbortController();
+      const signal = AbortSignal.any([call.signal, controller.signal]);
       const { connection, bytes } = call;
       const send: BusCall["send"] = (answer) => call.send(answer);
-      call.stop.add(passOn);
-      running.set(key, stop);
+      running.set(key, controller);
       try {
-        return ended(await run(start, { connection, stop, bytes, send }, piece));
+        return ended(await run(start, { connection, signal, bytes, send }, piece));
       } finally {
         running.delete(key);
-        call.stop.remove(passOn);
       }
     },
     streamCancel: ({ streamId }, call) => {
-      running.get(keyOf(call, streamId))?.stop(new Error("The caller cancelled the stream"));
+      running.get(keyOf(call, streamId))?.abort(new Error("The caller cancelled the stream"));
       return undefined;
     },
   };
@@ -117,7 +114,7 @@ export async function callInPieces(
   const value = { streamId, ...toToolRequest(toolCallOf(name, args, context)) };
   // Plugins do not notice the reset of a stream, so they are sent a cancellation.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
-  const asking = { stop: new SignalStop(context.signal), cancel, isNested: isNested(context) };
+  const asking = { signal: context.signal, cancel, isNested: isNested(context) };
   const pieces = new Pieces();
   const answers = link.askForMany({ case: "streamStart", value }, asking);
   for await (const { response } of answers) {

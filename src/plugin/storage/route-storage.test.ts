@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 
-import { Stopper } from "../../base/stop.ts";
 import { StorageReadRequestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { Answer, BusCall } from "../../protocol/bus/serve.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
@@ -11,7 +10,7 @@ import { limitStorage } from "./route-storage.ts";
 
 function callBy(name: string): BusCall {
   const connection = { peer: { name } } as Connection;
-  return { connection, stop: new Stopper(), bytes: 0, send: async () => {} };
+  return { connection, signal: new AbortController().signal, bytes: 0, send: async () => {} };
 }
 
 describe("limitStorage()", () => {

@@ -16,7 +16,7 @@ export function routeStorage(
   const route = (kind: keyof BusHandlers) => async (value: Routed, call: BusCall) => {
     const plugin = providerOf(value.storageType || DEFAULT_STORAGE);
     if (plugin === undefined) return (own[kind] as Handler | undefined)?.(value as never, call);
-    const asking = reads.includes(kind) ? { stop: call.stop, again: true } : {};
+    const asking = reads.includes(kind) ? { signal: call.signal, again: true } : {};
     const request = { case: kind, value } as Asked;
     const link = await plugin.link();
     const { response } = await link.ask(request, { ...asking, isNested: isNested(call) });
@@ -43,7 +43,7 @@ export function limitStorage(handlers: BusHandlers): BusHandlers {
   const slots = new Semaphore({ runningEach: AT_ONCE });
   const limited = Object.entries(handlers as Record<string, Handler>).map(([kind, handle]) => {
     const inTurn = (value: never, call: BusCall): Promise<unknown> =>
-      slots.run(() => handle(value, call), { key: nameOf(call.connection), stop: call.stop });
+      slots.run(() => handle(value, call), { key: nameOf(call.connection), signal: call.signal });
     return [kind, inTurn];
   });
   return Object.fromEntries(limited) as BusHandlers;

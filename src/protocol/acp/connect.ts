@@ -5,7 +5,6 @@ import { type Call, Peer } from "../../rpc/peer.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, type JsonObject, METHODS } from "./methods.ts";
@@ -94,13 +93,10 @@ export class AgentConnection implements AsyncDisposable {
     return this.#peer.ended;
   }
 
-  request<P, R>(method: Method<P, R>, params: P, stop?: Stop): Promise<R> {
+  request<P, R>(method: Method<P, R>, params: P): Promise<R> {
     // The session limits the time of a prompt, since it knows whether there is progress.
     const limit = method.name === METHODS.prompt.name ? {} : timeoutOf(method.name, this.#limits);
-    return this.#peer.request(method, params, {
-      ...limit,
-      ...(stop ? { signal: stop.signal } : {}),
-    });
+    return this.#peer.request(method, params, limit);
   }
 
   /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */

@@ -159,13 +159,13 @@ export class AcpConnection implements SessionClient {
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
-    const { stop, timeout } = options;
+    const { signal, timeout } = options;
     if (this.#peer === undefined) return Promise.reject(new Error("The connection is not open"));
     const { sessionId } = params as { readonly sessionId: string };
     this.#asking(sessionId, 1);
     const asked = this.#peer.request(clientMethod(method), this.codec.question(method, params), {
       topic: topicOf(params),
-      ...(stop === undefined ? {} : { signal: stop.signal }),
+      ...(signal === undefined ? {} : { signal }),
       ...(timeout === undefined ? {} : { timeout }),
     });
     return asked

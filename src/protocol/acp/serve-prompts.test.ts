@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import { AcpApp } from "../../../test/support/acp-app.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { covers } from "../../../test/support/requirement.ts";
@@ -12,7 +13,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     const stopped = Promise.withResolvers<void>();
     await using app = await AcpApp.open({
       script: async (turn) => {
-        turn.stop.add({ stopped: () => stopped.resolve() });
+        onAbort(turn.signal, () => stopped.resolve());
         await stopped.promise;
       },
     });
@@ -93,7 +94,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
       script: async (turn) => {
         assert.equal(++running, 1);
         if (promptText(turn) === "long") {
-          await new Promise<void>((resolve) => turn.stop.add({ stopped: () => resolve() }));
+          await new Promise<void>((resolve) => onAbort(turn.signal, () => resolve()));
           // It has things to put in order.
           await new Promise((resolve) => setTimeout(resolve, 20));
         }

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Stopper } from "../../base/stop.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { answersOn } from "./frame-stream.ts";
 import { encodeResponse, type ResponseInit } from "./codec.ts";
 
 /** A stream on which a test says what comes. */
 class Scripted implements BidiStream {
-  readonly stop = new Stopper();
+  readonly signal = new AbortController().signal;
   readonly #frames: Buffer[] = [];
   #wake = Promise.withResolvers<void>();
   #isEnded = false;
@@ -74,13 +73,16 @@ describe("answersOn()", () => {
 
   it("throws at once when it is cancelled, tells the other side, and drops later answers", async () => {
     const stream = new Scripted();
-    const stop = new Stopper();
+    const controller = new AbortController();
     const told: string[] = [];
-    const answers = answersOn(stream, { stop, cancel: () => told.push("cancel") });
+    const answers = answersOn(stream, {
+      signal: controller.signal,
+      cancel: () => told.push("cancel"),
+    });
     stream.say(chunk(0n));
     await answers.next();
     const next = answers.next();
-    stop.stop(new Error("never mind"));
+    controller.abort(new Error("never mind"));
     await assert.rejects(next, { message: "never mind" });
     assert.deepEqual([told, stream.events], [["cancel"], []]);
     stream.say(chunk(1n), chunk(2n), END);
@@ -91,11 +93,11 @@ describe("answersOn()", () => {
 
   it("throws at the next answer if it was cancelled in between", async () => {
     const stream = new Scripted();
-    const stop = new Stopper();
-    const answers = answersOn(stream, { stop, cancel: () => {} });
+    const controller = new AbortController();
+    const answers = answersOn(stream, { signal: controller.signal, cancel: () => {} });
     stream.say(chunk(0n), chunk(1n));
     await answers.next();
-    stop.stop(new Error("never mind"));
+    controller.abort(new Error("never mind"));
     await assert.rejects(answers.next(), { message: "never mind" });
     stream.close();
   });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import { connectionTo } from "../../../test/support/linked-plugin.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { until } from "../../../test/support/until.ts";
-import { Stopper } from "../../base/stop.ts";
 import { memoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeRequest, encodeResponse } from "./codec.ts";
@@ -80,17 +80,18 @@ describe("BusClient", { timeout: 30_000 }, () => {
 
   it("aborts a request that takes too long, or is cancelled", async () => {
     const broken: Error[] = [];
-    const silent = (stream: BidiStream): void =>
-      stream.stop.add({ stopped: (reason) => void broken.push(reason) });
+    const silent = (stream: BidiStream): void => {
+      onAbort(stream.signal, (reason) => broken.push(reason));
+    };
     await using client = meeting(silent);
     await assert.rejects(client.ask(HEALTH, { timeout: 10 }), {
       code: "timeout",
       message: "No answer from it to 'health' within 10 ms",
     });
-    const stop = new Stopper();
-    const asked = client.ask(HEALTH, { stop });
+    const controller = new AbortController();
+    const asked = client.ask(HEALTH, { signal: controller.signal });
     await until(() => broken.length >= 1);
-    stop.stop(new Error("enough"));
+    controller.abort(new Error("enough"));
     await assert.rejects(asked, /enough/);
     await until(() => broken.length >= 2);
   });

@@ -1,8 +1,7 @@
+import { onAbort, untilAborted } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Deadline } from "../../base/limit/deadline.ts";
-import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
-import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { answersOn, noAnswer } from "./frame-stream.ts";
 import {
@@ -25,7 +24,7 @@ export interface BusClientOptions extends RedialOptions {
 
 export interface AskOptions {
   /** Cancels the request. */
-  readonly stop?: Stop;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait for the answer; default the client's patience. */
   readonly timeout?: number;
   /** Bytes of the answer; default the size of the largest frame. */
@@ -35,7 +34,7 @@ export interface AskOptions {
 }
 
 export interface AskForManyOptions {
-  readonly stop?: Stop;
+  readonly signal?: AbortSignal | undefined;
   /** Tells the other side to stop sending. Without it, the stream is reset. */
   readonly cancel?: () => void;
 }
@@ -83,14 +82,14 @@ export class BusClient implements AsyncDisposable {
     request: Asked,
     options: AskForManyOptions = {},
   ): AsyncGenerator<PluginResponse, void, void> {
-    const { stop, cancel } = options;
+    const { signal, cancel } = options;
     const frame = encodeRequest({ requestId: this.#nextId(), request });
     const stream = await this.#redial.open();
     const sent = stream.end(frame);
     // A failure to send also ends the answers.
     sent.catch(() => {});
     yield* answersOn(stream, {
-      stop,
+      signal,
       cancel,
       patience: this.#patience,
       whom: this.#asked(request),
@@ -103,7 +102,7 @@ export class BusClient implements AsyncDisposable {
 
   /** Repeats a request when the connection is back. */
   async #again(lost: LostError, request: Asked, options: AskOptions): Promise<PluginResponse> {
-    await this.#back(lost, options.stop);
+    await this.#back(lost, options.signal);
     return await this.#once(request, options);
   }
 
@@ -112,15 +111,26 @@ export class BusClient implements AsyncDisposable {
     const frame = encodeRequest({ requestId, request });
     const opening = this.#redial.open();
     const stream = opening instanceof Promise ? await opening : opening;
-    const { stop, timeout = this.#patience, most = MOST_BYTES } = options;
-    using limit = new Limit(stream, stop, timeout, () => this.#asked(request));
+    const { signal, timeout = this.#patience, most = MOST_BYTES } = options;
+    let reason: Error | undefined;
+    const giveUp = (why: Error): void => {
+      reason ??= why;
+      stream.reset(CANCELLED);
+    };
+    using ends = new DisposableStack();
+    if (timeout !== undefined) {
+      const late = (): void => giveUp(noAnswer(timeout, this.#asked(request)));
+      const deadline = new Deadline(timeout, late);
+      ends.defer(() => deadline.stop());
+    }
+    ends.defer(onAbort(signal, giveUp));
     let bytes: Uint8Array;
     try {
       // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
       await stream.end(frame);
       bytes = await stream.readAll(most, REFUSE_LONG_FRAME);
     } catch (error) {
-      throw limit.reason ?? this.#lost(error);
+      throw reason ?? this.#lost(error);
     }
     return this.#read(bytes, requestId);
   }
@@ -139,18 +149,9 @@ export class BusClient implements AsyncDisposable {
   }
 
   /** Waits for the connection to come back. Rejects with the first loss if it does not. */
-  async #back(lost: LostError, stop: Stop | undefined): Promise<void> {
-    const called = Promise.withResolvers<never>();
-    const off = { stopped: called.reject };
-    stop?.add(off);
-    try {
-      await Promise.race([
-        this.#redial.back(COMING_BACK).catch(() => Promise.reject(lost)),
-        called.promise,
-      ]);
-    } finally {
-      stop?.remove(off);
-    }
+  async #back(lost: LostError, signal: AbortSignal | undefined): Promise<void> {
+    const back = this.#redial.back(COMING_BACK).catch(() => Promise.reject(lost));
+    await untilAborted(back, signal);
   }
 
   #asked(request: Asked): string {
@@ -182,38 +183,5 @@ export class BusClient implements AsyncDisposable {
 export class LostError extends TrunklineError {
   constructor(message: string) {
     super("closed", message);
-  }
-}
-
-/** Resets a stream when its request is cancelled or takes too long. */
-class Limit implements StopListener, Disposable {
-  readonly #stream: BidiStream;
-  readonly #stop: Stop | undefined;
-  readonly #deadline: Deadline | undefined;
-  /** Why the stream was reset; undefined if it was not. */
-  reason: Error | undefined;
-
-  constructor(
-    stream: BidiStream,
-    stop: Stop | undefined,
-    timeout: number | undefined,
-    whom: () => string,
-  ) {
-    this.#stream = stream;
-    this.#stop = stop;
-    if (timeout !== undefined) {
-      this.#deadline = new Deadline(timeout, () => this.stopped(noAnswer(timeout, whom())));
-    }
-    stop?.add(this);
-  }
-
-  stopped(reason: Error): void {
-    this.reason ??= reason;
-    this.#stream.reset(CANCELLED);
-  }
-
-  [Symbol.dispose](): void {
-    this.#deadline?.stop();
-    this.#stop?.remove(this);
   }
 }

@@ -1,6 +1,6 @@
+import { onAbort, reasonOf } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Stop } from "../../base/stop.ts";
 import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
@@ -76,7 +76,7 @@ async function* framesOf(
 }
 
 export interface AnswerStreamOptions {
-  readonly stop?: Stop | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Tells the other side to stop sending; it ends the stream then. */
   readonly cancel?: (() => void) | undefined;
   /** Milliseconds to wait for each answer. */
@@ -103,13 +103,13 @@ const ENDING = 2_000;
  */
 export async function* answersOn(
   stream: BidiStream,
-  { stop, cancel, patience, whom = "the other side" }: AnswerStreamOptions,
+  { signal, cancel, patience, whom = "the other side" }: AnswerStreamOptions,
 ): AsyncGenerator<PluginResponse, void, void> {
   const answers = readResponses(stream);
   let isOver = false;
   let isLast = false;
   let giveUp = (_reason: Error): void => {};
-  const listener = { stopped: (reason: Error) => giveUp(reason) };
+  const stopListening = onAbort(signal, (reason) => giveUp(reason));
   const late =
     patience === undefined
       ? undefined
@@ -120,8 +120,7 @@ export async function* answersOn(
       const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<PluginResponse>>();
       giveUp = reject;
       late?.refresh();
-      stop?.remove(listener);
-      stop?.add(listener);
+      if (signal?.aborted === true) reject(reasonOf(signal));
       answers.next().then(resolve, (error: unknown) => {
         isOver = true;
         reject(error);
@@ -134,7 +133,7 @@ export async function* answersOn(
     }
   } finally {
     clearTimeout(late);
-    stop?.remove(listener);
+    stopListening();
     if (!isOver && !isLast) cancel?.();
     if (!isOver && (isLast || cancel !== undefined))
       background(runOut(stream, answers), "Reading the rest of an answer");

@@ -1,4 +1,4 @@
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";

@@ -1,4 +1,4 @@
-import { type Stop, type StopListener, Stopper } from "../../base/stop.ts";
+import { onAbort } from "../../base/abort.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
@@ -17,8 +17,8 @@ export type Answer = NonNullable<ResponseInit["response"]> | undefined;
 /** One request while it is being answered. */
 export interface BusCall {
   readonly connection: Connection;
-  /** Stops when the caller has gone or has cancelled. */
-  readonly stop: Stop;
+  /** Aborted when the caller has gone or has cancelled. */
+  readonly signal: AbortSignal;
   /** Memory that the request takes, roughly. */
   readonly bytes: number;
   /** Sends one piece of the answer; what the handler returns is the last. */
@@ -62,7 +62,7 @@ export async function serveExchange(
   try {
     await readFrames(stream, exchange);
   } catch (error) {
-    // Once the request has arrived, `stop` tells its handler that the stream has failed. A connection
+    // Once the request has arrived, `signal` tells its handler that the stream has failed. A connection
     // that ends before has asked nothing, so only an unreadable request is answered here.
     if (!exchange.isAsked && !(error instanceof ConnectionError)) {
       await exchange.unread(error as Error);
@@ -74,11 +74,12 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, BusCall, StopListener, Begun {
+class Exchange implements FrameTaker, BusCall, Begun {
   readonly connection: Connection;
   readonly #stream: BidiStream;
   readonly #service: BusService;
-  readonly #stopper = new Stopper();
+  readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
   #ledger: Ledger | undefined;
   #bytes = 0;
   #further = 0;
@@ -102,10 +103,6 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   /** Resolves when the answer was sent, or could not be. Undefined if there was no request. */
   get answered(): Promise<void> | undefined {
     return this.#answered?.promise;
-  }
-
-  get stop(): Stop {
-    return this.#stopper;
   }
 
   get bytes(): number {
@@ -143,7 +140,7 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
     // A caller cancels on the stream of its request. Other kinds are ignored there.
     if (decodesTo(body, "streamCancel")) {
-      this.#stopper.stop(new Error("The caller cancelled the stream"));
+      this.#controller.abort(new Error("The caller cancelled the stream"));
     }
   }
 
@@ -155,11 +152,6 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     } finally {
       this.#ledger?.give(frame.length);
     }
-  }
-
-  /** The caller has gone. */
-  stopped(reason: Error): void {
-    this.#stopper.stop(reason);
   }
 
   /** Answers an unreadable or refused request with a failure, if the other side still listens. */
@@ -219,7 +211,7 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     }
     this.#requestId = request.requestId;
     this.#kind = request.request.case;
-    this.#stream.stop.add(this);
+    onAbort(this.#stream.signal, (reason) => this.#controller.abort(reason));
     return request.request;
   }
 

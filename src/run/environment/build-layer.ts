@@ -1,7 +1,6 @@
 import { lchown, mkdir, readdir, rm, type FileHandle, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Stop } from "../../base/stop.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
@@ -31,7 +30,7 @@ export interface LayerRequest {
   readonly recipe: Recipe;
   readonly secrets: Readonly<Record<string, string>>;
   readonly tell: (message: string) => void;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
 }
 
 /** A set-up that failed, with the end of its output. */
@@ -88,7 +87,7 @@ export async function buildLayer(
         allowHosts: recipe.allowHosts,
         refused: (why) => output.line(`trunkline: ${why}`),
       });
-      await runSteps(place, recipe, output, request.stop);
+      await runSteps(place, recipe, output, request.signal);
     }
     const others = await undoAllButIgnored(workspace.git);
     const roots = await ignoredIn(workspace.git);

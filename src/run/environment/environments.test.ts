@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { EnvironmentRig } from "../../../test/support/environment-rig.ts";
-import { Stopper } from "../../base/stop.ts";
 import { CopyDriver } from "../workspace/copy.ts";
 import type { WorkspaceDriver } from "../workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../workspace/overlay.ts";
@@ -245,10 +244,10 @@ describe("Environments", () => {
     const late = rig.environments({ command: "sleep 60 & sleep 60", timeout: 200 });
     assert.equal(await rig.prepare(late, revision), undefined);
     assert.match(rig.said, /it was stopped after its timeout of 0\.2 s/);
-    const stop = new Stopper();
+    const controller = new AbortController();
     const environments = rig.environments({ command: "sleep 60" });
-    const preparing = rig.prepare(environments, revision, { stop });
-    setTimeout(() => stop.stop(new Error("The session has ended.")), 300);
+    const preparing = rig.prepare(environments, revision, { signal: controller.signal });
+    setTimeout(() => controller.abort(new Error("The session has ended.")), 300);
     await assert.rejects(preparing, /The session has ended/);
     assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), []);
     assert.equal(rig.kept.filter((name) => name.endsWith(".failed")).length, 1);

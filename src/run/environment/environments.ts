@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { buildLayer, type LayerBuilderOptions, SetupError } from "./build-layer.ts";
@@ -81,7 +80,7 @@ export interface EnvironmentRequest {
   readonly revision: string;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   readonly tell: (message: string) => void;
   /** Called before set-up begins, which takes long. Throws if the run will fail anyway. */
   readonly check: () => Promise<void>;
@@ -125,7 +124,7 @@ export class Environments {
     try {
       return await this.#layerFor({ ...request, check });
     } catch (error) {
-      request.stop.signal.throwIfAborted();
+      request.signal.throwIfAborted();
       if (error === refusal) throw error;
       log.warn("run.setup-unknown", { url: request.repository.url, error });
       request.tell(`This session continues without its environment: ${messageOf(error)}`);
@@ -148,14 +147,13 @@ export class Environments {
     const { layers } = this.#options;
     const wanted = await this.#want(request);
     if (wanted === undefined) return undefined;
-    const { repository, name, recipe, tell, stop } = wanted;
+    const { repository, name, recipe, tell, signal } = wanted;
     for (let looks = 0; ; looks++) {
       const known = await this.#known(wanted);
       if (known !== undefined) return known.layer;
       if (await layers.isBeingMade(repository, name)) {
         if (looks === 1)
           tell(`Waiting for another session that sets up the environment (${recipe.title}) …`);
-        const { signal } = stop;
         await delay(LOOK_EVERY, undefined, { signal }).catch(() => signal.throwIfAborted());
         continue;
       }
@@ -219,12 +217,12 @@ export class Environments {
     if (!this.#slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
     }
-    return await this.#slots.run(() => this.#make(wanted), { stop: wanted.stop });
+    return await this.#slots.run(() => this.#make(wanted), { signal: wanted.signal });
   }
 
   async #make(wanted: WantedLayer): Promise<Layer | undefined> {
     const { layers, log } = this.#options;
-    const { repository, name, recipe, tell, stop } = wanted;
+    const { repository, name, recipe, tell, signal } = wanted;
     const { url } = repository;
     tell(`Setting up the environment (${recipe.title}) …`);
     for (const note of recipe.notes) tell(note);
@@ -238,7 +236,7 @@ export class Environments {
       tell(`The environment is set up (${recipe.title}): ${seconds()}.`);
       return layer;
     } catch (error) {
-      stop.signal.throwIfAborted();
+      signal.throwIfAborted();
       const why = messageOf(error);
       const failure = await layers.failed(repository, name, why);
       log.warn("run.setup-failed", { url, why, log: path, count: failure.count });

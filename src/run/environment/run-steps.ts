@@ -5,8 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { TrunklineError } from "../../base/errors.ts";
 import { Throttle } from "../../base/limit/rate-limiter.ts";
 import type { OwnedChild } from "../../base/process/child-process.ts";
-import type { Stop } from "../../base/stop.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { FileOwner } from "../workspace/driver.ts";
@@ -137,20 +136,20 @@ export interface SetupPlace extends AsyncDisposable {
 
 export type OpenSetupPlace = (options: SetupPlaceOptions) => Promise<SetupPlace>;
 
-/** Runs the steps of a recipe. Throws "unavailable" if one fails, or the reason of `stop`. */
+/** Runs the steps of a recipe. Throws "unavailable" if one fails, or the reason of `signal`. */
 export async function runSteps(
   place: SetupPlace,
   { steps, timeout }: Pick<Recipe, "steps" | "timeout">,
   output: SetupOutput,
-  stop: Stop,
+  signal: AbortSignal,
 ): Promise<void> {
   const children = new Set<OwnedChild>();
   const over = new AbortController();
-  const signal = AbortSignal.any([stop.signal, over.signal]);
+  const ends = AbortSignal.any([signal, over.signal]);
   const why = `it was stopped after its timeout of ${timeout / 1_000} s`;
   const late = setTimeout(() => over.abort(failed(why)), timeout);
   try {
-    for (const step of steps) await untilAborted(runStep(place, step, output, children), signal);
+    for (const step of steps) await untilAborted(runStep(place, step, output, children), ends);
   } finally {
     clearTimeout(late);
     for (const child of children) child.kill();

@@ -5,7 +5,6 @@ import { describe, it } from "node:test";
 
 import { git, SampleRuns } from "../../../test/samples/sample-runs.ts";
 import { OWNER } from "../../base/principal.ts";
-import { Stopper } from "../../base/stop.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { Run } from "../run.ts";
 import type { Runs } from "../runs.ts";
@@ -74,7 +73,7 @@ class Rig implements AsyncDisposable {
 const TURN = {
   prompt: [{ type: "text", text: "Work" }],
   principal: OWNER,
-  stop: new Stopper(),
+  signal: new AbortController().signal,
 } as unknown as Turn;
 
 describe("carried checkpoints", { timeout: 300_000 }, () => {

@@ -21,7 +21,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { Stopper } from "../../base/stop.ts";
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "../repository-cache.ts";
@@ -88,7 +87,7 @@ class Rig implements AsyncDisposable {
     await this.workspaces.hibernate({
       after: HOUR,
       repositoryOf: () => this.repository,
-      stop: new Stopper(),
+      signal: new AbortController().signal,
       failed: (_, error) => this.failures.push(error),
     });
   }
@@ -167,7 +166,7 @@ for (const [name, makeDriver, skip] of DRIVERS) {
           for (const other of others) rmSync(other, { recursive: true });
           return rig.repository;
         },
-        stop: new Stopper(),
+        signal: new AbortController().signal,
         failed: (_, error) => rig.failures.push(error),
       });
       assert.deepEqual([rig.failures, rig.away], [[], true]);
@@ -324,7 +323,6 @@ async function hibernateAndKill(rig: Rig, milliseconds: number): Promise<number>
     const { Bases } = await import(${MODULE("bases")});
     const { CopyDriver } = await import(${MODULE("copy")});
     const { RepositoryCache } = await import(${MODULE("../repository-cache")});
-    const { Stopper } = await import(${MODULE("../../base/stop")});
     const common = { askpass: "/bin/false", protocols: ["file"] };
     const bases = new Bases({ folder: ${JSON.stringify(rig.bases)}, most: 1 });
     const folder = ${JSON.stringify(join(rig.sample.folder, "cache"))};
@@ -335,7 +333,7 @@ async function hibernateAndKill(rig: Rig, milliseconds: number): Promise<number>
     await all.hibernate({
       after: 1,
       repositoryOf: (key) => cache.byKey(key),
-      stop: new Stopper(),
+      signal: new AbortController().signal,
       failed: (_, error) => console.error(error),
     });
     console.log("done");`;

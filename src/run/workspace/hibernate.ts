@@ -1,7 +1,6 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { Stop } from "../../base/stop.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import { authorVariables } from "../../git/git.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
@@ -27,7 +26,7 @@ export interface Hibernation {
   readonly after: number;
   readonly repositoryOf: (key: string) => CachedRepository;
   /** Stops after the current workspace. */
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
   readonly failed: (workspace: string, error: unknown) => void;
 }
 

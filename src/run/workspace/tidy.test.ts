@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import { Log } from "../../base/log.ts";
 import type { RepositoryCache } from "../repository-cache.ts";
 import { tidy } from "../runs.ts";
@@ -14,10 +15,10 @@ describe("tidy()", () => {
     // A mock: only the order of its calls matters.
     const workspaces = {
       sweep: async () => void done.push("sweep"),
-      hibernate: async ({ stop, failed }: Hibernation) => {
+      hibernate: async ({ signal, failed }: Hibernation) => {
         failed("abc", new Error("the disk is full"));
         begun.resolve();
-        await new Promise<void>((resolve) => stop.add({ stopped: () => resolve() }));
+        await new Promise<void>((resolve) => onAbort(signal, () => resolve()));
         done.push("hibernate");
       },
     } as unknown as Workspaces;

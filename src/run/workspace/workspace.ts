@@ -174,9 +174,9 @@ export class Workspaces implements AsyncDisposable {
    * are not in the commit, so a workspace that has some stays until it was closed for `after`
    * milliseconds. So does a small one, which is opened faster from disk.
    */
-  async hibernate({ after, repositoryOf, stop, failed }: Hibernation): Promise<void> {
+  async hibernate({ after, repositoryOf, signal, failed }: Hibernation): Promise<void> {
     for (const { path: folder, facts } of await this.#all()) {
-      if (stop.signal.aborted) return;
+      if (signal.aborted) return;
       if (facts === undefined || facts.isAway === true || !this.#isOurs(facts)) continue;
       if (SETUP.test(basename(folder))) continue;
       const closed = (await stat(join(folder, FACTS)).catch(() => undefined))?.mtimeMs;

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 
 import type { Log } from "../../base/log.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { sendJson } from "./http-answers.ts";
 
 export interface ReadinessOptions {

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { Delivery, DeliveryQueue, Outcome } from "../../store/notify/notify-store.ts";
@@ -63,7 +64,8 @@ export class Dispatcher implements AsyncDisposable {
     this.#isOver = true;
     clearTimeout(this.#timer);
     await this.#look?.catch(() => {});
-    const late = setTimeout(() => this.#stop.abort(), STOP_GRACE);
+    const stopped = new TrunklineError("closed", "Trunkline was stopped");
+    const late = setTimeout(() => this.#stop.abort(stopped), STOP_GRACE);
     await Promise.all(this.#sending);
     clearTimeout(late);
     try {

@@ -20,7 +20,6 @@ import { type SendResult, sentBy } from "./send/sent.ts";
 import { homedir } from "node:os";
 import { usualVariables } from "../../base/process/environment.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { Stopper } from "../../base/stop.ts";
 import { runProgram } from "../../git/run-program.ts";
 import { encryptPush, LARGEST_PUSH } from "./push/encrypt-push.ts";
 import { readEndpoint } from "./push/push-hosts.ts";
@@ -233,28 +232,21 @@ export async function sendCommand(
   { command, args }: How & { kind: "command" },
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
 ): Promise<SendResult> {
-  const stop = new Stopper();
-  const stopped = (): void => stop.stop(new TrunklineError("closed", "Trunkline was stopped"));
-  signal.addEventListener("abort", stopped, { once: true });
-  try {
-    const { code, stdout, stderr } = await runProgram({
-      command,
-      args,
-      env: { ...usualVariables(), ...desktopVariables() },
-      cwd: homedir(),
-      input: `${JSON.stringify(message)}\n`,
-      timeout,
-      maxOutput: MOST_OUTPUT,
-      stop,
-    });
-    log.info("notify.command", { name, code, stdout: stdout.toString(), stderr });
-    if (code === 0) return { state: "delivered", result: "the command ended with exit code 0" };
-    const [why = ""] = stderr.trim().split("\n");
-    const said = why === "" ? "" : `: ${why.slice(0, 200)}`;
-    return { state: "retry", result: `the command ended with ${code}${said}` };
-  } finally {
-    signal.removeEventListener("abort", stopped);
-  }
+  const { code, stdout, stderr } = await runProgram({
+    command,
+    args,
+    env: { ...usualVariables(), ...desktopVariables() },
+    cwd: homedir(),
+    input: `${JSON.stringify(message)}\n`,
+    timeout,
+    maxOutput: MOST_OUTPUT,
+    signal,
+  });
+  log.info("notify.command", { name, code, stdout: stdout.toString(), stderr });
+  if (code === 0) return { state: "delivered", result: "the command ended with exit code 0" };
+  const [why = ""] = stderr.trim().split("\n");
+  const said = why === "" ? "" : `: ${why.slice(0, 200)}`;
+  return { state: "retry", result: `the command ended with ${code}${said}` };
 }
 
 /** Where programs such as notify-send find the person's screen. */

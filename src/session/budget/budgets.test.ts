@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import type { Principal } from "../../base/principal.ts";
 import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
@@ -26,14 +27,14 @@ async function use(turn: Turn) {
   for (let step = 0; step < steps; step++) {
     const toolCallId = `${turn.id}-${step}`;
     await turn.update({ sessionUpdate: "tool_call", toolCallId, title: "T", status: "pending" });
-    if (turn.stop.signal.aborted) return { stopReason: "cancelled" } as const;
+    if (turn.signal.aborted) return { stopReason: "cancelled" } as const;
     await turn.update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
   }
   // On a busy machine the time may be used up already.
-  if (what === "wait" && !turn.stop.signal.aborted)
-    await new Promise<void>((resolve) => turn.stop.add({ stopped: () => resolve() }));
+  if (what === "wait" && !turn.signal.aborted)
+    await new Promise<void>((resolve) => onAbort(turn.signal, () => resolve()));
   if (what === "hang") await new Promise(() => {});
-  return { stopReason: turn.stop.signal.aborted ? "cancelled" : "end_turn" } as const;
+  return { stopReason: turn.signal.aborted ? "cancelled" : "end_turn" } as const;
 }
 
 function tokenOf(id: string, limits: NonNullable<Principal["limits"]> = {}): Principal {
@@ -137,7 +138,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
         // The grace ends long before this is done.
         const push = async () => {
           await call("b");
-          assert.ok(turn.stop.signal.aborted);
+          assert.ok(turn.signal.aborted);
           await new Promise((resolve) => setTimeout(resolve, 60));
         };
         await turn.whileWaiting?.(push);

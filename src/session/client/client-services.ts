@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Rate } from "../../base/limit/rate-limiter.ts";
-import { type Stop, Stopper } from "../../base/stop.ts";
 import { visible } from "../../base/text/visible.ts";
 import type {
   ClientFiles,
@@ -19,7 +18,7 @@ import { SessionError } from "../session-error.ts";
 export interface ServicesOptions {
   readonly sessionId: string;
   readonly limits: SessionLimits;
-  readonly stop: Stop;
+  readonly signal: AbortSignal | undefined;
   /** Whether the files of the session are those that clients have open. */
   readonly hasFiles: boolean;
   /** The attached clients that control the session, the one that prompted first. */
@@ -65,8 +64,8 @@ export function clientServices(options: ServicesOptions): TurnClient {
             const question = { mode: "form", ...params, ...shown, sessionId };
             const pending = new PendingQuestion({
               canAnswer: (client) => client.capabilities[kind] && options.mayAnswer(client),
-              send: (client, stop) =>
-                ask({ ...options, stop }, client, "elicitation/create", question),
+              send: (client, signal) =>
+                ask({ ...options, signal }, client, "elicitation/create", question),
             });
             return options.whileAsking(() => options.askAll(pending, shown.message));
           },
@@ -115,7 +114,7 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
       const { terminalId } = created as { terminalId: string };
       const about = { sessionId, terminalId };
       // Reading, killing and releasing must work after the turn has ended, too.
-      const free = { ...options, stop: NEVER };
+      const free = { ...options, signal: undefined };
       return {
         terminalId,
         output: async () => (await ask(free, client, "terminal/output", about)) as TerminalOutput,
@@ -140,15 +139,12 @@ function waitingWords(method: string, wait: number, { limit, windowMs }: Rate): 
   return `Waiting ${Math.ceil(wait / 1000)} s: ${why}. \`limits.messages\` changes that.`;
 }
 
-/** Never stops. */
-const NEVER: Stop = new Stopper();
-
 /**
  * Asks a client. ACP message specification § Rate Limiting: above the rate, the request waits.
  * § Timeout Specifications: a request whose timeout allows a retry is sent once more.
  */
 async function ask(
-  { sessionId, limits, stop, waiting, whileAsking }: ServicesOptions,
+  { sessionId, limits, signal, waiting, whileAsking }: ServicesOptions,
   client: SessionClient,
   method: ClientMethod,
   params: object,
@@ -163,11 +159,11 @@ async function ask(
     for (let attempt = 1; ; attempt++) {
       for (let wait = rate?.take(sessionId) ?? 0; wait > 0; wait = rate?.take(sessionId) ?? 0) {
         if (rate !== undefined && wait >= NOTICED) waiting(waitingWords(method, wait, rate.rate));
-        await delay(wait, undefined, { signal: stop.signal, ref: false });
+        await delay(wait, undefined, { signal, ref: false });
       }
       try {
         const limit = timeout === undefined ? {} : { timeout };
-        return await client.ask(method, params, { stop, ...limit });
+        return await client.ask(method, params, { signal, ...limit });
       } catch (error) {
         const isLate = error instanceof TrunklineError && error.code === "timeout";
         if (!isLate || !retry || attempt > 1) throw error;

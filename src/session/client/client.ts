@@ -1,5 +1,4 @@
 import type { Principal } from "../../base/principal.ts";
-import type { Stop } from "../../base/stop.ts";
 
 /** A client that takes part in sessions: an editor, a dashboard, a terminal. */
 export interface SessionClient {
@@ -43,7 +42,7 @@ export type ClientMethod =
 
 export interface AskOptions {
   /** Cancels the request; the client is notified. */
-  readonly stop?: Stop;
+  readonly signal?: AbortSignal | undefined;
   readonly timeout?: number;
 }
 

@@ -1,6 +1,6 @@
+import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { type Stop, Stopper } from "../../base/stop.ts";
 import type { SessionNotes } from "../session-notes.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import type { Audience, PendingAnswer } from "./audience.ts";
@@ -10,7 +10,7 @@ interface PendingQuestionOptions {
   /** Whether a client can show the question, and its answer counts. */
   readonly canAnswer: (client: SessionClient) => boolean;
   /** Asks one client. */
-  readonly send: (client: SessionClient, stop: Stop) => Promise<unknown>;
+  readonly send: (client: SessionClient, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
@@ -21,7 +21,7 @@ export class PendingQuestion implements PendingAnswer<unknown> {
   readonly answered: Promise<unknown>;
   readonly #options: PendingQuestionOptions;
   readonly #settle: PromiseWithResolvers<unknown>;
-  readonly #asked = new Map<SessionClient, Stopper>();
+  readonly #asked = new Map<SessionClient, AbortController>();
   /** Clients that answered with an error. */
   readonly #unable = new Set<SessionClient>();
   #isOver = false;
@@ -36,9 +36,9 @@ export class PendingQuestion implements PendingAnswer<unknown> {
     const { canAnswer, send } = this.#options;
     if (this.#isOver || this.#asked.has(client) || this.#unable.has(client)) return;
     if (!canAnswer(client)) return;
-    const stop = new Stopper();
-    this.#asked.set(client, stop);
-    send(client, stop).then(
+    const controller = new AbortController();
+    this.#asked.set(client, controller);
+    send(client, controller.signal).then(
       (answer) => this.#end(client, () => this.#settle.resolve(answer)),
       (error: unknown) => this.#failed(client, error),
     );
@@ -46,7 +46,9 @@ export class PendingQuestion implements PendingAnswer<unknown> {
 
   /** Withdraws the question from a client that has detached. */
   forget(client: SessionClient): void {
-    this.#asked.get(client)?.stop(new TrunklineError("closed", "The client is no longer attached"));
+    this.#asked
+      .get(client)
+      ?.abort(new TrunklineError("closed", "The client is no longer attached"));
     this.#asked.delete(client);
   }
 
@@ -68,7 +70,7 @@ export class PendingQuestion implements PendingAnswer<unknown> {
     this.#isOver = true;
     if (by !== undefined) this.#asked.delete(by);
     const reason = new TrunklineError("cancelled", "Another client has answered, or nobody has to");
-    for (const stop of this.#asked.values()) stop.stop(reason);
+    for (const controller of this.#asked.values()) controller.abort(reason);
     this.#asked.clear();
     settle();
   }
@@ -102,21 +104,20 @@ export class Questions {
   }
 
   async ask(
-    { id, stop }: { readonly id: string; readonly stop: Stop },
+    { id, signal }: { readonly id: string; readonly signal: AbortSignal },
     message: string | undefined,
     pending: PendingQuestion,
   ): Promise<unknown> {
     const { audience, transcript, noticed } = this.#options;
     const open: OpenQuestion = { turn: id, message, since: Date.now() };
-    const stopped = { stopped: () => pending.cancel() };
-    stop.add(stopped);
+    const stopListening = onAbort(signal, () => pending.cancel());
     this.#open.add(open);
     this.#keep();
     noticed(message);
     try {
       return await audience.ask(pending, transcript.settled());
     } finally {
-      stop.remove(stopped);
+      stopListening();
       this.#open.delete(open);
       this.#keep();
     }

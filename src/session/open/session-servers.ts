@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
+import { onAbort } from "../../base/abort.ts";
 import { background, currentSession } from "../../base/background.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { McpServer } from "../agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
@@ -47,15 +47,11 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
 }
 
 /** Kills the servers of a session at once when the token of its owner is revoked. */
-function openUntil(revoked: Stop, serves: string | undefined): OpenLink {
+function openUntil(revoked: AbortSignal, serves: string | undefined): OpenLink {
   return async (settings, events, limits) => {
     const link = await openLink(settings, events, limits, { serves });
-    const listener = { stopped: () => link.kill?.() };
-    revoked.add(listener);
-    background(
-      link.ended?.then(() => revoked.remove(listener)),
-      "Removing a server of a session",
-    );
+    const stopListening = onAbort(revoked, () => link.kill?.());
+    background(link.ended?.then(stopListening), "Removing a server of a session");
     return link;
   };
 }

@@ -19,7 +19,6 @@ import type { SessionNotes } from "../session-notes.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
-import { Stopper } from "../../base/stop.ts";
 
 export interface PermissionRequestsOptions {
   readonly sessionId: string;
@@ -315,7 +314,7 @@ export class PendingPermission implements PendingAnswer<Answered> {
   readonly #options: PendingPermissionOptions;
   readonly #settle: (answered: Answered) => void;
   /** The clients with an open request, and what cancels it. */
-  readonly #asked = new Map<SessionClient, Stopper>();
+  readonly #asked = new Map<SessionClient, AbortController>();
   /** Clients that answered with an error or an unknown option. */
   readonly #unable = new Set<SessionClient>();
   /** Clients whose answer did not count. */
@@ -334,12 +333,12 @@ export class PendingPermission implements PendingAnswer<Answered> {
   ask(client: SessionClient): void {
     if (this.#isOver || this.#asked.has(client) || this.#unable.has(client)) return;
     if (this.#refused.has(client)) return;
-    const stop = new Stopper();
-    this.#asked.set(client, stop);
+    const controller = new AbortController();
+    this.#asked.set(client, controller);
     const { toolCall, options } = this.request;
     const { sessionId } = this.#options;
     const params = { sessionId, toolCall, options, ...this.#metaFor(client) };
-    client.ask("session/request_permission", params, { stop }).then(
+    client.ask("session/request_permission", params, { signal: controller.signal }).then(
       (answer) => this.#answer(client, answer),
       (error: unknown) => {
         // A client that lost its connection may attach again and is then asked again.
@@ -351,7 +350,9 @@ export class PendingPermission implements PendingAnswer<Answered> {
 
   /** Cancels the request at a client that has detached. */
   forget(client: SessionClient): void {
-    this.#asked.get(client)?.stop(new TrunklineError("closed", "The client is no longer attached"));
+    this.#asked
+      .get(client)
+      ?.abort(new TrunklineError("closed", "The client is no longer attached"));
     this.#asked.delete(client);
     this.#refused.delete(client);
     // It may have been the only one whose answer counted. Others of the same principal replace it.
@@ -416,7 +417,8 @@ export class PendingPermission implements PendingAnswer<Answered> {
     this.#isOver = true;
     if (answered.principal !== undefined) this.#tellOthers(answered, by);
     if (by !== undefined) this.#asked.delete(by);
-    for (const stop of this.#asked.values()) stop.stop(new TrunklineError("cancelled", why));
+    for (const controller of this.#asked.values())
+      controller.abort(new TrunklineError("cancelled", why));
     this.#asked.clear();
     this.#settle(answered);
   }

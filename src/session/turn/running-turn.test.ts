@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { AcpApp } from "../../../test/support/acp-app.ts";
 import { promptText, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
@@ -71,7 +72,7 @@ describe("RunningTurn", () => {
   it("stops the agent once, with the first failure, if its updates cannot be stored", async () => {
     const turn = turnWith({ say: () => Promise.reject(failure) });
     const reasons: Error[] = [];
-    turn.stop.add({ stopped: (reason) => reasons.push(reason) });
+    onAbort(turn.signal, (reason) => reasons.push(reason));
     await turn.run(async (running) => {
       await assert.rejects(running.update(tool("a")), failure);
       await assert.rejects(running.update(tool("b")), failure);

@@ -1,6 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
-import { Stopper } from "../../base/stop.ts";
 import type { Span } from "../../base/trace.ts";
 import { type Spent, stopReasonFor } from "../budget/turn-budget.ts";
 import type { TurnMeter } from "../budget/turn-meter.ts";
@@ -52,7 +51,8 @@ export class RunningTurn implements Turn {
   readonly prompter: SessionClient | undefined;
   readonly _meta?: Meta;
   span: Span | undefined;
-  readonly stop = new Stopper();
+  readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
   readonly #host: TurnHost;
   readonly #options: TurnOptions;
   readonly #givenUp = Promise.withResolvers<never>();
@@ -219,7 +219,7 @@ export class RunningTurn implements Turn {
 
   #giveUpAfter(reason: Error): void {
     this.#grace ??= setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
-    this.stop.stop(reason);
+    this.#controller.abort(reason);
     this.#paused?.resolve();
     this.agentPaused(false);
   }

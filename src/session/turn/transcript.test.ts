@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../base/abort.ts";
 import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
@@ -45,7 +46,7 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
         }
         await limitDisk(app, false);
         void turn.update(chunk("after the gap"));
-        await new Promise((resolve) => turn.stop.add({ stopped: resolve }));
+        await new Promise((resolve) => onAbort(turn.signal, resolve));
         return { stopReason: "cancelled" };
       },
     });

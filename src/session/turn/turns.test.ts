@@ -16,7 +16,7 @@ describe("a cancelled turn", { timeout: 30_000 }, () => {
     await using app = await AcpApp.open({
       script: async (turn) => {
         outcome = await turn.requestPermission(REQUEST);
-        turn.stop.signal.throwIfAborted();
+        turn.signal.throwIfAborted();
       },
     });
     const { client, sessionId } = await app.client();

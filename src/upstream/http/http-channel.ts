@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { atMost } from "../../base/at-most.ts";
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/pending-requests.ts";
 import { ROOM, type Room } from "../../wire/channel.ts";

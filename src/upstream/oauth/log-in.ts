@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
-import { untilAborted } from "../../base/until-aborted.ts";
+import { untilAborted } from "../../base/abort.ts";
 import type { OAuthSettings } from "../settings.ts";
 import { bearerChallenge, discover, unionOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";

@@ -1,6 +1,5 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
-import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./stream/multiplexed-stream.ts";
 
@@ -50,7 +49,7 @@ export interface BidiStream {
   /** Resets both directions. */
   reset(code?: number): void;
   /** Comes with the reason when the exchange breaks before both directions have ended. */
-  readonly stop: Stop;
+  readonly signal: AbortSignal;
 }
 
 export interface Connection extends AsyncDisposable {

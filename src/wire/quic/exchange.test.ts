@@ -184,7 +184,7 @@ function exchanges(scheme: Scheme): void {
     });
     const stream = (await pair.connect()).openStream();
     void stream.end(encodeFrame(Buffer.from("long work")));
-    const { signal } = (await begun.promise).stop;
+    const { signal } = await begun.promise;
     const aborted = once(signal, "abort");
     stream.reset(7);
     await assert.rejects(stream.readAll(LIMIT), { code: "cancelled" });

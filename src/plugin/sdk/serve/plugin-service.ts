@@ -1,9 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { atMost } from "../../../base/at-most.ts";
+import { atMost, reasonOf } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
-import type { Stop, Stopper } from "../../../base/stop.ts";
 import type { BusClient } from "../../../protocol/bus/connect.ts";
 import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
 import {
@@ -33,7 +32,7 @@ import type { PluginParts, PromptPart, ToolPart } from "../parts.ts";
 import { chunkBytes, returned, thrown, thrownResponse } from "../returned.ts";
 import { ToolError } from "../tool-error.ts";
 import { untilStopped } from "../until-stopped.ts";
-import { NO_STOP, RunningCalls } from "./running-calls.ts";
+import { RunningCalls } from "./running-calls.ts";
 
 export interface PluginServiceOptions {
   readonly parts: PluginParts;
@@ -152,7 +151,7 @@ export function serveTools(context: HandlerContext): BusHandlers {
     },
     toolCall: async (request, call) => ({
       case: "toolCall",
-      value: await calls.run(call, (stopper) => answer(context, request, stopper)),
+      value: await calls.run(call, (signal) => answer(context, request, signal)),
     }),
   };
 }
@@ -160,7 +159,7 @@ export function serveTools(context: HandlerContext): BusHandlers {
 async function answer(
   { tools, outside, log }: HandlerContext,
   request: ToolRequest,
-  stopper: Stopper,
+  signal: AbortSignal,
 ): Promise<ToolAnswer> {
   try {
     const call = fromToolRequest(request);
@@ -169,9 +168,9 @@ async function answer(
     if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
     const problem = await argumentProblem(tool, args);
     if (problem !== undefined) return failure(FAILURE.validation, problem);
-    const context = outside.callContext(stopper, call);
+    const context = outside.callContext(signal, call);
     if (tool.call !== undefined) return returned(await tool.call(args, context));
-    return returned(await collect(tool, call, context, stopper));
+    return returned(await collect(tool, call, context, signal));
   } catch (error) {
     reportThrown(log, request.toolName, error);
     return thrownResponse(error);
@@ -187,10 +186,10 @@ async function collect(
   tool: ToolPart,
   { args = {} }: ToolCall,
   context: ReturnType<Outside["callContext"]>,
-  stopper: Stopper,
+  signal: AbortSignal,
 ): Promise<unknown> {
   const pieces = new Pieces();
-  for await (const chunk of untilStopped(tool.stream?.(args, context) ?? [], stopper)) {
+  for await (const chunk of untilStopped(tool.stream?.(args, context) ?? [], signal)) {
     const { data, contentType } = chunkBytes(chunk);
     pieces.add(data, contentType);
   }
@@ -202,15 +201,15 @@ async function collect(
 export function serveStreams(context: HandlerContext): BusHandlers {
   const { calls, log } = context;
   return streamHandlers((start, call, piece) =>
-    calls.run(call, async (stopper) => {
+    calls.run(call, async (signal) => {
       try {
-        await sendPieces(context, start, stopper, piece);
+        await sendPieces(context, start, signal, piece);
         return { success: true };
       } catch (error) {
-        const { reason } = stopper;
-        if (reason === undefined) reportThrown(log, start.toolName, error);
-        const { code, message } =
-          reason === undefined ? thrown(error) : { code: "cancelled", message: reason.message };
+        if (!signal.aborted) reportThrown(log, start.toolName, error);
+        const { code, message } = signal.aborted
+          ? { code: "cancelled", message: reasonOf(signal).message }
+          : thrown(error);
         return { success: false, errorCode: code, errorMessage: message };
       }
     }),
@@ -220,7 +219,7 @@ export function serveStreams(context: HandlerContext): BusHandlers {
 async function sendPieces(
   { tools, outside }: HandlerContext,
   start: StreamStart,
-  stop: Stop,
+  signal: AbortSignal,
   piece: SendPiece,
 ): Promise<void> {
   const { toolName, arguments: args = {} } = start;
@@ -230,8 +229,8 @@ async function sendPieces(
   }
   const problem = await argumentProblem(tool, args);
   if (problem !== undefined) throw new ToolError(FAILURE.validation, problem);
-  const context = outside.callContext(stop, fromToolRequest(start));
-  for await (const chunk of untilStopped(tool.stream(args, context), stop)) {
+  const context = outside.callContext(signal, fromToolRequest(start));
+  for await (const chunk of untilStopped(tool.stream(args, context), signal)) {
     const { data, contentType } = chunkBytes(chunk);
     if (data.length > 0) await piece(data, contentType);
   }
@@ -248,7 +247,7 @@ export function servePrompts(
       return { case: "listPrompts", value: { prompts: list } };
     },
     promptGet: ({ promptName, arguments: args }, call) =>
-      calls.run(call, async (stopper) => {
+      calls.run(call, async (signal) => {
         const prompt = prompts.get(promptName);
         if (prompt === undefined) {
           return failed("prompt_not_found", `prompt "${promptName}" not found`);
@@ -258,7 +257,7 @@ export function servePrompts(
         if (missing !== undefined)
           return failed(FAILURE.validation, `'${missing.name}' is missing`);
         try {
-          const got = await prompt.get(args, outside.context(stopper));
+          const got = await prompt.get(args, outside.context(signal));
           const all = typeof got === "string" ? [{ role: "user", text: got }] : got;
           const messages = all.map(({ role, text }) => ({ role, content: { type: "text", text } }));
           return { case: "promptGet", value: { description, messages } };
@@ -334,9 +333,9 @@ export function deliverTo(
   { outside, calls }: HandlerContext,
 ): Deliver {
   return ({ topic, eventType, payload = {}, sourcePlugin }) =>
-    calls.run({ stop: NO_STOP }, async (stopper) => {
+    calls.run({}, async (signal) => {
       const event = { topic, type: eventType, payload, source: sourcePlugin };
-      await events.get(topic)?.handle(event, outside.context(stopper));
+      await events.get(topic)?.handle(event, outside.context(signal));
     });
 }
 
@@ -378,9 +377,9 @@ export function serveLifecycle(
       return { case: "register", value: { accepted, rejectReason } };
     },
     boot: ({ config }, call) =>
-      calls.run(call, async (stopper) => {
+      calls.run(call, async (signal) => {
         try {
-          await parts.boot?.(config, outside.context(stopper));
+          await parts.boot?.(config, outside.context(signal));
           return { case: "boot", value: { ready: true } };
         } catch (error) {
           log.error("plugin.not-booted", { error });

@@ -1,27 +1,25 @@
-import { atMost } from "../../../base/at-most.ts";
-import { type Stop, Stopper } from "../../../base/stop.ts";
+import { atMost, onAbort } from "../../../base/abort.ts";
 import type { BusCall } from "../../../protocol/bus/serve.ts";
 
 /** The calls that a plugin is answering. They can be cancelled together. */
 export class RunningCalls {
-  readonly #running = new Set<Stopper>();
+  readonly #running = new Set<AbortController>();
   #idle: PromiseWithResolvers<void> | undefined;
   #reason: Error | undefined;
 
   /** Runs until its work is done, or its caller has gone, or all is called off. */
   async run<T>(
-    call: Pick<BusCall, "stop">,
-    work: (stopper: Stopper) => T | Promise<T>,
+    call: Partial<Pick<BusCall, "signal">>,
+    work: (signal: AbortSignal) => T | Promise<T>,
   ): Promise<T> {
-    const running = new Stopper();
-    const gone = { stopped: (reason: Error): void => running.stop(reason) };
-    call.stop.add(gone);
+    const running = new AbortController();
+    const stopListening = onAbort(call.signal, (reason) => running.abort(reason));
     this.#running.add(running);
-    if (this.#reason !== undefined) running.stop(this.#reason);
+    if (this.#reason !== undefined) running.abort(this.#reason);
     try {
-      return await work(running);
+      return await work(running.signal);
     } finally {
-      call.stop.remove(gone);
+      stopListening();
       this.#running.delete(running);
       if (this.#running.size === 0) this.#idle?.resolve();
     }
@@ -30,7 +28,7 @@ export class RunningCalls {
   /** Calls off all that runs and all that will. */
   stopAll(reason: Error): void {
     this.#reason = reason;
-    for (const running of this.#running) running.stop(reason);
+    for (const running of this.#running) running.abort(reason);
   }
 
   /** Resolves when nothing runs, or after so many milliseconds. */
@@ -40,6 +38,3 @@ export class RunningCalls {
     await atMost(longest, this.#idle.promise);
   }
 }
-
-/** A stop that never comes. */
-export const NO_STOP: Stop = new Stopper();

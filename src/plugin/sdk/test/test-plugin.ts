@@ -24,7 +24,6 @@ import type { PluginParts } from "../parts.ts";
 import { PluginService } from "../serve/plugin-service.ts";
 import { Registration } from "../registration.ts";
 import { RemoteStorage } from "../remote-storage.ts";
-import { NO_STOP } from "../serve/running-calls.ts";
 import { ToolError } from "../tool-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -122,7 +121,7 @@ class Harness implements PluginHarness {
           this.#service.serve(stream, connection);
         }),
     });
-    this.storage = new RemoteStorage(this.#there, NO_STOP, "");
+    this.storage = new RemoteStorage(this.#there, undefined, "");
   }
 
   get published(): readonly PluginEvent[] {

@@ -3,7 +3,6 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { LostRequest, type RequestOptions } from "../../../rpc/pending-requests.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
@@ -54,7 +53,7 @@ export async function followTask(created: JsonObject, link: TaskLink): Promise<J
   return outcomeOf(await task.untilOver());
 }
 
-class FollowedTask implements TaskListener, StopListener {
+class FollowedTask implements TaskListener {
   readonly #id: string;
   readonly #link: TaskLink;
   readonly #asked = new Set<string>();
@@ -79,7 +78,7 @@ class FollowedTask implements TaskListener, StopListener {
   async untilOver(): Promise<JsonObject> {
     const { context } = this.#link;
     const forget = this.#link.hear(this.#id, this);
-    const stopListening = onAbort(context.signal, (reason) => this.stopped(reason));
+    const stopListening = onAbort(context.signal, this.#failed.reject);
     try {
       // The answer to the call has no result, even where the task is over already: fetch it.
       if (OVER.has(this.#task.status)) return await this.#get();
@@ -108,10 +107,6 @@ class FollowedTask implements TaskListener, StopListener {
   lost(): void {
     this.#isLost = true;
     this.#failed.reject(new TrunklineError("closed", "The connection is closed"));
-  }
-
-  stopped(reason: Error): void {
-    this.#failed.reject(reason);
   }
 
   /** Listens for changes, which is sooner than polling; not all servers send them, so we poll too. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../../../base/abort.ts";
 import { ScriptedEngine } from "../../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
@@ -43,7 +44,7 @@ describe("MultiplexedStream", () => {
   it("sends the peer an abort code, once", async () => {
     const { engine, stream } = open();
     const reasons: string[] = [];
-    stream.stop.add({ stopped: ({ message }) => void reasons.push(message) });
+    onAbort(stream.signal, ({ message }) => void reasons.push(message));
     void stream.write(Buffer.from("x"));
     stream.reset(3);
     stream.reset(4);

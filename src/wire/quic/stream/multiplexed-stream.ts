@@ -1,5 +1,4 @@
 import { background } from "../../../base/background.ts";
-import { Stopper, type Stop } from "../../../base/stop.ts";
 import { ConnectionError } from "../connection-error.ts";
 import type { BidiStream, Connection, PeerCertificate, Refuse } from "../connection.ts";
 import { COMMAND, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
@@ -90,7 +89,8 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   readonly #sender: StreamSender;
   #isOpened: boolean;
   #isPatient = false;
-  readonly #stopper = new Stopper();
+  readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   #isOver = false;
 
   constructor(carrier: FrameCarrier, connection: StreamOwner, id: number, isOpened: boolean) {
@@ -105,10 +105,6 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   /** Something was sent on it, or came. */
   get isOpened(): boolean {
     return this.#isOpened;
-  }
-
-  get stop(): Stop {
-    return this.#stopper;
   }
 
   write(bytes: Uint8Array): Promise<void> {
@@ -161,7 +157,7 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
     this.#connection.forget(this, true);
     this.#receiver.fail(error);
     this.#sender.fail(error);
-    this.#stopper.stop(error);
+    this.#controller.abort(error);
   }
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */

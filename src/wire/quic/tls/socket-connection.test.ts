@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
+import { onAbort } from "../../../base/abort.ts";
 import { ask, LIMIT, MiB, testCredentials, TestPair } from "../../../../test/support/quic-pair.ts";
 import { type BidiStream, tlsAlpn } from "../connection.ts";
 import { COMMAND, FIRST, HEADER, LAST, LONGEST_PAYLOAD, writeHeader } from "../control-frame.ts";
@@ -51,7 +52,7 @@ test("a client over TLS that sends more than it may loses the exchange, not our 
   await using pair = await TestPair.open({
     ...{ scheme: "tls", limits },
     handle: async (stream) => {
-      stream.stop.add({ stopped: () => held.resolve() });
+      onAbort(stream.signal, () => held.resolve());
       await held.promise;
       await stream.readAll(LIMIT);
     },
