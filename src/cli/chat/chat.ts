@@ -14,7 +14,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
-import { ChatText } from "./chat-text.ts";
+import { ConversationText } from "../session/conversation-text.ts";
 
 type ChatValues = OptionValues<"session" | "agent" | "branch" | "url", "worktree" | "yes">;
 
@@ -51,7 +51,7 @@ async function once(
 ): Promise<number> {
   const { values, out, err, data, color, isTerminal } = invocation;
   const isJson = values.json === true;
-  const text = new ChatText(color && isTerminal);
+  const text = new ConversationText(color && isTerminal, true);
   const answer: string[] = [];
   const screen = new Screen({ ...screenOf(invocation), isTerminal: isTerminal && !isJson });
   let isReplay = true;
@@ -176,7 +176,7 @@ const TICK = 500;
 async function converse(invocation: Invocation<ChatValues>): Promise<number> {
   const { color } = invocation;
   const screen = new Screen(screenOf(invocation));
-  const text = new ChatText(color);
+  const text = new ConversationText(color, true);
   const questions = new Questions((question) => screen.print(question));
   await using opened = new AsyncDisposableStack();
   let replay: string[] | undefined = [];
@@ -219,7 +219,7 @@ interface ConversationParts {
   readonly session: Pick<Attached, "prompt" | "cancel" | "ended" | "sessionId">;
   readonly status: Pick<Status, "text">;
   readonly screen: Screen;
-  readonly text: Pick<ChatText, "end" | "running">;
+  readonly text: Pick<ConversationText, "end" | "running">;
   readonly questions: Questions;
   readonly color: boolean;
 }

@@ -7,7 +7,7 @@ import { hasUncommitted } from "../../git/remote-revision.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { SessionText } from "../session/session-text.ts";
+import { ConversationText } from "../session/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { counted } from "../shell/layout.ts";
@@ -36,7 +36,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   }
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
-  const text = new SessionText(color);
+  const text = new ConversationText(color);
   await using opened = new AsyncDisposableStack();
   const channel = await openChannel(app, opened, url, env);
   const wanted = {
@@ -62,6 +62,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     "Cancelling a run",
   );
   const ended: Ended = await Promise.race([session.prompt(prompt), lost]);
+  show(text.end());
   const result: RunResult = runResult(session.sessionId, ended);
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
