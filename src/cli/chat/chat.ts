@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import { text as readAll } from "node:stream/consumers";
 
+import { atMost } from "../../base/at-most.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -299,10 +300,7 @@ export class Conversation {
     this.#isLeaving = true;
     if (this.#turns.size === 0) return;
     this.#parts.session.cancel();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, FAREWELL);
-    await Promise.race([Promise.all(this.#turns), promise]);
-    clearTimeout(timer);
+    await atMost(FAREWELL, Promise.all(this.#turns));
   }
 
   async #turn(line: string): Promise<void> {

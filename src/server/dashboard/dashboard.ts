@@ -39,7 +39,7 @@ import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { Runs } from "./view/runs.ts";
-import { Services } from "./view/services.ts";
+import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -242,7 +242,7 @@ function serverParts(
     }),
   );
   const services =
-    sources === undefined ? undefined : new Services(sources, () => config.mcpServers);
+    sources === undefined ? undefined : serviceParts(sources, () => config.mcpServers);
   const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
   const overview: OverviewOptions = {
     ...options,

@@ -1,3 +1,4 @@
+import { atMost } from "../../base/at-most.ts";
 import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/message.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
@@ -60,10 +61,7 @@ export class McpRelay implements Sink<string> {
   /** Waits at most `grace` milliseconds for the answers that the client waits for, and closes. */
   async close(grace: number): Promise<void> {
     if (this.#opening === undefined) {
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, grace);
-      await Promise.race([this.#conversation.drained(), this.#lost.promise, late.promise]);
-      clearTimeout(timer);
+      await atMost(grace, Promise.race([this.#conversation.drained(), this.#lost.promise]));
     }
     this.#isClosed = true;
     if (this.#opening === undefined) {

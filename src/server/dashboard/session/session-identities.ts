@@ -1,3 +1,4 @@
+import { atMost } from "../../../base/at-most.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 
 /** The name of the identity that an agent acts as in a folder. */
@@ -39,10 +40,7 @@ export class SessionIdentities {
     const old = places.filter((place) => !this.#isFresh(place));
     if (old.length === 0) return;
     for (const place of old) this.#begin(place);
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, PATIENCE);
-    await Promise.race([this.#work, late]);
-    clearTimeout(timer);
+    await atMost(PATIENCE, this.#work);
   }
 
   #isFresh(place: Place): boolean {
