@@ -193,6 +193,13 @@ export function setterOf<T>(into: Signal<T>): (value: T) => void {
   };
 }
 
+/** Turns a signal on or off. */
+export function toggle(of: Signal<boolean>): () => void {
+  return () => {
+    of.value = !of.value;
+  };
+}
+
 export function focusSearch(): boolean {
   const field = document.querySelector<HTMLElement>("main input[type=search]");
   field?.focus();
