@@ -101,33 +101,25 @@ async function baseOf(git: Git, time: number): Promise<string> {
 /** Git's empty tree, for a repository without a commit. */
 const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
-  const args = ["diff", "--numstat", "-z", "--no-renames", base, "--"];
-  const { stdout } = await git.run(args);
-  const lines = stdout.toString("utf8").split("\0").filter(Boolean);
-  const changes = await statuses(git, base);
-  return lines.map((line) => {
-    const [added = "", removed = "", path = ""] = line.split("\t");
-    return {
-      path,
-      change: changes.get(path) ?? "modified",
-      added: Number(added) || 0,
-      removed: Number(removed) || 0,
-      ...(added === "-" ? { isBinary: true } : {}),
-    };
-  });
-}
+const CHANGES: Readonly<Record<string, ChangedFile["change"]>> = { A: "added", D: "deleted" };
 
-async function statuses(git: Git, base: string): Promise<Map<string, ChangedFile["change"]>> {
-  const { stdout } = await git.run(["diff", "--name-status", "-z", "--no-renames", base, "--"]);
-  const parts = stdout.toString("utf8").split("\0");
-  const found = new Map<string, ChangedFile["change"]>();
-  for (let at = 0; at + 1 < parts.length; at += 2) {
-    const letter = parts[at] ?? "";
-    const change = letter === "A" ? "added" : letter === "D" ? "deleted" : "modified";
-    found.set(parts[at + 1] ?? "", change);
+/** Reads git-diff(1) with `--raw --numstat -z`: first the kind of each change, then its lines. */
+async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
+  const changes = new Map<string, ChangedFile["change"]>();
+  const files: ChangedFile[] = [];
+  const args = ["diff", "--raw", "--numstat", "-z", "--no-renames", base, "--"];
+  const parts = (await git.text(args)).split("\0").filter(Boolean).values();
+  for (const part of parts) {
+    if (part.startsWith(":")) {
+      changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
+      continue;
+    }
+    const [added = "", removed = "", path = ""] = part.split("\t");
+    const lines = { added: Number(added) || 0, removed: Number(removed) || 0 };
+    const change = changes.get(path) ?? "modified";
+    files.push({ path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) });
   }
-  return found;
+  return files;
 }
 
 async function untracked(git: Git): Promise<ChangedFile[]> {
@@ -149,14 +141,8 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
   const root = findRepository(session.cwd)?.root ?? session.cwd;
   const git = new Git(root);
   const base = await baseOf(git, session.created);
-  const diff = await git.text([
-    "diff",
-    "--no-renames",
-    "--no-color",
-    base,
-    "--",
-    `:(literal)${path}`,
-  ]);
+  const args = ["diff", "--no-renames", "--no-color", base, "--", `:(literal)${path}`];
+  const diff = await git.text(args);
   if (diff !== "" || change !== "added") return diff;
   return unifiedDiff(path, undefined, textAt(root, join(root, path)));
 }
