@@ -1,4 +1,4 @@
-import { execFile, type ExecFileException } from "node:child_process";
+import { execFile, type ExecException } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -134,12 +134,12 @@ const TIMEOUT = 30_000;
 /** Runs Claude Code's own command, which takes the lock that all its windows take to write its file. */
 async function runClaude(program: string, env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   const running = promisify(execFile)(program, args, { env, timeout: TIMEOUT, cwd: "/" });
-  // It would ask there.
+  // Without an input it cannot ask a question and wait for the answer.
   running.child.stdin?.end();
   try {
     await running;
   } catch (error) {
-    const { stderr = "", message, killed } = error as ExecFileException;
+    const { stderr = "", message, killed } = error as ExecException;
     const why = killed === true ? "it did not end within 30 s" : String(stderr).trim() || message;
     const says = `Cannot set up Claude Code: '${program} ${args.slice(0, 2).join(" ")}' failed: ${visibleLine(why)}`;
     throw new TrunklineError("unavailable", says, { cause: error });

@@ -94,7 +94,7 @@ async function once(
   if (isJson) data(`${JSON.stringify(resultOf(session, ended, answer.join("")), null, 2)}\n`);
   else if (!isTerminal && answer.at(-1)?.endsWith("\n") === false) out("\n");
   if (ended.stopReason === "end_turn") return 0;
-  err(`The turn ended before its time (${ended.stopReason}).\n`);
+  err(`The turn ended early (${ended.stopReason}).\n`);
   return 1;
 }
 

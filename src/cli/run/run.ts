@@ -102,7 +102,7 @@ interface RunResult {
   readonly isGood: boolean;
 }
 
-/** Reads what the server says of a turn. */
+/** The result of a turn, from the metadata of the server's answer. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
   const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
   const { run, changes, pullRequest } = trunkline ?? {};
@@ -126,8 +126,8 @@ interface Ours {
 /** The branch comes last, since people look for it. */
 export function resultText(result: RunResult): string {
   const { session, stopReason, run, target, changes = [], pullRequest } = result;
-  const again = `Go on with \`trunkline session attach ${session}\`.`;
-  if (run === undefined) return `\nThe turn ended before its time (${stopReason}). ${again}\n`;
+  const again = `Continue with \`trunkline session attach ${session}\`.`;
+  if (run === undefined) return `\nThe turn ended early (${stopReason}). ${again}\n`;
   if (run === "unchanged") return "\nNothing was changed.\n";
   if (target === undefined || run !== "pushed") return `\nNo branch was pushed. ${again}\n`;
   const { branch, url } = target;

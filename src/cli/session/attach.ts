@@ -63,7 +63,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   return code;
 }
 
-const OBSERVING = "You observe this session: you see all of it, and cannot prompt or answer.\n";
+const OBSERVING = "You observe this session: you can read everything, but not prompt or answer.\n";
 const CONTROLLING = "You control this session: a line that you type is a prompt or an answer.\n";
 
 async function say(
@@ -98,8 +98,8 @@ export async function openChannel(
 }
 
 /**
- * The session with this id. One that only a gateway elsewhere knows, or an agent that began it itself, is
- * passed on as it is.
+ * The session with this id. An id that is unknown here is passed on if a gateway at a URL or an agent may
+ * know it.
  */
 export async function findSession(
   app: AppContext,

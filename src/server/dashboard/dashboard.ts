@@ -260,14 +260,14 @@ function serverParts(
   const started = new PolledRows({
     event: "overview",
     every: 1_000,
-    // The time since the start would make each one another.
+    // Without the uptime, which would make every row differ from the last.
     read: async () => [{ ...(await readOverview(overview)), uptimeSeconds: 0 }],
     idOf: () => "",
   });
   return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
 }
 
-/** Tells people of failures that no row shows. */
+/** Shows a failure that belongs to no row on every page. */
 function tellTrouble(live: LiveRows, what: string, error: unknown): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
   const id = crypto.randomUUID();

@@ -12,7 +12,7 @@ export interface DispatcherOptions {
   readonly log: Log;
   /** Milliseconds before the second attempt; each further one waits twice as long. */
   readonly firstWait?: number;
-  /** Milliseconds between two looks at what other processes left behind. */
+  /** Milliseconds between two looks for deliveries that other processes have left in the queue. */
   readonly lookEvery?: number;
 }
 
@@ -69,7 +69,7 @@ export class Dispatcher implements AsyncDisposable {
     try {
       await this.#storeOutcomes();
     } catch (error) {
-      // The process that looks next sends them again.
+      // The next process that reads the queue sends them again.
       this.#options.log.error("notify.not-recorded", { error });
     }
   }

@@ -41,8 +41,8 @@ export interface NotifierOptions {
 }
 
 /**
- * Notifies people of what happens in sessions. What it has stored is sent, if need be by a later process.
- * A store that cannot be opened or written is tried again, so that sessions need not wait for it.
+ * Notifies people of events in sessions. Notifications are stored first, so that a later process can send
+ * them. A store that cannot be opened or written is retried in the background: sessions do not wait for it.
  */
 export class Notifier implements NoticeListener, AsyncDisposable {
   readonly #options: NotifierOptions;
@@ -181,7 +181,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
   }
 }
 
-/** Who gets a notification by an entry. */
+/** The receivers of an entry: one for each device that has subscribed, or the entry itself. */
 async function receiversOf(
   { key: entry, name, how }: NotifyEntry,
   { devices }: NotifyStore,
@@ -330,8 +330,8 @@ const LIMITS = { longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
 const MOST_WAITING = 1_000;
 
 /**
- * Stores changes one after the other, and repeats one that fails while its reason may go away: nobody else
- * would tell a person of a notification that was not stored because the disk was full for a minute.
+ * Stores changes in order, and retries one that fails for a reason that may pass. Without the retry, a disk
+ * that is full for a minute would lose a notification.
  */
 export class StoreRetries implements AsyncDisposable {
   readonly #log: Log;

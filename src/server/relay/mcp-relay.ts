@@ -108,7 +108,7 @@ export class McpRelay implements Sink<string> {
     return this.#options.client.send(text);
   }
 
-  /** The gateway's message was longer than we read. */
+  /** A message of the gateway exceeded the size limit. */
   #unreadable(fault: FrameFault): void {
     const { idText, isResponse } = recoverMessage(fault);
     if (!isResponse) return;
@@ -138,7 +138,7 @@ export class McpRelay implements Sink<string> {
     const { client, open, tookOver } = this.#options;
     await this.#gateway[Symbol.asyncDispose]();
     const own = await OwnServer.open(client, this.#conversation, open);
-    // What comes meanwhile waits behind it.
+    // Messages that arrived while the server was opened are delivered first.
     for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
       await own.message(text);
     }

@@ -69,7 +69,7 @@ export interface Check {
   ) => Promise<readonly CheckResult[]> | readonly CheckResult[];
 }
 
-/** What a check may take. */
+/** The limits of a check. */
 export interface Allowance {
   /** Milliseconds until the check is given up. */
   readonly patience: number;

@@ -1,4 +1,4 @@
-import { execFile, type ExecFileException } from "node:child_process";
+import { execFile, type ExecException } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, posix } from "node:path";
@@ -115,7 +115,7 @@ function wordsOf(invocation: Invocation<ServiceValues>, data: string, file: stri
   return {
     command: [
       ...[...selfCommand(), "serve", ...kept, "--data", data],
-      // The variables that lead to it may be other ones at login.
+      // At login, the variables that name it may not be set.
       ...(existsSync(config) ? ["--config", config] : []),
     ],
     path: [...new Set(folders)].join(delimiter),
@@ -302,7 +302,7 @@ async function tell(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string>
     const { stdout } = await promisify(execFile)(command, args, { env, timeout: TIMEOUT });
     return stdout;
   } catch (error) {
-    const { stderr = "", message } = error as ExecFileException;
+    const { stderr = "", message } = error as ExecException;
     const says = `'${words.join(" ")}' failed: ${String(stderr).trim() || message}`;
     throw new TrunklineError("unavailable", says, { cause: error });
   }

@@ -12,13 +12,13 @@ export interface CollectionOptions<T> {
 
 type LoadState = "new" | "loading" | "loaded" | { readonly failed: string };
 
-/** Rows of the server that live events keep current. Many changes of one moment make one new list. */
+/** Rows of the server, kept current by live events. Changes are applied to the page once a frame. */
 export class Collection<T> {
   readonly state = signal<LoadState>("new");
   readonly rows: ReadonlySignal<readonly T[]>;
   readonly #options: CollectionOptions<T>;
   readonly #byId = new Map<string, T>();
-  /** The same map, in another object after each change. */
+  /** The map in a new object after each change, so that the signal notices it. */
   readonly #shown = signal({ byId: this.#byId });
   #isScheduled = false;
   #loading: Promise<void> | undefined;

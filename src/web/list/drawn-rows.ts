@@ -8,9 +8,9 @@ export interface RowRange {
 const SLICE = 8;
 
 /**
- * Which rows a drawing puts into the document. After a jump, or where a search gives other rows, all
- * of them are new. Drawn at once they would be one long task, which makes a page stumble. So each
- * drawing has a few of them: those in view first, then those around it.
+ * Chooses the rows that one drawing puts into the document. After a jump or a search all rows are new.
+ * Drawing them together would block the page, so each drawing adds a few: those in view first, then those
+ * around it.
  */
 export class DrawnRows {
   #keys: ReadonlySet<string | number> = new Set();

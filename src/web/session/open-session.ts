@@ -15,7 +15,7 @@ export class OpenSession {
   readonly detail = signal<SessionDetail | undefined>(undefined);
   readonly asks = signal<readonly Ask[]>([]);
   readonly failed = signal<string | undefined>(undefined);
-  /** The conversation; another object around it after each change. */
+  /** The conversation, in a new object after each change, so that the signal notices it. */
   readonly shown = signal({ conversation: new Conversation() });
   #isLoadingEarlier = false;
   #isClosed = false;
@@ -90,7 +90,7 @@ export class OpenSession {
     try {
       await post(`${this.path}/answer`, { id: ask.id, ...answer });
     } finally {
-      // Also where somebody else answered before.
+      // Also if the post fails because somebody else has answered.
       this.asks.value = this.asks.value.filter(({ id }) => id !== ask.id);
     }
   }
@@ -102,7 +102,7 @@ export class OpenSession {
     if (detail !== undefined) this.detail.value = { ...detail, settings };
   }
 
-  /** False if there is no such session, of which no event will come. */
+  /** False if there is no such session, so that no stream is opened for it. */
   async #load(): Promise<boolean> {
     try {
       const [detail, log] = await Promise.all([
@@ -129,7 +129,7 @@ export class OpenSession {
     }
   }
 
-  /** Somebody else, or the agent, has chosen a mode, a model or an option. */
+  /** Loads the settings again after another client or the agent has changed one. */
   async #loadSettings(): Promise<void> {
     try {
       const { settings, row } = await get<SessionDetail>(this.path);
@@ -141,7 +141,7 @@ export class OpenSession {
     }
   }
 
-  /** The stream goes on while the log is loaded again, and may be further by then. */
+  /** Loads the events that the stream delivered while the log was loaded again. */
   async #catchUp(conversation: Conversation): Promise<void> {
     while (this.conversation.last > conversation.last) {
       const from = conversation.last + 1;
@@ -185,7 +185,7 @@ export interface SettingChoice {
   readonly id: string;
   readonly name: string;
   readonly value: string | boolean;
-  /** Empty for one that is on or off. */
+  /** Empty for a switch. */
   readonly groups: readonly ChoiceGroup[];
 }
 

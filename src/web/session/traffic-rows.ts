@@ -10,7 +10,7 @@ export interface TrafficGroup {
   readonly size: number;
 }
 
-/** Folds runs of chunks: an answer of an agent is hundreds of messages that say nothing one by one. */
+/** Folds runs of chunks into one row: one answer of an agent may be hundreds of messages. */
 export function foldTraffic(rows: readonly TrafficRow[]): TrafficGroup[] {
   const groups: TrafficGroup[] = [];
   for (const row of rows) {

@@ -38,7 +38,7 @@ export async function changedFiles(
     const git = new Git(repository.root);
     const base = await baseOf(git, session.created);
     const all = [...(await tracked(git, base)), ...(await untracked(git))];
-    // A session may work in one folder of its repository, and its token be for that one alone.
+    // A token may be limited to one folder of the repository.
     const files = all.filter(({ path }) => mayUseFolder(principal, join(repository.root, path)));
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
@@ -67,7 +67,7 @@ export async function diffOfFile(
 ): Promise<FileDiff> {
   const { against, files } = await changedFiles(data, session, principal);
   const file = files.find((each) => each.path === path);
-  // Only a file of the list: any other could be one that nobody meant to show.
+  // Only files of the list are shown: a path could name any other file.
   if (file === undefined) {
     const says = `The session has not changed '${path.slice(0, 200)}'.`;
     throw new TrunklineError("not-found", says);
@@ -108,7 +108,7 @@ async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
   const changes = new Map<string, ChangedFile["change"]>();
   const files: ChangedFile[] = [];
   const args = ["diff", "--raw", "--numstat", "-z", "--no-renames", base, "--"];
-  const parts = (await git.text(args)).split("\0").filter(Boolean).values();
+  const parts = (await git.list(args)).values();
   for (const part of parts) {
     if (part.startsWith(":")) {
       changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
@@ -123,8 +123,7 @@ async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
 }
 
 async function untracked(git: Git): Promise<ChangedFile[]> {
-  const { stdout } = await git.run(["ls-files", "--others", "--exclude-standard", "-z"]);
-  const paths = stdout.toString("utf8").split("\0").filter(Boolean);
+  const paths = await git.list(["ls-files", "--others", "--exclude-standard", "-z"]);
   const files: ChangedFile[] = [];
   for (const path of paths.slice(0, MOST_FILES)) {
     const text = textAt(git.folder, join(git.folder, path));

@@ -188,7 +188,7 @@ export class SessionClient implements AsyncDisposable {
     return this.#peer.hasEnded;
   }
 
-  /** Whether something would be lost if it were closed now. */
+  /** Whether a prompt waits for its answer, which closing would lose. */
   get isBusy(): boolean {
     return this.#prompts > 0;
   }
@@ -230,7 +230,7 @@ export class SessionClient implements AsyncDisposable {
   }
 }
 
-/** What a client was asked and has not answered. */
+/** The requests to a client that are not answered yet. */
 class Questions {
   readonly #changed: () => void;
   /** By tool call. */
@@ -317,7 +317,7 @@ class Questions {
   }
 }
 
-/** An error that was answered, for a person to read. */
+/** The error of a response, with a message for a person. */
 function inWords(error: unknown): unknown {
   const known = fromWire(error);
   if (!(known instanceof RpcError) && !(known instanceof SessionError)) return error;

@@ -12,14 +12,14 @@ interface KnownIdentity {
   readonly at: number | undefined;
 }
 
-/** Milliseconds for which a name is not looked up again, and for which somebody waits for one. */
+/** Milliseconds for which a name is cached, and for which a request waits for a new one. */
 const FRESH = 30_000;
 const PATIENCE = 300;
 const MOST = 1_000;
 
 /**
- * The identities that the agents of sessions act as. To find one takes git several processes, so it is
- * done for one folder after the other, and nobody waits long for it.
+ * The identities that the agents of sessions act as. Finding one starts several git processes, so folders
+ * are looked up one after the other, and requests wait only a moment for them.
  */
 export class SessionIdentities {
   readonly #identityOf: IdentityOf;
