@@ -11,9 +11,9 @@ export interface DispatcherOptions {
   readonly send: (delivery: Delivery, signal: AbortSignal) => Promise<Sending>;
   readonly log: Log;
   /** Milliseconds before the second attempt; each further one waits twice as long. */
-  readonly firstWait?: number;
+  readonly firstWait?: number | undefined;
   /** Milliseconds between two looks for deliveries that other processes have left in the queue. */
-  readonly lookEvery?: number;
+  readonly lookEvery?: number | undefined;
 }
 
 /** The result of sending; "retry" becomes a pending delivery, or a failed one after the last attempt. */

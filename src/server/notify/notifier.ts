@@ -55,15 +55,14 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     const { data, entries, log, firstWait, lookEvery } = options;
     this.#options = options;
     this.#store = new Lazy(() => NotifyStore.open(data));
-    const wait = firstWait === undefined ? {} : { firstWait };
-    this.#storing = new StoreRetries({ log, ...wait });
+    this.#storing = new StoreRetries({ log, firstWait });
     this.#dispatcher = new Dispatcher({
       queue: async () => (await this.#store.get()).queue,
       entries: entries.map(({ key }) => key),
       send: (delivery, signal) => this.#send(delivery, signal),
       log,
-      ...wait,
-      ...(lookEvery === undefined ? {} : { lookEvery }),
+      firstWait,
+      lookEvery,
     });
     // Sends at once what earlier processes could not.
     this.#dispatcher.wake();
@@ -321,7 +320,7 @@ export async function sendPush(
 export interface StoreRetriesOptions {
   readonly log: Log;
   /** Milliseconds before the second attempt; each further one waits twice as long. */
-  readonly firstWait?: number;
+  readonly firstWait?: number | undefined;
 }
 
 const FIRST_WAIT = 1_000;

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../server/dashboard/api.ts";
 import type { Ask, EventLog, LogEvent, SessionDetail } from "../../server/dashboard/session-api.ts";
-import { nextFrame } from "../client/collection.ts";
+import { oncePerFrame } from "../client/collection.ts";
 import { get, post, RequestError } from "../client/request.ts";
 import { listen, readMarks, sessions } from "../client/state.ts";
 import { Conversation } from "./conversation.ts";
@@ -19,7 +19,6 @@ export class OpenSession {
   readonly shown = signal({ conversation: new Conversation() });
   #isLoadingEarlier = false;
   #isClosed = false;
-  #isScheduled = false;
 
   constructor(id: string) {
     this.id = id;
@@ -162,15 +161,10 @@ export class OpenSession {
   }
 
   /** Once a frame: an agent may send more chunks than a screen has frames. */
-  #changed(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    nextFrame(() => {
-      this.#isScheduled = false;
-      this.shown.value = { conversation: this.conversation };
-      if (!document.hidden) readMarks.read(this.id, this.conversation.last);
-    });
-  }
+  readonly #changed = oncePerFrame(() => {
+    this.shown.value = { conversation: this.conversation };
+    if (!document.hidden) readMarks.read(this.id, this.conversation.last);
+  });
 }
 
 function changesSettings({ message }: LogEvent): boolean {
