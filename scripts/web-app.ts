@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { Build } from "./install-build.ts";
 
 /** Browsers of the last two years or so. */
-const BROWSERS = ["chrome120", "firefox121", "safari17"];
+const BROWSERS = ["chrome123", "firefox121", "safari17.5"];
 
 /** Where the server has the files whose names contain a hash. */
 const ASSETS = "/assets/";

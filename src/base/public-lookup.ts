@@ -51,6 +51,5 @@ const addressesOf: Resolve = (host, found) => {
 
 /** Node's client for a URL. An import of node:http would load Node's client of WebSockets, too. */
 export function clientFor({ protocol }: URL): Pick<typeof Https, "request"> {
-  const { getBuiltinModule: module } = process;
-  return protocol === "http:" ? module("node:http") : module("node:https");
+  return process.getBuiltinModule(protocol === "http:" ? "node:http" : "node:https");
 }

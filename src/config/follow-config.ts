@@ -40,9 +40,9 @@ class ConfigFollower<C> {
   readonly #log: Log;
   readonly #parts = new Set<Part<C>>();
   #stop: (() => void) | undefined;
-  /** The files are read one time after the other. */
+  /** The last read: reads do not overlap. */
   #reading: Promise<void> = Promise.resolve();
-  /** They will be read, with all changes up to then. */
+  /** Whether another read is scheduled. It sees all changes made until then. */
   #isNext = false;
   #reads = 0;
 
@@ -96,7 +96,7 @@ class Part<C> {
   isOver = false;
   readonly #apply: Apply<C>;
   #last: Promise<void> = Promise.resolve();
-  /** Has not begun yet, and will apply the newest configuration there is then. */
+  /** A scheduled call, which applies the newest configuration when it begins. */
   #next: Promise<void> | undefined;
   #newest: C | undefined;
 

@@ -66,7 +66,7 @@ export class PluginSandbox implements AsyncDisposable {
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: PluginSandboxOptions): Promise<PluginSandbox> {
     const { data, bwrap, nsenter, egress, ports, write } = options;
-    // Only what is there can be shown to the plugin.
+    // Only paths that exist can be mounted.
     for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
     const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
     const user = { name: "plugin", uid, gid, home: "/tmp" };

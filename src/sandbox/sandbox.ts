@@ -135,7 +135,7 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
-/** Named once, before anything runs that could make a link of it. */
+/** Resolves all paths once, before any program runs that could replace one with a link. */
 function viewOf(options: SandboxOptions, folder: string): FileView {
   const { write, also = [], read } = options;
   const named = namedFiles(process.env, homeOf(process.env));

@@ -191,7 +191,7 @@ export function readProgramFile(path: string): ProgramFile {
   const mark = all?.startsWith("\ufeff") === true ? "\ufeff" : "";
   const mode = all === undefined ? 0o600 : statSync(real).mode & 0o777;
   const last = backupsOf(real).at(-1);
-  // An empty one says that there was no file.
+  // An empty backup stands for a file that did not exist.
   const kept = last === undefined ? undefined : textOf(last, path)?.replace(/^\ufeff/, "");
   const backup = kept === "" ? undefined : kept;
   return { path, real, text: all?.slice(mark.length), mark, mode, backup };
@@ -229,7 +229,7 @@ function targetOf(path: string): string {
 function textOf(file: string, path: string): string | undefined {
   try {
     const bytes = readRegularFile(file, { most: MAX_SIZE });
-    // A byte that is not UTF-8 would be written back as another.
+    // A byte that is not UTF-8 would be lost when the file is written.
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return bytes === undefined ? undefined : decoder.decode(bytes);
   } catch (error) {
@@ -271,12 +271,12 @@ export async function writeProgramFile(file: ProgramFile, writing: Writing): Pro
   const id = crypto.randomUUID();
   await prepare(change, id);
   await replace(change, id);
-  // The file is again what the last one has.
+  // The file is now equal to its last backup.
   const last = backupsOf(real).at(-1);
   if (backup === "drop" && last !== undefined) rmSync(last);
 }
 
-/** Keeps the file as it is now, readable for its owner only. */
+/** Saves a copy of the file that only its owner can read. */
 export async function takeBackup({ real, text, mark }: ProgramFile): Promise<void> {
   const all = backupsOf(real);
   const last = all.at(-1);
@@ -286,7 +286,7 @@ export async function takeBackup({ real, text, mark }: ProgramFile): Promise<voi
   for (const old of all.slice(1, Math.max(1, all.length - MOST_BACKUPS + 2))) rmSync(old);
 }
 
-/** Throws if somebody else manages the file, even if its folder allows us to replace it. */
+/** Throws if another user owns the file, or it is read-only, though its folder would allow to replace it. */
 export function checkOurs({ path, real, text, mode }: ProgramFile): void {
   if (text === undefined) return;
   const at = real === path ? "it" : `it is a link to '${real}', which`;

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecException } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -88,14 +88,8 @@ export function changeFor(
   });
   const what = edits.map(({ path }) => `'${path.join(".")}'`).join(" and ");
   const isSecret = access !== undefined;
-  const change: Change = {
-    file,
-    format: target.format,
-    edits,
-    start: target.start,
-    what,
-    isSecret,
-  };
+  const { format, start } = target;
+  const change: Change = { file, format, edits, start, what, isSecret };
   const isClaude = target.name === "claude-code" && access === undefined;
   return isClaude ? { ...change, write: writeByClaude(invocation, change) } : change;
 }
@@ -123,62 +117,32 @@ function writeByClaude(
   const isThere = presentIn(change).some(isMap);
   // Its command replaces an entry whole, with what a person has added to it.
   if (isThere && values.remove !== true) return undefined;
-  const claude = ClaudeCommand.find(env);
+  const claude = findProgram("claude", absolutePath(env.PATH));
   if (claude === undefined) return undefined;
   return async () => {
     checkOurs(change.file);
     await takeBackup(change.file);
-    if (isThere) await claude.remove("trunkline");
-    else await claude.add("trunkline", startCommand(invocation, "mcp"));
+    const { command, args } = startCommand(invocation, "mcp");
+    const action = isThere ? "remove" : "add";
+    const entry = isThere ? ["trunkline"] : ["trunkline", "--", command, ...args];
+    await runClaude(claude.path, env, ["mcp", action, "--scope", "user", ...entry]);
   };
 }
 
 const TIMEOUT = 30_000;
 
-/**
- * Claude Code writes its file all the time, from each of its windows. Its own command takes the lock
- * that these take.
- */
-class ClaudeCommand {
-  readonly #program: string;
-  readonly #env: NodeJS.ProcessEnv;
-
-  private constructor(program: string, env: NodeJS.ProcessEnv) {
-    this.#program = program;
-    this.#env = env;
-  }
-
-  /** Undefined if it is not installed. */
-  static find(env: NodeJS.ProcessEnv): ClaudeCommand | undefined {
-    const found = findProgram("claude", absolutePath(env.PATH));
-    return found && new ClaudeCommand(found.path, env);
-  }
-
-  async add(name: string, { command, args }: StartCommand): Promise<void> {
-    await this.#run("mcp", "add", "--scope", "user", name, "--", command, ...args);
-  }
-
-  async remove(name: string): Promise<void> {
-    await this.#run("mcp", "remove", "--scope", "user", name);
-  }
-
-  async #run(...args: string[]): Promise<void> {
-    const options = { env: this.#env, timeout: TIMEOUT, cwd: "/" };
-    const running = promisify(execFile)(this.#program, args, options);
-    // It would ask there.
-    running.child.stdin?.end();
-    try {
-      await running;
-    } catch (error) {
-      const {
-        stderr = "",
-        message,
-        killed,
-      } = error as { stderr?: string; message: string; killed?: boolean };
-      const why = killed === true ? "it did not end within 30 s" : stderr.trim() || message;
-      const says = `Cannot set up Claude Code: '${this.#program} ${args.slice(0, 2).join(" ")}' failed: ${visibleLine(why)}`;
-      throw new TrunklineError("unavailable", says, { cause: error });
-    }
+/** Runs Claude Code's own command, which takes the lock that all its windows take to write its file. */
+async function runClaude(program: string, env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
+  const running = promisify(execFile)(program, args, { env, timeout: TIMEOUT, cwd: "/" });
+  // Without an input it cannot ask a question and wait for the answer.
+  running.child.stdin?.end();
+  try {
+    await running;
+  } catch (error) {
+    const { stderr = "", message, killed } = error as ExecException;
+    const why = killed === true ? "it did not end within 30 s" : String(stderr).trim() || message;
+    const says = `Cannot set up Claude Code: '${program} ${args.slice(0, 2).join(" ")}' failed: ${visibleLine(why)}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
 }
 

@@ -108,7 +108,7 @@ const CODEX_VARIABLES = [
 /** Gemini CLI leaves out variables whose names sound secret, and this one has AUTH in it. */
 const GEMINI_VARIABLES = { SSH_AUTH_SOCK: "${SSH_AUTH_SOCK:-}" };
 
-/** Seconds. A tool may ask a person. */
+/** Seconds that a call may take: a tool may ask a person. */
 const GOOSE_TIMEOUT = 300;
 
 const plain = ({ command, args }: StartCommand): Entry => ({ command, args });

@@ -27,7 +27,7 @@ describe("`trunkline mcp`, when `trunkline serve` ends or differs", { timeout: 6
     gateway.program.child.kill("SIGKILL");
     place.go();
     for (const { window, append, look } of calls) {
-      assert.match(await window.textOf(append), /^The gateway .* Nobody knows whether 'append'/);
+      assert.match(await window.textOf(append), /^The gateway .* It is unknown whether 'append'/);
       assert.match(await window.textOf(look), /^looked/);
       assert.match(await window.textOf(window.call("count")), /^\d+ 1$/);
       const answered = window.messages.filter(({ method }) => method === undefined);

@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import { text as readAll } from "node:stream/consumers";
 
+import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -14,7 +15,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
-import { ChatText } from "./chat-text.ts";
+import { ConversationText } from "../session/conversation-text.ts";
 
 type ChatValues = OptionValues<"session" | "agent" | "branch" | "url", "worktree" | "yes">;
 
@@ -51,7 +52,7 @@ async function once(
 ): Promise<number> {
   const { values, out, err, data, color, isTerminal } = invocation;
   const isJson = values.json === true;
-  const text = new ChatText(color && isTerminal);
+  const text = new ConversationText(color && isTerminal, true);
   const answer: string[] = [];
   const screen = new Screen({ ...screenOf(invocation), isTerminal: isTerminal && !isJson });
   let isReplay = true;
@@ -93,7 +94,7 @@ async function once(
   if (isJson) data(`${JSON.stringify(resultOf(session, ended, answer.join("")), null, 2)}\n`);
   else if (!isTerminal && answer.at(-1)?.endsWith("\n") === false) out("\n");
   if (ended.stopReason === "end_turn") return 0;
-  err(`The turn ended before its time (${ended.stopReason}).\n`);
+  err(`The turn ended early (${ended.stopReason}).\n`);
   return 1;
 }
 
@@ -176,7 +177,7 @@ const TICK = 500;
 async function converse(invocation: Invocation<ChatValues>): Promise<number> {
   const { color } = invocation;
   const screen = new Screen(screenOf(invocation));
-  const text = new ChatText(color);
+  const text = new ConversationText(color, true);
   const questions = new Questions((question) => screen.print(question));
   await using opened = new AsyncDisposableStack();
   let replay: string[] | undefined = [];
@@ -219,7 +220,7 @@ interface ConversationParts {
   readonly session: Pick<Attached, "prompt" | "cancel" | "ended" | "sessionId">;
   readonly status: Pick<Status, "text">;
   readonly screen: Screen;
-  readonly text: Pick<ChatText, "end" | "running">;
+  readonly text: Pick<ConversationText, "end" | "running">;
   readonly questions: Questions;
   readonly color: boolean;
 }
@@ -299,10 +300,7 @@ export class Conversation {
     this.#isLeaving = true;
     if (this.#turns.size === 0) return;
     this.#parts.session.cancel();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, FAREWELL);
-    await Promise.race([Promise.all(this.#turns), promise]);
-    clearTimeout(timer);
+    await atMost(FAREWELL, Promise.all(this.#turns));
   }
 
   async #turn(line: string): Promise<void> {

@@ -8,7 +8,8 @@ import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { paint } from "../shell/layout.ts";
 import { Stage, Transcript } from "./stage.ts";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
@@ -31,7 +32,7 @@ export async function run(invocation: Invocation<DemoValues>): Promise<number> {
   );
   const begun = performance.now();
   await using ending = new AsyncDisposableStack();
-  const model = ending.use(await ScriptedModel.start(SCRIPT));
+  const model = ending.use(await startScriptedModel(SCRIPT));
   const stage = await Stage.set({
     show: (line) => show(`${paint("dim", line, color)}\n`),
     width,
@@ -258,34 +259,23 @@ interface Message {
   readonly content?: unknown;
 }
 
-/** An OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
-export class ScriptedModel implements AsyncDisposable {
-  readonly #server: Server;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  static async start(script: Script): Promise<ScriptedModel> {
-    const server = createServer((request, response) => {
-      answer(script, request, response).catch((error: Error) => {
-        response.writeHead(500).end(JSON.stringify({ error: { message: error.message } }));
-      });
+/** Starts an OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
+export async function startScriptedModel(
+  script: Script,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((request, response) => {
+    answer(script, request, response).catch((error: Error) => {
+      response.writeHead(500).end(JSON.stringify({ error: { message: error.message } }));
     });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(0, "127.0.0.1", resolve);
-    });
-    return new ScriptedModel(server);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 async function answer(

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { ScriptedModel } from "./demo.ts";
+import { startScriptedModel } from "./demo.ts";
 
 async function ask(url: string, messages: readonly object[]): Promise<string> {
   const body = JSON.stringify({ model: "scripted", stream: true, messages });
   return (await fetch(`${url}/chat/completions`, { method: "POST", body })).text();
 }
 
-describe("ScriptedModel", () => {
+describe("startScriptedModel()", () => {
   it("says the next line for the last prompt, and knows what tools have answered", async () => {
-    await using model = await ScriptedModel.start({
+    await using model = await startScriptedModel({
       fix: [
         { tool: "look", arguments: { at: "x" } },
         ([found = ""]) => ({ tool: "use", arguments: { found } }),
@@ -28,7 +28,7 @@ describe("ScriptedModel", () => {
   });
 
   it("answers an unreadable request with an error, and goes on", async () => {
-    await using model = await ScriptedModel.start({});
+    await using model = await startScriptedModel({});
     const broken = await fetch(`${model.url}/chat/completions`, { method: "POST", body: "{" });
     assert.equal(broken.status, 500);
     assert.match(await ask(model.url, []), /nothing to say/);

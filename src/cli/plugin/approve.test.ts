@@ -127,7 +127,7 @@ describe("approve()", () => {
 
   it("refuses to ask more than fits a screen", async () => {
     const needs_tools = Array.from({ length: 60 }, (_, number) => `tool${number}`);
-    const more = /asks for more than anybody reads: 50 things of 500 characters/;
+    const more = /asks for too much to review: the limit is 50 things of 500 characters/;
     for (const manifest of [
       { id: "tools.y", needs_tools },
       { id: "tools.y", needs_events: ["x".repeat(600)] },

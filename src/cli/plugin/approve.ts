@@ -84,7 +84,10 @@ export async function approve(consent: Consent, id: string, wanted: Wanted): Pro
   const wants = wordsOf(id, permissions);
   if (wants.length > MOST_WANTS || wants.some((want) => want.length > LONGEST_WANT)) {
     const most = `${MOST_WANTS} things of ${LONGEST_WANT} characters`;
-    throw new TrunklineError("untrusted", `'${id}' asks for more than anybody reads: ${most}.`);
+    throw new TrunklineError(
+      "untrusted",
+      `'${id}' asks for too much to review: the limit is ${most}.`,
+    );
   }
   const isLoud = canDoEverything(permissions);
   const flag = isLoud ? "allow-everything" : "approve";
@@ -116,7 +119,7 @@ async function typesName(asks: string, id: string): Promise<boolean> {
   return (await askLine(`${asks}\n${warning}\nType its name, ${id}, to allow that: `)) === id;
 }
 
-/** What a plugin may do besides what every plugin may, most dangerous first. */
+/** The permissions of a plugin in words, the most dangerous first. What every plugin may do is left out. */
 function wordsOf(id: string, permissions: PluginPermissions): string[] {
   const { everything = false, run = false, namespace, provides = {} } = permissions;
   const { tools = [], read = [], write = [], hosts = [] } = permissions;

@@ -141,7 +141,7 @@ interface AskOptions {
   readonly hasAll?: boolean | undefined;
 }
 
-/** What a person lets a plugin do, after it was looked at. */
+/** Examines a plugin, and asks the person which permissions it gets. */
 async function askAbout(
   invocation: Invocation<PluginValues>,
   found: FoundPlugin,
@@ -169,7 +169,7 @@ async function askAbout(
   return { id, permissions };
 }
 
-/** A file that the command is to make is not there yet. */
+/** The configuration. A file that is named but does not exist yet is ignored: this command creates it. */
 async function configBefore(invocation: Invocation<PluginValues>): Promise<Config> {
   const { values, env } = invocation;
   if (existsSync(userFile(inputOf(invocation)).path))
@@ -179,7 +179,7 @@ async function configBefore(invocation: Invocation<PluginValues>): Promise<Confi
   return (await openQuietApp(unnamed)).config;
 }
 
-/** An id may be a name that every object has. */
+/** The entry of a plugin. An id may be the name of a member that every object has. */
 function entryOf({ bus: { plugins } }: Config, id: string): PluginEntry | undefined {
   return Object.hasOwn(plugins, id) ? plugins[id] : undefined;
 }
@@ -240,7 +240,7 @@ function cannotApprove(id: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
 }
 
-/** What a plugin may do that is started with all rights, as all plugins once were. */
+/** The permissions of a plugin from before plugins had permissions: it runs with all rights. */
 function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
   const all = ["*"];
   const provides = { tools: all, prompts: all, storage: all, ai: all };

@@ -7,7 +7,7 @@ import { hasUncommitted } from "../../git/remote-revision.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { SessionText } from "../session/session-text.ts";
+import { ConversationText } from "../session/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { counted } from "../shell/layout.ts";
@@ -36,7 +36,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   }
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
-  const text = new SessionText(color);
+  const text = new ConversationText(color);
   await using opened = new AsyncDisposableStack();
   const channel = await openChannel(app, opened, url, env);
   const wanted = {
@@ -62,6 +62,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     "Cancelling a run",
   );
   const ended: Ended = await Promise.race([session.prompt(prompt), lost]);
+  show(text.end());
   const result: RunResult = runResult(session.sessionId, ended);
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
@@ -101,7 +102,7 @@ interface RunResult {
   readonly isGood: boolean;
 }
 
-/** Reads what the server says of a turn. */
+/** The result of a turn, from the metadata of the server's answer. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
   const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
   const { run, changes, pullRequest } = trunkline ?? {};
@@ -125,8 +126,8 @@ interface Ours {
 /** The branch comes last, since people look for it. */
 export function resultText(result: RunResult): string {
   const { session, stopReason, run, target, changes = [], pullRequest } = result;
-  const again = `Go on with \`trunkline session attach ${session}\`.`;
-  if (run === undefined) return `\nThe turn ended before its time (${stopReason}). ${again}\n`;
+  const again = `Continue with \`trunkline session attach ${session}\`.`;
+  if (run === undefined) return `\nThe turn ended early (${stopReason}). ${again}\n`;
   if (run === "unchanged") return "\nNothing was changed.\n";
   if (target === undefined || run !== "pushed") return `\nNo branch was pushed. ${again}\n`;
   const { branch, url } = target;

@@ -12,7 +12,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { askingWith, Questions } from "./questions.ts";
-import { SessionText } from "./session-text.ts";
+import { ConversationText } from "./conversation-text.ts";
 
 type AttachValues = OptionValues<"url", "observe">;
 
@@ -23,7 +23,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   if (warning !== undefined) err(`${warning}\n`);
   const app = await openQuietApp(invocation);
   const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
-  const text = new SessionText(color);
+  const text = new ConversationText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
@@ -52,7 +52,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
     const line = next.value;
     if (line === "/cancel") session.cancel();
     else if (questions.isOpen) questions.answer(line);
-    else if (line.trim() !== "") turns.add(say(session, line, { out, err: complain }));
+    else if (line.trim() !== "") turns.add(say(session, line, { text, out, err: complain }));
   }
   questions.endInput();
   const done = Promise.all(turns).then(() => 0);
@@ -63,19 +63,21 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   return code;
 }
 
-const OBSERVING = "You observe this session: you see all of it, and cannot prompt or answer.\n";
+const OBSERVING = "You observe this session: you can read everything, but not prompt or answer.\n";
 const CONTROLLING = "You control this session: a line that you type is a prompt or an answer.\n";
 
 async function say(
   session: Attached,
   line: string,
-  { out, err }: Pick<Invocation, "out" | "err">,
+  { text, out, err }: Pick<Invocation, "out" | "err"> & { readonly text: ConversationText },
 ): Promise<void> {
   try {
     const { stopReason } = await session.prompt(line);
-    out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
+    out(text.end());
+    if (stopReason !== "end_turn") out(`(${stopReason})\n`);
   } catch (error) {
-    err(`\ntrunkline: ${(error as Error).message}\n`);
+    out(text.end());
+    err(`trunkline: ${(error as Error).message}\n`);
   }
 }
 
@@ -96,8 +98,8 @@ export async function openChannel(
 }
 
 /**
- * The session with this id. One that only a gateway elsewhere knows, or an agent that began it itself, is
- * passed on as it is.
+ * The session with this id. An id that is unknown here is passed on if a gateway at a URL or an agent may
+ * know it.
  */
 export async function findSession(
   app: AppContext,

@@ -26,7 +26,8 @@ import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { type ListedSession, sessionTable, SessionText } from "./session-text.ts";
+import { ConversationText } from "./conversation-text.ts";
+import { type ListedSession, sessionTable } from "./session-table.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
 
@@ -97,7 +98,7 @@ export async function replay(invocation: Invocation<OptionValues<"after">>): Pro
   const after = numberOf(values.after, "--after");
   await using commands = await open(invocation);
   const { id } = await commands.find(positionals[0] ?? "");
-  const text = new SessionText(color);
+  const text = new ConversationText(color);
   for await (const entry of commands.events(id, after)) {
     out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
   }
@@ -121,7 +122,7 @@ export async function exportSession(
     return 0;
   }
   out(`# ${visibleLine(maskWhole(session.title ?? session.id))}\n`);
-  const text = new SessionText(false);
+  const text = new ConversationText(false);
   for (const entry of events) {
     const said = text.event(entry);
     // Markdown: a quotation continues until an empty line.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
-import { columns, firstLine, wrap } from "./layout.ts";
+import { columns, firstLine, table, wrap } from "./layout.ts";
 
 test("wrap() fills lines up to the width and no further", () => {
   assert.deepEqual(wrap("aa bb cc dd", 5), ["aa bb", "cc dd"]);
@@ -32,6 +32,13 @@ test("columns() puts the meaning of an overlong label below it", () => {
 
 test("columns() is empty when there is nothing to show", () => {
   assert.deepEqual(columns([], 80), []);
+});
+
+test("table() makes columns as wide as their longest cell, of however many rows", () => {
+  const rows = [["ID", "NAME"], ...Array.from({ length: 150_000 }, (_, at) => [String(at), "x"])];
+  const [head, first] = table(rows).split("\n", 2);
+  assert.equal(head, "ID      NAME");
+  assert.equal(first, "0       x");
 });
 
 describe("firstLine()", () => {

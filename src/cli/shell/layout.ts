@@ -34,9 +34,12 @@ export function columns(rows: readonly (readonly [string, string])[], width: num
 /** Rows in columns that are as wide as their longest cell. The first row has the headings. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(visibleLine));
-  const widths = cells[0]?.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  const widths: number[] = [];
+  for (const row of cells) {
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
+  }
   return cells
-    .map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "))
+    .map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)
     .join("");
 }

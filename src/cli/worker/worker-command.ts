@@ -29,9 +29,9 @@ export const worker: Command = {
   commands: [
     {
       name: "list",
-      summary: "Show the gateways and workers of a pool",
+      summary: "List the gateways and workers of a pool",
       options: { bus: BUS, pool: POOL, json },
-      examples: { "trunkline worker list": "Who is there, and how busy." },
+      examples: { "trunkline worker list": "Lists the nodes and how many slots are used." },
       load: async () => ({ run: (await import("./worker.ts")).list }),
     },
     {

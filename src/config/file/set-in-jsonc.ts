@@ -124,7 +124,7 @@ function cut(text: string, start: number, end: number, kept = ""): string {
   return splice(text, start, kept === "" ? end + space.length : end, kept.trimStart());
 }
 
-function splice(text: string, start: number, end: number, words: string): string {
+export function splice(text: string, start: number, end: number, words: string): string {
   return text.slice(0, start) + words + text.slice(end);
 }
 
@@ -144,6 +144,7 @@ function unitOf(text: string): string {
   return /^([ \t]+)\S/m.exec(text)?.[1] ?? "  ";
 }
 
-function eolOf(text: string): string {
+/** The line break that a text uses. */
+export function eolOf(text: string): string {
   return /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
 }

@@ -92,8 +92,8 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   async isThere(): Promise<boolean> {
-    // It may be on the machine of the editor, in whose terminal commands run then. That is not
-    // remembered: a command of another session may have removed it, and make it again.
+    // The folder may be on the machine of the editor, which then runs commands in its terminal. Looked up
+    // each time: a command of another session may have removed the folder, and may make it again.
     const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
     if (isElsewhere && this.mayBeLeft && (await this.#opened.opened()) === undefined) return false;
     return (await this.#opened.get()) !== undefined;
@@ -326,7 +326,7 @@ function problemWith(folders: readonly string[], home: string, data: string): st
   return undefined;
 }
 
-/** Settings that tell no secret, and that commits and merges should have in a sandbox, too. */
+/** Settings without secrets that git needs in a sandbox for commits and merges. */
 const LISTED = [
   /^user\.(?:name|email|signingkey|useconfigonly)$/,
   /^(?:commit|tag)\.gpgsign$/,

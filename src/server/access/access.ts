@@ -23,12 +23,12 @@ export interface Admitted {
   readonly principal: Principal;
   /** The token or cookie; connections that were opened with it are closed once it is not valid. */
   readonly proof?: Proof;
-  /** Ends the work that it started, beyond its connections. */
+  /** When this is no longer valid, the work that the caller started ends, too. */
   readonly standing?: Proof;
 }
 export type Refused = Exclude<Authorization, { principal: Principal }>;
 
-/** Milliseconds between two log lines about an authorization server that cannot be reached. */
+/** Milliseconds between two log lines about tokens that cannot be verified. */
 const TELL_EVERY = 60_000;
 /**
  * Milliseconds for which work goes on after the signed token that started it has expired. Such tokens
@@ -154,7 +154,7 @@ export class Access {
 
   #insufficient(): Refused {
     const scopes = this.#options.serving.oauth?.scopes ?? [];
-    const message = `The token is not good for this: it needs ${scopes.join(" ")}`;
+    const message = `The token lacks a scope: it needs ${scopes.join(" ")}`;
     return { ...this.#challenge(message, { error: "insufficient_scope" }), status: 403 };
   }
 
@@ -181,7 +181,7 @@ function addressOf({ socket }: IncomingMessage): string {
 
 function missing({ url = "" }: IncomingMessage): string {
   if (/[?&](?:access_)?token=/i.test(url)) {
-    return "A token in the address is not looked at: send it as Authorization: Bearer …";
+    return "A token in the address is ignored: send it as Authorization: Bearer …";
   }
   return (
     "An access token is needed, on this machine too: Authorization: Bearer …. The owner's is in " +
@@ -214,7 +214,7 @@ export interface Challenge {
   readonly error?: "invalid_token" | "insufficient_scope";
   readonly description?: string;
   readonly scopes?: readonly string[];
-  /** Where RFC 9728 has it described who gives out tokens. */
+  /** The address of the protected resource metadata (RFC 9728), which names the authorization servers. */
   readonly metadataUrl?: string | undefined;
 }
 
@@ -234,7 +234,7 @@ export function challenge({ error, description, scopes = [], metadataUrl }: Chal
 /** Wrong tokens that one address may send in a window. */
 const LIMIT = 20;
 const WINDOW = 60_000;
-/** Addresses that are remembered; beyond that, those that began longest ago are forgotten. */
+/** The most addresses that are counted; then the oldest windows are dropped. */
 const MOST = 10_000;
 
 /** How often each address has sent a wrong token lately. */

@@ -35,7 +35,7 @@ export interface Entry {
  * Authenticates and authorizes requests, and ends what they opened once their token is not valid.
  */
 export class Admission implements AsyncDisposable {
-  /** RFC 9728: who gives out tokens for this server. */
+  /** Protected resource metadata (RFC 9728): the authorization servers of this server. */
   readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
   readonly logins: BrowserLogins;
   readonly codes: LoginCodes;
@@ -218,7 +218,7 @@ export class TokenWatch implements Disposable {
   }
 }
 
-/** A token that cannot be checked counts as not valid. */
+/** A token that cannot be checked is treated as invalid. */
 function isSure(isLive: () => boolean): boolean {
   try {
     return isLive();

@@ -48,7 +48,7 @@ function makerOf(principal: Principal): string | undefined {
   if (principal.id === OWNER.id) return undefined;
   const id = accessTokenOf(principal);
   if (id !== undefined) return id;
-  // Nothing here says when somebody whom an authorization server knows is to be let in no more.
+  // A user of an authorization server loses access there, and this server is not notified of it.
   const next = "Create it on the machine itself: trunkline token create";
   throw new TrunklineError("untrusted", `Only the owner and access tokens make tokens. ${next}`);
 }

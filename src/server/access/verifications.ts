@@ -12,7 +12,7 @@ const BAD_FOR = 5_000;
 const AT_ONCE = 8;
 
 export interface VerificationsOptions {
-  /** Loaded when the first token comes that is not one of ours. */
+  /** Called for the first token that is not one of Trunkline's own. */
   readonly load: () => Promise<Pick<JwtVerifier, "verify">>;
   readonly now?: () => number;
 }
@@ -26,7 +26,7 @@ export class Verifications {
   readonly #now: () => number;
   /** By the hash of the token, in the order in which they were verified. */
   readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-  /** A cache of their own, so that wrong tokens do not evict good ones. */
+  /** A separate cache, so that wrong tokens do not evict good ones. */
   readonly #bad = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
   /** Concurrent requests with the same token share one verification. */
   readonly #running = new Map<string, Promise<Verdict>>();

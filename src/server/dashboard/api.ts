@@ -30,7 +30,7 @@ export interface Page<T> {
   readonly next?: string;
 }
 
-/** Answer of a POST that has nothing to tell. */
+/** The answer of a POST that has no result. */
 export interface Done {
   readonly ok: true;
 }
@@ -103,7 +103,7 @@ export interface Me {
   readonly fleet?: string;
   /**
    * What a person types on the machine of the gateway instead of `trunkline`, which is not in its PATH
-   * or would use other files. Only those who may use everything are told.
+   * or would use other files. Only principals that may use everything get it.
    */
   readonly program?: string;
 }

@@ -4,7 +4,6 @@ import { type ApiCall, type ApiRoute, route } from "../../base/capability/api-ro
 import { background } from "../../base/background.ts";
 import type { Capability } from "../../base/capability/capability.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
 import {
   accessTokenOf,
   hasScope,
@@ -39,7 +38,7 @@ import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { Runs } from "./view/runs.ts";
-import { Services } from "./view/services.ts";
+import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -82,9 +81,7 @@ export class Dashboard implements AsyncDisposable {
     ...{ runningEach: MOST_STREAMS, waitingEach: 0 },
     refusal: () => tooMany("live streams", MOST_STREAMS),
   });
-  readonly #log: Log;
-  readonly #fleet: DashboardSources["fleet"];
-  readonly #program: DashboardSources["program"];
+  readonly #options: Pick<DashboardOptions, "app" | "sources">;
   readonly #ends: DisposableStack;
 
   private constructor(
@@ -120,9 +117,7 @@ export class Dashboard implements AsyncDisposable {
       sources: [this.#source, threads.source, ...parts.live],
       failed: (error) => tellTrouble(this.#live, "The dashboard cannot see what changes", error),
     });
-    this.#log = app.log;
-    this.#fleet = options.sources?.fleet;
-    this.#program = options.sources?.program;
+    this.#options = options;
     const own = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.routes = [...this.#ownRoutes(), ...own, ...routes];
     this.#router = new Router(this.routes, app.log);
@@ -172,14 +167,15 @@ export class Dashboard implements AsyncDisposable {
 
   #me(principal: Principal): Me {
     const { id, name = id === "" ? "owner" : id } = principal;
-    const fleet = this.#fleet?.poolFor(principal);
+    const { fleet, program } = this.#options.sources ?? {};
+    const pool = fleet?.poolFor(principal);
     return {
       name,
       scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
       version: VERSION,
       epoch: this.#live.epoch,
-      ...(fleet === undefined ? {} : { fleet }),
-      ...(mayUseAll(principal) && this.#program !== undefined ? { program: this.#program } : {}),
+      ...(pool === undefined ? {} : { fleet: pool }),
+      ...(mayUseAll(principal) && program !== undefined ? { program } : {}),
     };
   }
 
@@ -193,8 +189,10 @@ export class Dashboard implements AsyncDisposable {
     const stream = new LiveStream(response, options);
     this.#streams.add(stream);
     const kept = ends.move();
-    const failed = (error: unknown): void => this.#log.warn("dashboard.stream-failed", { error });
-    const over = stream.run().catch(failed);
+    const { log } = this.#options.app;
+    const over = stream
+      .run()
+      .catch((error: unknown) => log.warn("dashboard.stream-failed", { error }));
     const ended = over.finally(() => {
       this.#streams.delete(stream);
       kept.dispose();
@@ -242,7 +240,7 @@ function serverParts(
     }),
   );
   const services =
-    sources === undefined ? undefined : new Services(sources, () => config.mcpServers);
+    sources === undefined ? undefined : serviceParts(sources, () => config.mcpServers);
   const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
   const overview: OverviewOptions = {
     ...options,
@@ -262,14 +260,14 @@ function serverParts(
   const started = new PolledRows({
     event: "overview",
     every: 1_000,
-    // The time since the start would make each one another.
+    // Without the uptime, which would make every row differ from the last.
     read: async () => [{ ...(await readOverview(overview)), uptimeSeconds: 0 }],
     idOf: () => "",
   });
   return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
 }
 
-/** Tells people of failures that no row shows. */
+/** Shows a failure that belongs to no row on every page. */
 function tellTrouble(live: LiveRows, what: string, error: unknown): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
   const id = crypto.randomUUID();

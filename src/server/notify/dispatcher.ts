@@ -12,9 +12,9 @@ export interface DispatcherOptions {
   readonly send: (delivery: Delivery, signal: AbortSignal) => Promise<Sending>;
   readonly log: Log;
   /** Milliseconds before the second attempt; each further one waits twice as long. */
-  readonly firstWait?: number;
-  /** Milliseconds between two looks at what other processes left behind. */
-  readonly lookEvery?: number;
+  readonly firstWait?: number | undefined;
+  /** Milliseconds between two looks for deliveries that other processes have left in the queue. */
+  readonly lookEvery?: number | undefined;
 }
 
 /** The result of sending; "retry" becomes a pending delivery, or a failed one after the last attempt. */
@@ -71,7 +71,7 @@ export class Dispatcher implements AsyncDisposable {
     try {
       await this.#storeOutcomes();
     } catch (error) {
-      // The process that looks next sends them again.
+      // The next process that reads the queue sends them again.
       this.#options.log.error("notify.not-recorded", { error });
     }
   }

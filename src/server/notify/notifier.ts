@@ -40,8 +40,8 @@ export interface NotifierOptions {
 }
 
 /**
- * Notifies people of what happens in sessions. What it has stored is sent, if need be by a later process.
- * A store that cannot be opened or written is tried again, so that sessions need not wait for it.
+ * Notifies people of events in sessions. Notifications are stored first, so that a later process can send
+ * them. A store that cannot be opened or written is retried in the background: sessions do not wait for it.
  */
 export class Notifier implements NoticeListener, AsyncDisposable {
   readonly #options: NotifierOptions;
@@ -54,15 +54,14 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     const { data, entries, log, firstWait, lookEvery } = options;
     this.#options = options;
     this.#store = new Lazy(() => NotifyStore.open(data));
-    const wait = firstWait === undefined ? {} : { firstWait };
-    this.#storing = new StoreRetries({ log, ...wait });
+    this.#storing = new StoreRetries({ log, firstWait });
     this.#dispatcher = new Dispatcher({
       queue: async () => (await this.#store.get()).queue,
       entries: entries.map(({ key }) => key),
       send: (delivery, signal) => this.#send(delivery, signal),
       log,
-      ...wait,
-      ...(lookEvery === undefined ? {} : { lookEvery }),
+      firstWait,
+      lookEvery,
     });
     // Sends at once what earlier processes could not.
     this.#dispatcher.wake();
@@ -180,7 +179,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
   }
 }
 
-/** Who gets a notification by an entry. */
+/** The receivers of an entry: one for each device that has subscribed, or the entry itself. */
 async function receiversOf(
   { key: entry, name, how }: NotifyEntry,
   { devices }: NotifyStore,
@@ -313,7 +312,7 @@ export async function sendPush(
 export interface StoreRetriesOptions {
   readonly log: Log;
   /** Milliseconds before the second attempt; each further one waits twice as long. */
-  readonly firstWait?: number;
+  readonly firstWait?: number | undefined;
 }
 
 const FIRST_WAIT = 1_000;
@@ -322,8 +321,8 @@ const LIMITS = { longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
 const MOST_WAITING = 1_000;
 
 /**
- * Stores changes one after the other, and repeats one that fails while its reason may go away: nobody else
- * would tell a person of a notification that was not stored because the disk was full for a minute.
+ * Stores changes in order, and retries one that fails for a reason that may pass. Without the retry, a disk
+ * that is full for a minute would lose a notification.
  */
 export class StoreRetries implements AsyncDisposable {
   readonly #log: Log;

@@ -32,9 +32,9 @@ export const LISTS: Readonly<
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
 
 /**
- * What a relay must know of the conversation that it passes on, to go on with it without the gateway:
- * what the client has set up, what it waits for, and what it was asked. Only the first level of
- * messages is read, except of the few that set something up.
+ * Records what a relay needs to continue a conversation without the gateway: what the client has set up,
+ * which answers it waits for, and which requests it was sent. Only the envelope of messages is read,
+ * except for the few that set something up.
  */
 export class Conversation {
   /** By the JSON text of their ids, oldest first. */
@@ -50,7 +50,7 @@ export class Conversation {
   #lastQuestion = 0;
   #waiting: (() => void)[] = [];
 
-  /** An id above all that the gateway has used for its requests. */
+  /** An id that is larger than those of all requests of the gateway. */
   get nextQuestion(): number {
     return this.#lastQuestion + 1;
   }
@@ -89,7 +89,7 @@ export class Conversation {
     if (idText === undefined) {
       const subscription = acknowledgedBy(text, method);
       if (subscription !== undefined) this.acknowledged.add(subscription);
-      // It is not answered any more.
+      // A cancelled request is not answered.
       else if (method === CANCEL) this.questions.delete(cancelledBy(text));
     } else if (method === undefined) this.answered(idText, text);
     else {

@@ -30,8 +30,8 @@ export interface GatewaySocketOptions {
   readonly grace: number;
 }
 
-/** A window that is served. */
-interface ServedWindow {
+/** A `trunkline mcp` process that is served. */
+interface ServedProcess {
   readonly channel: Channel<string>;
   readonly gone: Promise<unknown>;
 }
@@ -43,17 +43,17 @@ interface ServedWindow {
 export class GatewaySocket implements AsyncDisposable {
   readonly #app: AppContext;
   readonly #options: GatewaySocketOptions;
-  readonly #served = new Set<ServedWindow>();
+  readonly #served = new Set<ServedProcess>();
   readonly #unfollow: () => void;
   #socket: ProcessSocket<RelayGreeting | StatusQuestion, GatewayWelcome> | undefined;
-  /** As it is now: it may change while the gateway runs. */
+  /** The configuration in force, which may change while the gateway runs. */
   #config: Config;
 
   private constructor(app: AppContext, options: GatewaySocketOptions) {
     this.#app = app;
     this.#options = options;
     this.#config = app.config;
-    // Only what is applied while the gateway runs: with any other change, a window serves itself.
+    // Only settings that a running gateway applies. After any other change, new processes serve themselves.
     this.#unfollow = followConfig(app.reloading, app.log, (live) => {
       const { mcpServers, bus, policy, profiles } = live;
       this.#config = { ...app.config, mcpServers, bus, policy, profiles };

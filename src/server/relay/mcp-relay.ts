@@ -1,3 +1,4 @@
+import { atMost } from "../../base/abort.ts";
 import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/message.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
@@ -60,10 +61,7 @@ export class McpRelay implements Sink<string> {
   /** Waits at most `grace` milliseconds for the answers that the client waits for, and closes. */
   async close(grace: number): Promise<void> {
     if (this.#opening === undefined) {
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, grace);
-      await Promise.race([this.#conversation.drained(), this.#lost.promise, late.promise]);
-      clearTimeout(timer);
+      await atMost(grace, Promise.race([this.#conversation.drained(), this.#lost.promise]));
     }
     this.#isClosed = true;
     if (this.#opening === undefined) {
@@ -110,7 +108,7 @@ export class McpRelay implements Sink<string> {
     return this.#options.client.send(text);
   }
 
-  /** The gateway's message was longer than we read. */
+  /** A message of the gateway exceeded the size limit. */
   #unreadable(fault: FrameFault): void {
     const { idText, isResponse } = recoverMessage(fault);
     if (!isResponse) return;
@@ -140,7 +138,7 @@ export class McpRelay implements Sink<string> {
     const { client, open, tookOver } = this.#options;
     await this.#gateway[Symbol.asyncDispose]();
     const own = await OwnServer.open(client, this.#conversation, open);
-    // What comes meanwhile waits behind it.
+    // Messages that arrived while the server was opened are delivered first.
     for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
       await own.message(text);
     }

@@ -35,15 +35,15 @@ export type OpenServer = (channel: Channel<string>, firstId: number) => Promise<
 const LISTEN = "subscriptions/listen";
 
 /**
- * Continues a conversation that a gateway has served until it ended, with a server of this process. The
- * client notices nothing of it but the calls that cannot be repeated.
+ * Serves the client of a gateway that has ended with a server in this process. The client notices only
+ * the calls that cannot be repeated.
  */
 export class OwnServer implements Channel<string> {
   readonly #client: Channel<string>;
   readonly #conversation: Conversation;
-  /** Requests that we repeat for ourselves: the client gets no answer. */
+  /** Requests that this class repeats on its own: their answers are not sent to the client. */
   readonly #repeated = new Map<string, (answer: string) => void>();
-  /** Questions of the gateway that the client may still answer. */
+  /** Requests of the gateway that the client may still answer. The answers are dropped. */
   readonly #dropped: Set<string>;
   /** Subscriptions whose acknowledgment the client has got from the gateway. */
   readonly #acknowledged: Set<string>;
@@ -122,7 +122,7 @@ export class OwnServer implements Channel<string> {
     await this.#client[Symbol.asyncDispose]();
   }
 
-  /** The client need not show what the gateway asked: nobody waits for the answer. */
+  /** Cancels the requests of the gateway at the client: nobody waits for the answers. */
   #cancelQuestions(): void {
     for (const idText of this.#dropped) {
       const params = `{"requestId":${idText},"reason":"The gateway has ended"}`;
@@ -130,7 +130,7 @@ export class OwnServer implements Channel<string> {
     }
   }
 
-  /** Brings the new server to where the client was with the gateway. */
+  /** Repeats the messages that set up the session, such as `initialize`, for the new server. */
   async #setUp(): Promise<void> {
     for (const text of this.#conversation.setUp.values()) {
       const { idText } = headOf(text);
@@ -163,7 +163,7 @@ export class OwnServer implements Channel<string> {
     }
   }
 
-  /** MCP 2026-07-28, basic/patterns/subscriptions: only who asked for it is told, with the id of that request. */
+  /** MCP 2026-07-28, basic/patterns/subscriptions: only subscribers are notified, with the id of their subscription. */
   #tellOfChange(list: string): void {
     const { changed: method = "", wanted = "" } = LISTS[list] ?? {};
     const isSession = this.#conversation.setUp.has("initialize");
@@ -183,11 +183,11 @@ export class OwnServer implements Channel<string> {
   }
 }
 
-/** Lists, reads and the like can be repeated. Of tools, those that say so. */
+/** All requests can be repeated, except calls of tools that are not marked read-only or idempotent. */
 function mayRepeat({ method, text }: OpenRequest, opened: Pick<OpenedMcp, "tool">): boolean {
   if (method !== "tools/call") return true;
   const { name, requestState, task } = paramsOf(text);
-  // The answers that go with a state, and tasks, were with the gateway.
+  // Tasks, and the state of a call that asked a question, were in the memory of the gateway.
   if (typeof name !== "string" || requestState !== undefined || task !== undefined) return false;
   const { readOnlyHint, idempotentHint } = opened.tool(name)?.definition.annotations ?? {};
   return readOnlyHint === true || idempotentHint === true;
@@ -198,8 +198,8 @@ function lostAnswer(idText: string, { text }: OpenRequest): string {
   const isStateless = _meta !== undefined && JSON.stringify(_meta).includes('/protocolVersion"');
   const result = {
     ...errorResult(
-      `The gateway that worked on this call has ended, or does not answer. Nobody knows whether '${String(name)}' has ` +
-        "done what it was called for. Check that before you call it again.",
+      `The gateway that worked on this call has ended, or does not answer. It is unknown whether '${String(name)}' was ` +
+        "carried out. Check that before you call it again.",
     ),
     ...(isStateless ? { resultType: "complete" } : {}),
   };

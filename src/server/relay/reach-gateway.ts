@@ -6,7 +6,7 @@ import type { Greeted, Welcome } from "../../wire/channel/greeting.ts";
 import { type ReachProcessOptions, reachProcess } from "../../session/open/process-socket.ts";
 import type { Terms } from "./terms.ts";
 
-/** Who wants to be served by a gateway. */
+/** The greeting of a process that asks a gateway to serve its client. */
 export interface RelayGreeting extends Terms {
   readonly protocol: "mcp";
   /** The folder that the client has started the process in. */
@@ -15,13 +15,13 @@ export interface RelayGreeting extends Terms {
   readonly profile?: string | undefined;
 }
 
-/** The greeting of whoever only wants to know how the servers are. */
+/** The greeting of a process that asks only for the state of the MCP servers. */
 export interface StatusQuestion {
   readonly protocol: "status";
 }
 
 export interface GatewayWelcome extends Welcome {
-  /** How the MCP servers of the gateway are, for who has asked. */
+  /** The state of the MCP servers, in answer to a `StatusQuestion`. */
   readonly servers?: readonly UpstreamStatus[];
 }
 
@@ -31,7 +31,7 @@ export interface GatewayWelcome extends Welcome {
  */
 export const CLOSING = `{"jsonrpc":"2.0","method":"trunkline/closing"}`;
 
-/** Milliseconds. A gateway that is stopped or too busy does not delay a start for longer. */
+/** Milliseconds that a gateway has to answer, so that one that hangs does not delay a start. */
 const PATIENCE = 1_000;
 
 export interface ReachGatewayOptions {
@@ -43,7 +43,7 @@ export interface ReachGatewayOptions {
   readonly refused: (why: string) => void;
 }
 
-/** A channel to the first gateway that takes us; undefined if none does. */
+/** A channel to the first gateway that accepts this process; undefined if none does. */
 export async function reachGateway(
   options: ReachGatewayOptions,
 ): Promise<Channel<string> | undefined> {
@@ -58,7 +58,7 @@ export async function reachGateway(
   return undefined;
 }
 
-/** How the MCP servers of the running gateways of a data folder are. */
+/** The state of the MCP servers of all running gateways of a data folder. */
 export async function serversNow(
   data: string,
   sockets: readonly string[],

@@ -1,7 +1,7 @@
 import { VERSION } from "../../base/version.ts";
 import type { Config } from "../../config/config.ts";
 
-/** What must be the same in two processes, so that one can serve the clients of the other. */
+/** The settings and variables that must be equal for one process to serve the clients of another. */
 export interface Terms {
   readonly version: string;
   /** The settings, as text. */
@@ -10,7 +10,7 @@ export interface Terms {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Variables that servers, tools and git go by. A window that lacks one can be served with ours. */
+/** Variables that servers, tools and git read. A process that lacks one is served with the gateway's. */
 const USED: ReadonlySet<string> = new Set([
   ...["PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR"],
   ...["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],
@@ -19,7 +19,7 @@ const USED: ReadonlySet<string> = new Set([
   ...["http_proxy", "https_proxy", "no_proxy", "all_proxy"],
   ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"],
 ]);
-/** Variables that somebody sets to have another result, so that leaving one out has a meaning too. */
+/** Variables that change results: a process that lacks one is not served by a gateway that has it. */
 const DECIDING: ReadonlySet<string> = new Set([
   "TRUNKLINE_IDENTITY",
   "TRUNKLINE_GUARD",
@@ -30,7 +30,7 @@ const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)/g;
 
 /** The terms of a process. */
 export function termsOf(config: Config, env: NodeJS.ProcessEnv): Terms {
-  // How the gateway itself is reached, and what it logs, is no concern of its tools.
+  // The address and the log of the gateway do not affect its tools.
   const { server: _server, serve: _serve, log: _log, data: _data, ...settings } = config;
   const text = JSON.stringify(settings);
   const named = namedVariables(config, text);
@@ -45,8 +45,8 @@ export function termsOf(config: Config, env: NodeJS.ProcessEnv): Terms {
 }
 
 /**
- * Why a gateway cannot serve a window, in words that complete "The gateway …"; undefined if it can.
- * Whoever has other settings, another version or other variables serves itself.
+ * Why a gateway cannot serve another process, in words that complete "The gateway …"; undefined if it
+ * can. A process with other settings, variables or another version serves its client itself.
  */
 export function differenceOf(ours: Terms, theirs: Terms): string | undefined {
   if (theirs.version !== ours.version) return `is version ${ours.version}`;

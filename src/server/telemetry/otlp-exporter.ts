@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { untilAborted } from "../../base/abort.ts";
+import { atMost, untilAborted } from "../../base/abort.ts";
 import type { SpanAttributes } from "../../base/trace.ts";
 import { type EndedSpan, exportRequest } from "./otlp-json.ts";
 
@@ -104,13 +104,10 @@ export class OtlpExporter {
 
   /** Sends what waits. What the collector has not taken after so many milliseconds is dropped. */
   async flush(milliseconds: number): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, milliseconds);
     this.#isFlushing = true;
     const drained = this.#drain().then(() => true);
-    const isDone = await Promise.race([drained, late.promise]);
+    const isDone = await atMost(milliseconds, drained);
     this.#isFlushing = false;
-    clearTimeout(timer);
     if (isDone !== true) this.#giveUp();
   }
 

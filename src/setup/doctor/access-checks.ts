@@ -102,24 +102,19 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult
 function remedyFor(
   { certFile, keyFile }: NonNullable<Serve["tls"]>,
   error: TrunklineError,
-): Pick<CheckResult, "next" | "command"> {
+): Parameters<typeof fail>[1] {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   if (code === "ENOENT") {
-    const next = "Put the file there, or set `serve.tls.certFile` and `serve.tls.keyFile` anew.";
-    return { next };
+    return "Put the file there, or change `serve.tls.certFile` and `serve.tls.keyFile`.";
   }
   if (code === "EACCES") {
     const own = process.getuid?.() ?? 0;
     return byCommand(`sudo setfacl -m u:${own}:r ${shellQuote(certFile)} ${shellQuote(keyFile)}`);
   }
   if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") {
-    const next =
-      "The key is of another certificate. Set `serve.tls.keyFile` to the key that it was made with.";
-    return { next };
+    return "The key belongs to another certificate. Set `serve.tls.keyFile` to the key of this one.";
   }
-  return {
-    next: "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.",
-  };
+  return "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.";
 }
 
 function dateFindings(

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Config } from "../../config/config.ts";
 import { AppContext } from "../../config/app-context.ts";
@@ -70,7 +69,7 @@ export interface Check {
   ) => Promise<readonly CheckResult[]> | readonly CheckResult[];
 }
 
-/** What a check may take. */
+/** The limits of a check. */
 export interface Allowance {
   /** Milliseconds until the check is given up. */
   readonly patience: number;
@@ -106,12 +105,7 @@ export class Checks {
 
   /** Waits for work that the checks have left running. Returns whether all of it has ended. */
   async settled(patience: number): Promise<boolean> {
-    const enough = new AbortController();
-    const late = sleep(patience, false, { signal: enough.signal }).catch(() => false);
-    const all = Promise.all(this.#unfinished).then(() => true);
-    const isDone = await Promise.race([all, late]);
-    enough.abort();
-    return isDone;
+    return (await atMost(patience, Promise.all(this.#unfinished))) !== undefined;
   }
 
   async #examine({ what, examine }: Check): Promise<readonly Finding[]> {
@@ -124,10 +118,7 @@ export class Checks {
       .then(() => examine({ patience, signal, endsLater }))
       .catch((error: unknown) => [this.#failed(what, error)]);
     this.#follow(found);
-    const enough = new AbortController();
-    const late = sleep(patience, undefined, { signal: enough.signal }).catch(() => undefined);
-    const findings = await Promise.race([found, late]);
-    enough.abort();
+    const findings = await atMost(patience, found);
     if (findings !== undefined) return findings.map((each) => ({ what, ...each }));
     giveUp.abort(new Error(`It took longer than ${patience} ms`));
     const says = `gave no answer within ${seconds(patience)} s, so it was not checked`;

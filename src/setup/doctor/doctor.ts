@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../../config/config.ts";
 import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { isVerbose } from "../../cli/shell/host.ts";
-import { paint } from "../../cli/shell/layout.ts";
+import { paint, print } from "../../cli/shell/layout.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import { checkAccess, checkTls } from "./access-checks.ts";
 import {
@@ -52,29 +52,22 @@ type Values = OptionValues<never, "fix" | "yes" | "deep">;
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation<Values>): Promise<number> {
-  const { values, out } = invocation;
-  const isJson = values.json === true;
+  const { values, out, color } = invocation;
   const started = performance.now();
-  const print = isJson ? () => {} : (finding: Finding) => out(lineOf(finding, invocation.color));
-  const first = await examineAll(invocation, print);
-  if (values.fix !== true) {
+  const show = values.json === true ? () => {} : (each: Finding) => out(lineOf(each, color));
+  const report = (examined: Examined & { fixed?: readonly Fixed[] }, text: string): number => {
     const milliseconds = Math.round(performance.now() - started);
-    if (isJson) out(`${JSON.stringify({ ...first, milliseconds }, null, 2)}\n`);
-    else out(hintOf(first.findings));
-    return first.ok ? 0 : 1;
-  }
+    return print(invocation, { ...examined, milliseconds }, text, { code: examined.ok ? 0 : 1 });
+  };
+  const first = await examineAll(invocation, show);
+  if (values.fix !== true) return report(first, hintOf(first.findings));
   const fixed = await applyFixes(invocation, first.findings);
   // Whether a fix has helped is only known by looking again.
   const again = fixed.length === 0 ? first : await examineAll(invocation, () => {});
   const left = again.findings.filter(({ state }) => state !== "ok");
-  if (isJson) {
-    const milliseconds = Math.round(performance.now() - started);
-    out(`${JSON.stringify({ ...again, fixed, milliseconds }, null, 2)}\n`);
-  } else {
-    out(left.length === 0 ? "\nNothing is left to be done.\n" : "\nLeft to be done:\n");
-    for (const finding of left) print(finding);
-  }
-  return again.ok ? 0 : 1;
+  const head = left.length === 0 ? "\nNothing is left to be done.\n" : "\nLeft to be done:\n";
+  const lines = left.map((finding) => lineOf(finding, color));
+  return report({ ...again, fixed }, head + lines.join(""));
 }
 
 async function examineAll(

@@ -202,9 +202,7 @@ async function start(invocation: Invocation, signal: AbortSignal | undefined): P
   const started = performance.now();
   const [command, ...args] = selfCommand();
   const all = [...process.execArgv, ...args, "mcp", ...globalOptions(invocation)];
-  const child = spawn(command, all, { cwd, env });
-  const kill = (): boolean => child.kill("SIGKILL");
-  signal?.addEventListener("abort", kill);
+  const child = spawn(command, all, { cwd, env, signal, killSignal: "SIGKILL" });
   let milliseconds = 0;
   child.stdin.on("error", () => {});
   child.stdout.once("data", () => {
@@ -221,8 +219,6 @@ async function start(invocation: Invocation, signal: AbortSignal | undefined): P
     return { out, err, code: code ?? signal, milliseconds };
   } catch (error) {
     return { out: "", err: (error as Error).message, code: "none", milliseconds };
-  } finally {
-    signal?.removeEventListener("abort", kill);
   }
 }
 

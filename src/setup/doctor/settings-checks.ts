@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, isAbsolute, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { ModelCommands } from "../../agent/models/model-commands.ts";
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import { absolutePath } from "../../base/process/environment.ts";
@@ -214,18 +214,14 @@ const SHARE = 0.75;
 /** The state of the configured MCP servers, and whether tools wait for approval. */
 export async function checkServers(
   config: Config,
-  { patience, signal, endsLater }: Allowance,
+  { patience, endsLater }: Allowance,
   wait = patience * SHARE,
 ): Promise<CheckResult[]> {
   if (Object.keys(config.mcpServers).length === 0) {
     return [ok("none configured")];
   }
   const opened = await openTools(silentApp(config));
-  const enough = new AbortController();
-  const until = { signal: AbortSignal.any([signal, enough.signal]) };
-  const late = sleep(wait, undefined, until).catch(() => {});
-  await Promise.race([opened.started(), late]);
-  enough.abort();
+  await atMost(wait, opened.started());
   const findings = opened.status().map((status) => findingOf(status, wait));
   const held = opened.offer.tools.held().length;
   // Not awaited: a server that ignores the request to end takes seconds to stop.

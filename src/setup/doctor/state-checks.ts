@@ -81,7 +81,7 @@ export async function checkDataFolder(folder: string): Promise<CheckResult[]> {
       ),
     ];
   }
-  const problem = (await tryToRead(folder)) ?? (await tryToWrite(folder));
+  const problem = (await problemOf(readdir(folder))) ?? (await tryToWrite(folder));
   if (problem !== undefined) return [unusable(folder, found.uid, problem)];
   return [
     await foreignFiles(folder),
@@ -175,23 +175,18 @@ async function checkParent(folder: string): Promise<CheckResult> {
   }
 }
 
-async function tryToRead(folder: string): Promise<string | undefined> {
-  try {
-    await readdir(folder);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+async function problemOf(work: Promise<unknown>): Promise<string | undefined> {
+  return work.then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
 }
 
 async function tryToWrite(folder: string): Promise<string | undefined> {
   const path = join(folder, `.doctor-${process.pid}`);
   try {
     // Not an empty file: that can be created on a full disk, too.
-    await writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600 });
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
+    return await problemOf(writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600 }));
   } finally {
     await rm(path, { force: true }).catch(() => {});
   }

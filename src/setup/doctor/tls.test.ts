@@ -44,7 +44,7 @@ describe("checkTls()", () => {
     const { key: other } = await ca.issue("other");
     const found = check({ cert, key: other });
     assert.equal(found.state, "fail");
-    assert.match(found.next, /key is of another certificate/);
+    assert.match(found.next, /key belongs to another certificate/);
   });
 
   it("fails for files that are no PEM", () => {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, TomlError, type TomlTable } from "smol-toml";
 
+import { eolOf } from "../../config/file/set-in-jsonc.ts";
 import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
 
 /** A statement of a file: the header of a table, or a key with its value. */
@@ -114,8 +115,4 @@ function endingOf({ text, value }: Statement): string {
   const ends = [...text.matchAll(/[ \t]*#|\r?\n?$/g)].map(({ index }) => index);
   const end = ends.find((at) => isDeepStrictEqual(parsedIfComplete(text.slice(0, at)), value));
   return text.slice(end);
-}
-
-function eolOf(text: string): string {
-  return /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
 }

@@ -8,6 +8,7 @@ import {
   type YAMLSeq,
 } from "yaml";
 
+import { eolOf, splice } from "../../config/file/set-in-jsonc.ts";
 import { type Format, nest } from "./format.ts";
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>;
@@ -182,12 +183,4 @@ function indentAt(text: string, at: number): string {
 
 function lineEnd(text: string, at: number): number {
   return at + (/\r?\n|$/.exec(text.slice(at))?.index ?? 0);
-}
-
-function eolOf(text: string): string {
-  return /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
-}
-
-function splice(text: string, start: number, end: number, words: string): string {
-  return text.slice(0, start) + words + text.slice(end);
 }

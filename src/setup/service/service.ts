@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecException } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, posix } from "node:path";
@@ -70,13 +70,15 @@ export async function status(invocation: Invocation<ServiceValues>): Promise<num
   }
   const [gateway] = await runningGateways(config.data);
   const isInstalled = existsSync(manager.file);
-  const found = isInstalled ? await reported(manager) : { state: "not installed", lines: [] };
+  const found: ServiceState = isInstalled
+    ? await reported(manager)
+    : { state: "not installed", lines: [] };
   const isRunning = /^(?:active|running)/.test(found.state);
   const shown = { ...found, installed: isInstalled, url: gateway?.url, file: manager.file };
   const rows = [
     ["state", found.state],
-    ["since", "since" in found ? (found.since ?? "") : ""],
-    ["process", "pid" in found ? String(found.pid ?? "") : ""],
+    ["since", found.since ?? ""],
+    ["process", String(found.pid ?? "")],
     ["address", gateway?.url ?? "no gateway of this data folder runs"],
     ["file", isInstalled ? manager.file : "`trunkline service install` creates it"],
   ];
@@ -86,9 +88,7 @@ export async function status(invocation: Invocation<ServiceValues>): Promise<num
 }
 
 /** What the service manager says; where it does not run, why. */
-async function reported(
-  manager: ServiceManager,
-): Promise<Awaited<ReturnType<typeof manager.status>>> {
+async function reported(manager: ServiceManager): Promise<ServiceState> {
   try {
     await manager.check();
     return await manager.status();
@@ -115,7 +115,7 @@ function wordsOf(invocation: Invocation<ServiceValues>, data: string, file: stri
   return {
     command: [
       ...[...selfCommand(), "serve", ...kept, "--data", data],
-      // The variables that lead to it may be other ones at login.
+      // At login, the variables that name it may not be set.
       ...(existsSync(config) ? ["--config", config] : []),
     ],
     path: [...new Set(folders)].join(delimiter),
@@ -265,7 +265,7 @@ interface ServiceState {
   /** As the service manager calls it: "active", "failed", "running", … */
   readonly state: string;
   readonly since?: string | undefined;
-  readonly pid?: number | undefined;
+  readonly pid?: number;
   /** Its last messages, oldest first. */
   readonly lines: readonly string[];
 }
@@ -291,12 +291,8 @@ const LINES = 10;
 
 /** Runs a program to its end. Its output; undefined if it fails or is missing. */
 async function ask(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string | undefined> {
-  const [command = "", ...args] = words;
-  const running = promisify(execFile)(command, args, { env, timeout: TIMEOUT });
-  return await running.then(
-    ({ stdout }) => stdout.trim(),
-    () => undefined,
-  );
+  const output = await tell(env, ...words).catch(() => undefined);
+  return output?.trim();
 }
 
 /** The same, but a failure is thrown in words. */
@@ -306,12 +302,8 @@ async function tell(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string>
     const { stdout } = await promisify(execFile)(command, args, { env, timeout: TIMEOUT });
     return stdout;
   } catch (error) {
-    const { stderr = "", message } = error as {
-      readonly stderr?: string;
-      readonly message: string;
-    };
-    const why = stderr.trim() || message;
-    const says = `'${words.join(" ")}' failed: ${why}`;
+    const { stderr = "", message } = error as ExecException;
+    const says = `'${words.join(" ")}' failed: ${String(stderr).trim() || message}`;
     throw new TrunklineError("unavailable", says, { cause: error });
   }
 }

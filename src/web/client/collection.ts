@@ -12,15 +12,14 @@ export interface CollectionOptions<T> {
 
 type LoadState = "new" | "loading" | "loaded" | { readonly failed: string };
 
-/** Rows of the server that live events keep current. Many changes of one moment make one new list. */
+/** Rows of the server, kept current by live events. Changes are applied to the page once a frame. */
 export class Collection<T> {
   readonly state = signal<LoadState>("new");
   readonly rows: ReadonlySignal<readonly T[]>;
   readonly #options: CollectionOptions<T>;
   readonly #byId = new Map<string, T>();
-  /** The same map, in another object after each change. */
+  /** The map in a new object after each change, so that the signal notices it. */
   readonly #shown = signal({ byId: this.#byId });
-  #isScheduled = false;
   #loading: Promise<void> | undefined;
   /** Ids that live events touched while pages were loading: the pages may be older. */
   #touched: Set<string> | undefined;
@@ -86,18 +85,26 @@ export class Collection<T> {
     }
   }
 
-  #changed(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    nextFrame(() => {
-      this.#isScheduled = false;
-      this.#shown.value = { byId: this.#byId };
-    });
-  }
+  readonly #changed = oncePerFrame(() => {
+    this.#shown.value = { byId: this.#byId };
+  });
 }
 
-/** Once a frame; a hidden page has no frames. */
-export function nextFrame(action: () => void): void {
+/** A function that has the action run with the next frame, once for any number of calls. */
+export function oncePerFrame(action: () => void): () => void {
+  let isScheduled = false;
+  return () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    nextFrame(() => {
+      isScheduled = false;
+      action();
+    });
+  };
+}
+
+/** A hidden page has no frames. */
+function nextFrame(action: () => void): void {
   // There is no page in a unit test.
   if (typeof document === "undefined") queueMicrotask(action);
   else if (document.hidden) setTimeout(action, 100);

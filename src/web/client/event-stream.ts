@@ -109,7 +109,7 @@ export class EventStream {
         parser.feed(value);
       }
     } catch {
-      // The network's words differ by browser and help nobody; the state says that it is lost.
+      // The message of a network error differs by browser and is not shown: the state says that it is lost.
       return "lost";
     } finally {
       clearTimeout(watchdog);

@@ -62,7 +62,7 @@ function storedMarks(storage: Pick<Storage, "getItem"> | undefined): StoredMarks
       Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "number";
     return { since, marks: marks.filter(isMark) };
   } catch {
-    // Nothing is kept, or something else is.
+    // Nothing is stored, or it is not valid.
     return undefined;
   }
 }

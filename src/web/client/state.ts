@@ -32,7 +32,7 @@ export const sessions = pagesOf<SessionRow>(
   (a, b) => RANK[a.state] - RANK[b.state] || orderOf(b) - orderOf(a),
 );
 
-/** Among the waiting ones, who waits longest; running ones stay where they are while they change. */
+/** Waiting sessions are ordered by how long they wait, running ones by their start, so that they do not move. */
 function orderOf({ state, waiting, created, updated }: SessionRow): number {
   if (state === "waiting") return -(waiting?.since ?? updated);
   return state === "running" ? created : updated;
@@ -177,7 +177,7 @@ function receive({ name, data }: ServerEvent): void {
   }
 }
 
-/** A list that the server gives as a whole, under its own name. */
+/** A list that the server returns whole, as a member with the name of the list. */
 function listOf<T>(name: string, idOf: (row: T) => string, query = ""): Collection<T> {
   return new Collection<T>({
     fetch: async (): Promise<Page<T>> => {
@@ -189,7 +189,7 @@ function listOf<T>(name: string, idOf: (row: T) => string, query = ""): Collecti
   });
 }
 
-/** A list that the server gives in pages. */
+/** A list that the server returns in pages. */
 function pagesOf<T extends { readonly id: string }>(
   name: string,
   compare: (a: T, b: T) => number,

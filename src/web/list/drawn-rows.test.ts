@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DrawnRows, type RowRange } from "./virtual-list.tsx";
+import { DrawnRows, type RowRange } from "./drawn-rows.ts";
 
 const range = (first: number, last: number): RowRange => ({ first, last });
 const byIndex = (index: number): number => index;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Heights } from "./virtual-list.tsx";
+import { Heights } from "./heights.ts";
 
 test("Heights gives the same places as adding up would, through random changes", () => {
   const heights = new Heights(10);

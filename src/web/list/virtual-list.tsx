@@ -1,6 +1,9 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
+import { DrawnRows, type RowRange } from "./drawn-rows.ts";
+import { Heights } from "./heights.ts";
+
 export interface VirtualListProps {
   readonly count: number;
   readonly keyOf: (index: number) => string | number;
@@ -258,134 +261,5 @@ class ListState {
     if (current === null || rows === null || rows === undefined) return;
     rows.style.height = `${this.heights.total}px`;
     current.scrollTop += by;
-  }
-}
-
-/** Rows from the first to the one before the last. */
-export interface RowRange {
-  readonly first: number;
-  readonly last: number;
-}
-
-/** The most rows that one drawing adds: twenty rows of eight cells take 50 ms on a slow processor. */
-const SLICE = 8;
-
-/**
- * Which rows a drawing puts into the document. After a jump, or where a search gives other rows, all
- * of them are new. Drawn at once they would be one long task, which makes a page stumble. So each
- * drawing has a few of them: those in view first, then those around it.
- */
-export class DrawnRows {
-  #keys: ReadonlySet<string | number> = new Set();
-  #isWhole = true;
-
-  /** False: another drawing is needed for the rest. */
-  get isWhole(): boolean {
-    return this.#isWhole;
-  }
-
-  /**
-   * All of `ready` is wanted, and `view` is a part of it. Rows that are drawn and in view stay. Where
-   * none of them is, the first row in view is drawn first, or the last one (`fromEnd`).
-   */
-  choose(
-    view: RowRange,
-    ready: RowRange,
-    keyOf: (index: number) => string | number,
-    fromEnd = false,
-  ): RowRange {
-    let left = SLICE;
-    const isDrawn = (index: number): boolean => this.#keys.has(keyOf(index));
-    const canDraw = (index: number): boolean => isDrawn(index) || left-- > 0;
-    let first = indexesOf(view).find(isDrawn) ?? (fromEnd ? view.last : view.first);
-    let last = first;
-    for (const wanted of [view, ready]) {
-      while (last < wanted.last && canDraw(last)) last++;
-      while (first > wanted.first && canDraw(first - 1)) first--;
-    }
-    this.#isWhole = first === ready.first && last === ready.last;
-    this.#keys = new Set(indexesOf({ first, last }).map(keyOf));
-    return { first, last };
-  }
-}
-
-function indexesOf({ first, last }: RowRange): number[] {
-  return Array.from({ length: last - first }, (_, at) => first + at);
-}
-
-/**
- * The heights of a long list's rows: where a row begins, and which row is at a place. Rows that were
- * never shown have an estimated height.
- */
-export class Heights {
-  readonly #estimate: number;
-  #heights: number[] = [];
-  /** Where each row begins, and the end of the last one; undefined after a change. */
-  #offsets: Float64Array | undefined;
-
-  constructor(estimate: number) {
-    this.#estimate = estimate;
-  }
-
-  get count(): number {
-    return this.#heights.length;
-  }
-
-  get total(): number {
-    return this.offsetOf(this.count);
-  }
-
-  heightOf(index: number): number {
-    return this.#heights[index] ?? this.#estimate;
-  }
-
-  /** Adds rows at the end, or removes them there. */
-  resize(count: number): void {
-    if (count === this.count) return;
-    this.#heights.length = Math.min(count, this.count);
-    while (this.count < count) this.#heights.push(this.#estimate);
-    this.#offsets = undefined;
-  }
-
-  /** Adds rows before the first one. */
-  prepend(count: number): void {
-    this.#heights = [...Array<number>(count).fill(this.#estimate), ...this.#heights];
-    this.#offsets = undefined;
-  }
-
-  /** Gives the difference to the former height. */
-  set(index: number, height: number): number {
-    const change = height - this.heightOf(index);
-    if (index >= this.count || change === 0) return 0;
-    this.#heights[index] = height;
-    this.#offsets = undefined;
-    return change;
-  }
-
-  /** Where a row begins. */
-  offsetOf(index: number): number {
-    return this.#begins[Math.min(index, this.count)] ?? 0;
-  }
-
-  /** The row that covers a place; the last one where the place is after the end. */
-  indexAt(offset: number): number {
-    let low = 0;
-    let high = Math.max(0, this.count - 1);
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (this.offsetOf(middle) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
-  get #begins(): Float64Array {
-    if (this.#offsets !== undefined) return this.#offsets;
-    const offsets = new Float64Array(this.count + 1);
-    for (const [index, height] of this.#heights.entries()) {
-      offsets[index + 1] = (offsets[index] ?? 0) + height;
-    }
-    this.#offsets = offsets;
-    return offsets;
   }
 }

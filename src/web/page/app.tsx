@@ -15,7 +15,7 @@ import {
   waitingCount,
 } from "../client/state.ts";
 import { SessionPage } from "../session/session-page.tsx";
-import { Button, Command, Empty, focusSearch, problem } from "../view/parts.tsx";
+import { Button, Command, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
@@ -77,23 +77,16 @@ export function App(): JSX.Element {
   const at = route.value;
   const entry = PAGES.find(({ page }) => page === at.page);
   useEffect(() => {
-    const remove = addShortcuts([
+    return addShortcuts([
       ...PAGES.map(({ page, name, key }) => ({
         keys: `g ${key}`,
         says: name,
         run: () => go(linkTo(page)),
       })),
       { keys: "/", says: "Search", run: focusSearch },
-      {
-        keys: "?",
-        says: "Keyboard help",
-        run: () => {
-          isHelpOpen.value = !isHelpOpen.value;
-        },
-      },
+      { keys: "?", says: "Keyboard help", run: toggle(isHelpOpen) },
       { keys: "Escape", says: "", run: closeAll },
     ]);
-    return remove;
   }, []);
   useEffect(() => {
     isMenuOpen.value = false;
@@ -155,9 +148,7 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
           class="quiet menu-button"
           aria-expanded={isMenuOpen.value}
           aria-controls="pages"
-          onClick={() => {
-            isMenuOpen.value = !isMenuOpen.value;
-          }}
+          onClick={toggle(isMenuOpen)}
         >
           Menu
         </Button>
@@ -169,12 +160,7 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
           </a>
         ))}
       </nav>
-      <Button
-        class="quiet help-button"
-        onClick={() => {
-          isHelpOpen.value = true;
-        }}
-      >
+      <Button class="quiet help-button" onClick={toggle(isHelpOpen)}>
         Keys <kbd>?</kbd>
       </Button>
     </div>
@@ -198,6 +184,8 @@ function Connection(): JSX.Element {
   );
 }
 
+const dismiss = setterOf(problem);
+
 /** What the person should know above every page. */
 function Banner(): JSX.Element {
   const { is } = connection.value;
@@ -212,13 +200,7 @@ function Banner(): JSX.Element {
       {problem.value === undefined ? null : (
         <div class="banner bad" role="alert">
           {problem.value}
-          <Button
-            onClick={() => {
-              problem.value = undefined;
-            }}
-          >
-            Dismiss
-          </Button>
+          <Button onClick={() => dismiss(undefined)}>Dismiss</Button>
         </div>
       )}
       {troubles.value.map(({ id, level, says }) => (

@@ -20,6 +20,7 @@ import {
   PageHead,
   SearchField,
   setterOf,
+  toggle,
   type Tone,
   TwoLines,
   Unloaded,
@@ -82,13 +83,7 @@ export function ReviewPage(): JSX.Element {
   return (
     <>
       <PageHead title="Review" note={`${shown.value.length} of ${threads.rows.value.length}`}>
-        <Button
-          class="quiet"
-          aria-pressed={isAll.value}
-          onClick={() => {
-            isAll.value = !isAll.value;
-          }}
-        >
+        <Button class="quiet" aria-pressed={isAll.value} onClick={toggle(isAll)}>
           with resolved
         </Button>
         <SearchField label="Search threads" value={search.value} onInput={setterOf(search)} />

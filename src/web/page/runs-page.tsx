@@ -12,7 +12,6 @@ import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
 import {
-  Ago,
   Badge,
   Command,
   Empty,
@@ -23,6 +22,7 @@ import {
   Unloaded,
   useLoaded,
 } from "../view/parts.tsx";
+import { COST_AND_USE } from "../view/session-facts.tsx";
 
 const TONES: Readonly<Record<RunRow["stage"], Tone>> = {
   queued: "plain",
@@ -78,13 +78,7 @@ const COLUMNS: readonly Column<RunRow>[] = [
       <TwoLines main={target} sub={pushed?.slice(0, 8) ?? "not pushed"} />
     ),
   },
-  {
-    name: "Cost",
-    width: "4.5rem",
-    isNumber: true,
-    cell: ({ cost }) => (cost === undefined ? "" : money(cost)),
-  },
-  { name: "Used", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+  ...COST_AND_USE,
 ];
 
 export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Element {

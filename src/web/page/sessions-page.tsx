@@ -4,14 +4,24 @@ import type { JSX } from "preact";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { go, linkTo } from "../client/router.ts";
 import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
-import { money, shortPath } from "../text/format.ts";
+import { shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { Ago, Command, Empty, PageHead, SearchField, setterOf, TwoLines } from "../view/parts.tsx";
-import { ContextBar, StateBadge } from "../view/session-facts.tsx";
+import {
+  Button,
+  Command,
+  Empty,
+  PageHead,
+  SearchField,
+  setterOf,
+  TwoLines,
+} from "../view/parts.tsx";
+import { ContextBar, COST_AND_USE, StateBadge } from "../view/session-facts.tsx";
 import { matcher } from "../text/search.ts";
 
 const search = signal("");
 const filter = signal<"all" | "waiting" | "running" | "unread">("all");
+
+const setFilter = setterOf(filter);
 
 const shown = computed(() => {
   const matches = matcher(search.value, wordsOf);
@@ -43,13 +53,7 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   },
   { name: "Editor", width: "minmax(5rem, 1fr)", cell: ({ client }) => client ?? "" },
   { name: "Context", width: "6.5rem", cell: ({ context }) => <ContextBar context={context} /> },
-  {
-    name: "Cost",
-    width: "4.5rem",
-    isNumber: true,
-    cell: ({ cost }) => (cost === undefined ? "" : money(cost)),
-  },
-  { name: "Used", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+  ...COST_AND_USE,
 ];
 
 function Title({ row }: { readonly row: SessionRow }): JSX.Element {
@@ -101,18 +105,15 @@ export function SessionsPage(): JSX.Element {
       <PageHead title="Sessions" note={sessions.state.value === "loading" ? `${total} …` : counted}>
         <div class="filters" role="group" aria-label="Filter">
           {FILTERS.map((each) => (
-            <button
+            <Button
               key={each}
-              type="button"
               class="quiet"
               aria-pressed={filter.value === each}
-              onClick={() => {
-                filter.value = each;
-              }}
+              onClick={() => setFilter(each)}
             >
               {each}
               {each === "waiting" && waitingCount.value > 0 ? ` ${waitingCount.value}` : ""}
-            </button>
+            </Button>
           ))}
         </div>
         <SearchField label="Search sessions" value={search.value} onInput={setterOf(search)} />

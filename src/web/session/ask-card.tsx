@@ -11,10 +11,10 @@ import { ToolContent } from "./tool-call.tsx";
 
 type Option = NonNullable<Ask["options"]>[number];
 
-/** What is asked of the person now; y and n answer the first permission. */
+/** The open questions to the person. The keys y and n answer the first permission request. */
 export function Asks(props: {
   readonly session: OpenSession;
-  /** Without the content of the calls, where the page shows something else. */
+  /** Leaves out the content of tool calls: another tab than the conversation is shown. */
   readonly isShort: boolean;
 }): JSX.Element | null {
   const { session, isShort } = props;

@@ -11,7 +11,7 @@ import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
 import { act, Badge, Button, Empty, Unloaded, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
-/** More files are not drawn until they are asked for. */
+/** Files that are drawn at first; a button draws more. */
 const MANY = 200;
 /** The diff of a small change is open at once. */
 const FEW = 5;
@@ -88,7 +88,7 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   const [place, setPlace] = useState<DiffPlace | undefined>(undefined);
   const [found, failed] = useLoaded(
     () => get<FileDiff>(`${session.path}/diff?path=${encodeURIComponent(path)}`),
-    // Another object after each look: the same number of lines may say something else.
+    // By object, which is new after each load: other lines may have changed, though the counts are equal.
     [file],
   );
   if (found === undefined) return <Unloaded what={path} failed={failed} />;

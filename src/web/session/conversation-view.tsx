@@ -29,7 +29,7 @@ export function ConversationView({ session }: { readonly session: OpenSession })
   );
 }
 
-/** Entries never change; a changed one is another object. */
+/** Entries are immutable: a change makes a new object. */
 class EntryView extends Component<{ readonly entry: Entry }> {
   override shouldComponentUpdate({ entry }: { readonly entry: Entry }): boolean {
     return entry !== this.props.entry;

@@ -39,23 +39,23 @@ export interface NoteEntry extends Common {
 }
 
 /**
- * The conversation that the events of a log tell. Events are added in pages at either end, since a long
- * session is read from its end, and each page costs its own size.
+ * The conversation as entries, built from the events of a log. Events are added in pages at either end,
+ * because a long session is read from its end. Adding a page takes time in proportion to its size.
  */
 export class Conversation {
   entries: readonly Entry[] = [];
   plan: readonly PlanEntry[] | undefined;
   usage: { readonly used: number; readonly size: number } | undefined;
   commands: readonly { readonly name: string; readonly description: string }[] | undefined;
-  /** Numbers of the first and the last event that are in. */
+  /** Numbers of the first and the last event that were added. */
   first: number | undefined;
   last = 0;
   readonly #tools = new Map<string, number>();
   readonly #permissions = new Map<string, number>();
-  /** How many entries were put before those that the maps count. */
+  /** The number of entries that were prepended: indexes in the maps are off by it. */
   #shift = 0;
 
-  /** Adds later events. Those that are in already are left out. */
+  /** Adds later events, and skips those that were added before. */
   append(events: readonly LogEvent[]): void {
     const entries = [...this.entries];
     for (const event of events) {
@@ -67,7 +67,7 @@ export class Conversation {
     this.entries = entries;
   }
 
-  /** Adds earlier events; gives how many entries are new at the front. */
+  /** Adds earlier events. Returns how many entries were prepended. */
   prepend(events: readonly LogEvent[]): number {
     const { first } = this;
     const earlier = new Conversation();
@@ -96,7 +96,7 @@ export class Conversation {
     return front.length - taken.size;
   }
 
-  /** Where updates of this page belong to a call of an earlier one, the earlier entry takes them. */
+  /** Merges updates on this page into the entry of their tool call on an earlier page. */
   #join(
     front: Entry[],
     rest: readonly Entry[],
@@ -259,17 +259,17 @@ function continues(before: Entry, entry: Entry): before is TextEntry {
   if (before.kind !== entry.kind) return false;
   if (before.kind !== "message" && before.kind !== "thought" && before.kind !== "prompt")
     return false;
-  // A prompt of the log is whole; only the pieces of an imported one are joined.
+  // A logged prompt is complete. Only an imported one comes in pieces, which are joined.
   if (before.by !== undefined) return false;
   return before.messageId === (entry as TextEntry).messageId;
 }
 
-/** A text of a message, whose shape nobody has checked. */
+/** A text member of a message that was not validated. */
 export function wordIn(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The text of content blocks; what is no text is named. */
+/** The text of content blocks. Other blocks are shown by their type. */
 export function textOf(blocks: unknown): string {
   if (!Array.isArray(blocks)) return "";
   return (blocks as Fields[])

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../server/dashboard/api.ts";
 import type { Ask, EventLog, LogEvent, SessionDetail } from "../../server/dashboard/session-api.ts";
-import { nextFrame } from "../client/collection.ts";
+import { oncePerFrame } from "../client/collection.ts";
 import { get, post, RequestError } from "../client/request.ts";
 import { listen, readMarks, sessions } from "../client/state.ts";
 import { Conversation } from "./conversation.ts";
@@ -15,11 +15,10 @@ export class OpenSession {
   readonly detail = signal<SessionDetail | undefined>(undefined);
   readonly asks = signal<readonly Ask[]>([]);
   readonly failed = signal<string | undefined>(undefined);
-  /** The conversation; another object around it after each change. */
+  /** The conversation, in a new object after each change, so that the signal notices it. */
   readonly shown = signal({ conversation: new Conversation() });
   #isLoadingEarlier = false;
   #isClosed = false;
-  #isScheduled = false;
 
   constructor(id: string) {
     this.id = id;
@@ -90,7 +89,7 @@ export class OpenSession {
     try {
       await post(`${this.path}/answer`, { id: ask.id, ...answer });
     } finally {
-      // Also where somebody else answered before.
+      // Also if the post fails because somebody else has answered.
       this.asks.value = this.asks.value.filter(({ id }) => id !== ask.id);
     }
   }
@@ -102,7 +101,7 @@ export class OpenSession {
     if (detail !== undefined) this.detail.value = { ...detail, settings };
   }
 
-  /** False if there is no such session, of which no event will come. */
+  /** False if there is no such session, so that no stream is opened for it. */
   async #load(): Promise<boolean> {
     try {
       const [detail, log] = await Promise.all([
@@ -129,7 +128,7 @@ export class OpenSession {
     }
   }
 
-  /** Somebody else, or the agent, has chosen a mode, a model or an option. */
+  /** Loads the settings again after another client or the agent has changed one. */
   async #loadSettings(): Promise<void> {
     try {
       const { settings, row } = await get<SessionDetail>(this.path);
@@ -141,7 +140,7 @@ export class OpenSession {
     }
   }
 
-  /** The stream goes on while the log is loaded again, and may be further by then. */
+  /** Loads the events that the stream delivered while the log was loaded again. */
   async #catchUp(conversation: Conversation): Promise<void> {
     while (this.conversation.last > conversation.last) {
       const from = conversation.last + 1;
@@ -162,15 +161,10 @@ export class OpenSession {
   }
 
   /** Once a frame: an agent may send more chunks than a screen has frames. */
-  #changed(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    nextFrame(() => {
-      this.#isScheduled = false;
-      this.shown.value = { conversation: this.conversation };
-      if (!document.hidden) readMarks.read(this.id, this.conversation.last);
-    });
-  }
+  readonly #changed = oncePerFrame(() => {
+    this.shown.value = { conversation: this.conversation };
+    if (!document.hidden) readMarks.read(this.id, this.conversation.last);
+  });
 }
 
 function changesSettings({ message }: LogEvent): boolean {
@@ -185,7 +179,7 @@ export interface SettingChoice {
   readonly id: string;
   readonly name: string;
   readonly value: string | boolean;
-  /** Empty for one that is on or off. */
+  /** Empty for a switch. */
   readonly groups: readonly ChoiceGroup[];
 }
 

@@ -11,7 +11,7 @@ import {
   settingChoices,
 } from "./open-session.ts";
 
-/** Where the person writes; while a turn runs, the text joins it or waits for its end. */
+/** The field for prompts. During a turn, a prompt joins the turn or waits for its end. */
 export function PromptBox(props: {
   session: OpenSession;
   row: SessionRow | undefined;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { contentOf, fieldsOf } from "./question-form.tsx";
+import { contentOf, fieldsOf } from "./question-fields.ts";
 
 const SCHEMA = {
   type: "object",

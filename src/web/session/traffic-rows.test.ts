@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { TrafficRow } from "../../server/dashboard/session-api.ts";
-import { filterTraffic, foldTraffic, prettyMessage } from "./traffic-view.tsx";
+import { filterTraffic, foldTraffic, prettyMessage } from "./traffic-rows.ts";
 
 let n = 0;
 function row(fields: Partial<TrafficRow> = {}): TrafficRow {

@@ -1,12 +1,19 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+
 import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
 import { get, RequestError } from "../client/request.ts";
-import { bytes, milliseconds, prettyJson } from "../text/format.ts";
+import { bytes, milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
-import { matcher } from "../text/search.ts";
+import {
+  filterTraffic,
+  foldTraffic,
+  type Lane,
+  prettyMessage,
+  type TrafficGroup,
+} from "./traffic-rows.ts";
 
 const LANES: readonly Lane[] = ["client", "agent", "stderr"];
 const PAGE = 2000;
@@ -196,63 +203,4 @@ function useTraffic(session: OpenSession): [readonly TrafficRow[], string | unde
     };
   }, [session]);
   return [state[0], state[1]];
-}
-
-/** A message, or several of a kind in a row. */
-export interface TrafficGroup {
-  readonly first: TrafficRow;
-  readonly last: TrafficRow;
-  readonly count: number;
-  readonly size: number;
-}
-
-/** Folds runs of chunks: an answer of an agent is hundreds of messages that say nothing one by one. */
-export function foldTraffic(rows: readonly TrafficRow[]): TrafficGroup[] {
-  const groups: TrafficGroup[] = [];
-  for (const row of rows) {
-    const before = groups.at(-1);
-    if (before !== undefined && belongs(before.first, row)) {
-      const { first, count, size } = before;
-      groups[groups.length - 1] = { first, last: row, count: count + 1, size: size + row.size };
-    } else {
-      groups.push({ first: row, last: row, count: 1, size: row.size });
-    }
-  }
-  return groups;
-}
-
-function belongs(first: TrafficRow, row: TrafficRow): boolean {
-  return (
-    row.kind === "notification" &&
-    first.kind === "notification" &&
-    row.update !== undefined &&
-    row.update.endsWith("_chunk") &&
-    first.update === row.update &&
-    first.lane === row.lane &&
-    first.direction === row.direction &&
-    first.peer === row.peer
-  );
-}
-
-export type Lane = TrafficRow["lane"];
-
-/** What is shown of the traffic: the lanes, and rows whose method, update, id or text has the words. */
-export function filterTraffic(
-  rows: readonly TrafficRow[],
-  lanes: ReadonlySet<Lane>,
-  search: string,
-): TrafficRow[] {
-  const matches = matcher<TrafficRow>(search, ({ method, update, id, text, peer, kind }) =>
-    [method, update, id, text, peer, kind].join("\n"),
-  );
-  return rows.filter((row) => lanes.has(row.lane) && matches(row));
-}
-
-/** A raw message with line breaks, if it is JSON. */
-export function prettyMessage(text: string): string {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return text;
-  }
 }

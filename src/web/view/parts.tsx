@@ -6,10 +6,10 @@ import { RequestError } from "../client/request.ts";
 import { me } from "../client/state.ts";
 import { ago, clock } from "../text/format.ts";
 
-/** The last thing that could not be done, shown until it is dismissed. */
+/** The error of the last action, shown until it is dismissed. */
 export const problem = signal<string | undefined>(undefined);
 
-/** Runs what a button does. What the server refuses is shown in its words. */
+/** Runs the action of a button. If the server refuses it, its message is shown. */
 export function act(work: () => Promise<unknown>): void {
   problem.value = undefined;
   work().catch((error: unknown) => {
@@ -91,7 +91,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }): J
 }
 
 async function copy(text: string): Promise<void> {
-  // Without TLS on another machine there is no clipboard.
+  // Browsers have no clipboard on a page of another machine without TLS.
   if (navigator.clipboard === undefined) throw new Error("no clipboard");
   await navigator.clipboard.writeText(text);
 }
@@ -126,7 +126,7 @@ export function Empty({
   );
 }
 
-/** Instead of what is not loaded yet, or cannot be. */
+/** Stands for content that is still loading, or says why it cannot be loaded. */
 export function Unloaded(props: {
   readonly what: string;
   readonly failed: string | undefined;
@@ -136,7 +136,7 @@ export function Unloaded(props: {
   return <Empty title={`${what} cannot be loaded`}>{failed}</Empty>;
 }
 
-/** Facts by their names. One that is not known is left out. */
+/** A list of names and values, without those whose value is undefined. */
 export function Facts(props: {
   readonly facts: readonly (readonly [name: string, value: ComponentChildren])[];
   readonly class?: string;
@@ -193,13 +193,20 @@ export function setterOf<T>(into: Signal<T>): (value: T) => void {
   };
 }
 
+/** Turns a signal on or off. */
+export function toggle(of: Signal<boolean>): () => void {
+  return () => {
+    of.value = !of.value;
+  };
+}
+
 export function focusSearch(): boolean {
   const field = document.querySelector<HTMLElement>("main input[type=search]");
   field?.focus();
   return field !== null;
 }
 
-/** A page that is loaded; says what is missing where it cannot be. */
+/** Loads a value again when `deps` change. Returns the value, the error, and a function to reload it. */
 export function useLoaded<T>(
   load: () => Promise<T>,
   deps: readonly unknown[],

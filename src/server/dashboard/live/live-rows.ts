@@ -25,7 +25,7 @@ const MOST = 2_000;
  * kept, so a reader may be as slow as it likes: what it has missed is never more than the rows there are.
  */
 export class LiveRows {
-  /** Tells the numbers of this process apart from those of the one before it. */
+  /** Identifies this process: numbers of an earlier one mean something else. */
   readonly epoch = crypto.randomUUID().slice(0, 8);
   readonly #rows = new Map<string, LiveRow>();
   readonly #most: number;

@@ -2,7 +2,7 @@ import { background } from "../../../base/background.ts";
 import type { LiveRows } from "./live-rows.ts";
 import type { LiveSource } from "./polled-rows.ts";
 
-/** Milliseconds for which sources are looked at after the last watcher has left: it may come back. */
+/** Milliseconds for which sources are polled after the last watcher has left: a page may reconnect. */
 const LINGER = 30_000;
 
 export interface WatchingOptions {

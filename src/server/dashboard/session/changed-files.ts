@@ -38,7 +38,7 @@ export async function changedFiles(
     const git = new Git(repository.root);
     const base = await baseOf(git, session.created);
     const all = [...(await tracked(git, base)), ...(await untracked(git))];
-    // A session may work in one folder of its repository, and its token be for that one alone.
+    // A token may be limited to one folder of the repository.
     const files = all.filter(({ path }) => mayUseFolder(principal, join(repository.root, path)));
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
@@ -67,7 +67,7 @@ export async function diffOfFile(
 ): Promise<FileDiff> {
   const { against, files } = await changedFiles(data, session, principal);
   const file = files.find((each) => each.path === path);
-  // Only a file of the list: any other could be one that nobody meant to show.
+  // Only files of the list are shown: a path could name any other file.
   if (file === undefined) {
     const says = `The session has not changed '${path.slice(0, 200)}'.`;
     throw new TrunklineError("not-found", says);
@@ -101,38 +101,29 @@ async function baseOf(git: Git, time: number): Promise<string> {
 /** Git's empty tree, for a repository without a commit. */
 const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
-  const args = ["diff", "--numstat", "-z", "--no-renames", base, "--"];
-  const { stdout } = await git.run(args);
-  const lines = stdout.toString("utf8").split("\0").filter(Boolean);
-  const changes = await statuses(git, base);
-  return lines.map((line) => {
-    const [added = "", removed = "", path = ""] = line.split("\t");
-    return {
-      path,
-      change: changes.get(path) ?? "modified",
-      added: Number(added) || 0,
-      removed: Number(removed) || 0,
-      ...(added === "-" ? { isBinary: true } : {}),
-    };
-  });
-}
+const CHANGES: Readonly<Record<string, ChangedFile["change"]>> = { A: "added", D: "deleted" };
 
-async function statuses(git: Git, base: string): Promise<Map<string, ChangedFile["change"]>> {
-  const { stdout } = await git.run(["diff", "--name-status", "-z", "--no-renames", base, "--"]);
-  const parts = stdout.toString("utf8").split("\0");
-  const found = new Map<string, ChangedFile["change"]>();
-  for (let at = 0; at + 1 < parts.length; at += 2) {
-    const letter = parts[at] ?? "";
-    const change = letter === "A" ? "added" : letter === "D" ? "deleted" : "modified";
-    found.set(parts[at + 1] ?? "", change);
+/** Reads git-diff(1) with `--raw --numstat -z`: first the kind of each change, then its lines. */
+async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
+  const changes = new Map<string, ChangedFile["change"]>();
+  const files: ChangedFile[] = [];
+  const args = ["diff", "--raw", "--numstat", "-z", "--no-renames", base, "--"];
+  const parts = (await git.list(args)).values();
+  for (const part of parts) {
+    if (part.startsWith(":")) {
+      changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
+      continue;
+    }
+    const [added = "", removed = "", path = ""] = part.split("\t");
+    const lines = { added: Number(added) || 0, removed: Number(removed) || 0 };
+    const change = changes.get(path) ?? "modified";
+    files.push({ path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) });
   }
-  return found;
+  return files;
 }
 
 async function untracked(git: Git): Promise<ChangedFile[]> {
-  const { stdout } = await git.run(["ls-files", "--others", "--exclude-standard", "-z"]);
-  const paths = stdout.toString("utf8").split("\0").filter(Boolean);
+  const paths = await git.list(["ls-files", "--others", "--exclude-standard", "-z"]);
   const files: ChangedFile[] = [];
   for (const path of paths.slice(0, MOST_FILES)) {
     const text = textAt(git.folder, join(git.folder, path));
@@ -149,14 +140,8 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
   const root = findRepository(session.cwd)?.root ?? session.cwd;
   const git = new Git(root);
   const base = await baseOf(git, session.created);
-  const diff = await git.text([
-    "diff",
-    "--no-renames",
-    "--no-color",
-    base,
-    "--",
-    `:(literal)${path}`,
-  ]);
+  const args = ["diff", "--no-renames", "--no-color", base, "--", `:(literal)${path}`];
+  const diff = await git.text(args);
   if (diff !== "" || change !== "added") return diff;
   return unifiedDiff(path, undefined, textAt(root, join(root, path)));
 }

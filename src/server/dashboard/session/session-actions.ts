@@ -71,7 +71,7 @@ export class SessionActions {
     const pending = digest.asked(session).find(({ requestId }) => requestId === body.id);
     if (pending === undefined) {
       const client = await clients.known(principal, session.id);
-      if (client?.answer(body.id, body.result ?? { action: "cancel" }) === true) return;
+      if (client?.questions.answer(body.id, body.result ?? { action: "cancel" }) === true) return;
       throw new TrunklineError(
         "conflict",
         "This is no longer asked: it was answered or cancelled.",
@@ -92,7 +92,10 @@ export class SessionActions {
     const answered = this.#answered(session.id, pending.seq, pending.requestId, signal);
     try {
       // Somebody else may be faster, also before this client is asked.
-      await Promise.race([client.permit(toolCall.toolCallId, optionId, signal), answered]);
+      await Promise.race([
+        client.questions.permit(toolCall.toolCallId, optionId, signal),
+        answered,
+      ]);
       const { by, outcome } = await answered;
       const chosen = outcome.outcome === "selected" ? outcome.optionId : null;
       if (chosen === optionId) return;

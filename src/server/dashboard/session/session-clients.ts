@@ -126,9 +126,7 @@ function keyOf({ id }: Principal, sessionId: string): string {
   return `${sessionId} ${id}`;
 }
 
-export interface SessionClientOptions {
-  readonly door: AcpDoor;
-  readonly peer: PeerOptions<AcpConnection>;
+export interface SessionClientOptions extends Pick<SessionClientsOptions, "door" | "peer"> {
   readonly principal: Principal;
   readonly sessionId: string;
   readonly cwd: string;
@@ -147,22 +145,17 @@ interface Question {
  */
 export class SessionClient implements AsyncDisposable {
   readonly settings: SettingsResult;
-  readonly #options: SessionClientOptions;
+  readonly questions: Questions;
+  readonly #sessionId: string;
   readonly #peer: Peer;
-  readonly #questions: Questions;
   /** Prompts that were not answered yet. */
   #prompts = 0;
 
-  private constructor(
-    options: SessionClientOptions,
-    peer: Peer,
-    settings: SettingsResult,
-    questions: Questions,
-  ) {
-    this.#options = options;
+  private constructor(id: string, peer: Peer, settings: SettingsResult, questions: Questions) {
+    this.#sessionId = id;
     this.#peer = peer;
     this.settings = settings;
-    this.#questions = questions;
+    this.questions = questions;
   }
 
   /** Attaches to the session. Opens it where no process has it open. */
@@ -184,7 +177,7 @@ export class SessionClient implements AsyncDisposable {
       });
       const params = { sessionId, cwd, mcpServers: [] };
       const settings = await peer.request(METHODS.resumeSession, params);
-      return new SessionClient(options, peer, settings, questions);
+      return new SessionClient(sessionId, peer, settings, questions);
     } catch (error) {
       await peer.close();
       throw inWords(error);
@@ -195,19 +188,14 @@ export class SessionClient implements AsyncDisposable {
     return this.#peer.hasEnded;
   }
 
-  /** Whether something would be lost if it were closed now. */
+  /** Whether a prompt waits for its answer, which closing would lose. */
   get isBusy(): boolean {
     return this.#prompts > 0;
   }
 
-  /** Questions that this client was asked; permissions are in the log of the session. */
-  get asks(): readonly Ask[] {
-    return this.#questions.asks;
-  }
-
   /** Sends a prompt. Resolves when its turn has ended. */
   async prompt({ text, whileRunning = "queue" }: PromptBody): Promise<void> {
-    const { sessionId } = this.#options;
+    const sessionId = this.#sessionId;
     const _meta = { trunkline: { whileRunning } };
     this.#prompts++;
     try {
@@ -221,11 +209,11 @@ export class SessionClient implements AsyncDisposable {
   }
 
   cancel(): void {
-    this.#peer.notify(METHODS.cancel, { sessionId: this.#options.sessionId });
+    this.#peer.notify(METHODS.cancel, { sessionId: this.#sessionId });
   }
 
   async choose({ kind, id, value }: SettingBody): Promise<void> {
-    const { sessionId } = this.#options;
+    const sessionId = this.#sessionId;
     const chosen =
       kind === "mode"
         ? this.#peer.request(METHODS.setMode, { sessionId, modeId: id })
@@ -237,22 +225,12 @@ export class SessionClient implements AsyncDisposable {
     });
   }
 
-  /** Answers the permission request for a tool call, once this client was asked; false if it never is. */
-  permit(toolCallId: string, optionId: string | null, signal: AbortSignal): Promise<boolean> {
-    return this.#questions.permit(toolCallId, optionId, signal);
-  }
-
-  /** Answers a question; false if it is not asked any more. */
-  answer(id: string, result: object): boolean {
-    return this.#questions.answer(id, result);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#peer.close();
   }
 }
 
-/** What a client was asked and has not answered. */
+/** The requests to a client that are not answered yet. */
 class Questions {
   readonly #changed: () => void;
   /** By tool call. */
@@ -300,17 +278,22 @@ class Questions {
     }),
   );
 
+  /** Without permission requests: those are in the log of the session. */
   get asks(): readonly Ask[] {
     return Array.from(this.#questions.values(), ({ ask }) => ask);
   }
 
+  /** Answers a question; false if it is not asked any more. */
   answer(id: string, result: object): boolean {
     const question = this.#questions.get(id);
     question?.answer(result);
     return question !== undefined;
   }
 
-  /** The request may come a little after this client was attached. */
+  /**
+   * Answers the permission request for a tool call, which may come a little after this client was
+   * attached; false if it does not come before the signal.
+   */
   permit(toolCallId: string, optionId: string | null, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (isDone: boolean): void => {
@@ -334,7 +317,7 @@ class Questions {
   }
 }
 
-/** An error that was answered, for a person to read. */
+/** The error of a response, with a message for a person. */
 function inWords(error: unknown): unknown {
   const known = fromWire(error);
   if (!(known instanceof RpcError) && !(known instanceof SessionError)) return error;

@@ -1,3 +1,4 @@
+import { atMost } from "../../../base/abort.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 
 /** The name of the identity that an agent acts as in a folder. */
@@ -11,14 +12,14 @@ interface KnownIdentity {
   readonly at: number | undefined;
 }
 
-/** Milliseconds for which a name is not looked up again, and for which somebody waits for one. */
+/** Milliseconds for which a name is cached, and for which a request waits for a new one. */
 const FRESH = 30_000;
 const PATIENCE = 300;
 const MOST = 1_000;
 
 /**
- * The identities that the agents of sessions act as. To find one takes git several processes, so it is
- * done for one folder after the other, and nobody waits long for it.
+ * The identities that the agents of sessions act as. Finding one starts several git processes, so folders
+ * are looked up one after the other, and requests wait only a moment for them.
  */
 export class SessionIdentities {
   readonly #identityOf: IdentityOf;
@@ -39,10 +40,7 @@ export class SessionIdentities {
     const old = places.filter((place) => !this.#isFresh(place));
     if (old.length === 0) return;
     for (const place of old) this.#begin(place);
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, PATIENCE);
-    await Promise.race([this.#work, late]);
-    clearTimeout(timer);
+    await atMost(PATIENCE, this.#work);
   }
 
   #isFresh(place: Place): boolean {

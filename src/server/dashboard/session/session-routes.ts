@@ -105,7 +105,7 @@ export class SessionRoutes {
   async asks(principal: Principal, session: ReadSession): Promise<readonly Ask[]> {
     const client = await this.#options.clients.known(principal, session.id);
     const digest = await this.#options.rows.digests.of(session);
-    return [...digest.asked(session).map(askOf), ...(client?.asks ?? [])];
+    return [...digest.asked(session).map(askOf), ...(client?.questions.asks ?? [])];
   }
 
   /** A bounded batch of events from a number on. */

@@ -5,7 +5,7 @@ import type { OpenQuestion } from "../../../session/client/questions.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
-import { Places } from "./places.ts";
+import { placeOf } from "./places.ts";
 import { type IdentityOf, SessionIdentities } from "./session-identities.ts";
 import {
   mayAsk,
@@ -34,7 +34,6 @@ export class SessionRows {
   readonly reader: SessionReading;
   readonly digests: SessionDigests;
   readonly #options: SessionRowsOptions;
-  readonly #places = new Places();
   readonly #identities: SessionIdentities;
 
   constructor(options: SessionRowsOptions) {
@@ -107,7 +106,7 @@ export class SessionRows {
       mode: digest.mode ?? chosen.modeId,
       client: digest.client,
       cwd,
-      ...(run === undefined ? this.#places.of(cwd) : runPlace(run)),
+      ...(run === undefined ? placeOf(cwd) : runPlace(run)),
       context: digest.context,
       cost: digest.cost,
       created,

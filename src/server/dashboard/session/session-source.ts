@@ -15,14 +15,14 @@ interface KnownRow {
 const EVERY = 100;
 
 /**
- * Follows the store of sessions, so that those of all processes are seen alike, whoever holds them.
+ * Follows the store of sessions, which has the sessions of all processes.
  */
 export class SessionSource implements LiveSource {
   readonly every = EVERY;
   readonly #rows: SessionRows;
   readonly #runRow: (session: ReadSession) => Promise<object>;
   readonly #listeners = new Map<string, Set<() => void>>();
-  /** The texts of rows that were told, and those of sessions that may change without an event. */
+  /** The rows that were sent last, to find those that have changed. */
   #known = new Map<string, KnownRow>();
   #mark: Mark | undefined;
 

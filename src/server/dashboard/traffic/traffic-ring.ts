@@ -46,7 +46,7 @@ export class TrafficRing {
     return [...this.#kept.values()];
   }
 
-  /** Somebody who sees the messages of one connection. */
+  /** Records the messages of one connection. */
   connection(lane: "client" | "agent", peer: string): TappedConnection {
     return new TappedConnection(this, lane, peer);
   }

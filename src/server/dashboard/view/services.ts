@@ -9,87 +9,65 @@ import type { DashboardSources } from "../sources.ts";
 /** Lines of a log that a row has. */
 const MOST_LINES = 50;
 
-/** Other MCP servers and plugins: how they are, what they said, and how to restart them. */
-export class Services {
-  readonly #sources: DashboardSources;
-  readonly #servers: () => Config["mcpServers"];
-  readonly live: readonly LiveSource[];
-
-  /** `servers` are those of the configuration in force. */
-  constructor(sources: DashboardSources, servers: () => Config["mcpServers"]) {
-    this.#sources = sources;
-    this.#servers = servers;
-    this.live = [
-      new PolledRows({
-        event: "server",
-        every: 500,
-        read: async () => this.servers(),
-        idOf: ({ name }) => name,
-      }),
-      new PolledRows({
-        event: "plugin",
-        every: 500,
-        read: () => this.plugins(),
-        idOf: ({ id }) => id,
-      }),
-    ];
-  }
-
-  get routes(): readonly ApiRoute[] {
-    return [
-      route("GET /api/servers", "admin", async () => ({ servers: this.servers() })),
-      route("GET /api/plugins", "admin", async () => ({ plugins: await this.plugins() })),
+/** Other MCP servers and plugins: their state and log, and how to restart them. */
+export function serviceParts(
+  sources: DashboardSources,
+  configured: () => Config["mcpServers"],
+): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
+  const servers = async () => serverRows(sources, configured());
+  const plugins = () => pluginRows(sources);
+  return {
+    routes: [
+      route("GET /api/servers", "admin", async () => ({ servers: await servers() })),
+      route("GET /api/plugins", "admin", async () => ({ plugins: await plugins() })),
       route("POST /api/servers/:id/restart", "admin", async ({ id }) => {
-        await this.#sources.tools.restart(id);
+        await sources.tools.restart(id);
         return { ok: true };
       }),
       route("POST /api/plugins/:id/restart", "admin", async ({ id }) => {
-        const bus = await this.#sources.bus.opened();
+        const bus = await sources.bus.opened();
         await bus?.orchestrator.plugin(id).restart();
         return { ok: true };
       }),
-    ];
-  }
+    ],
+    live: [
+      new PolledRows({ event: "server", every: 500, read: servers, idOf: ({ name }) => name }),
+      new PolledRows({ event: "plugin", every: 500, read: plugins, idOf: ({ id }) => id }),
+    ],
+  };
+}
 
-  servers(): ServerRow[] {
-    const { tools } = this.#sources;
-    const known = new Map(tools.status().map((status) => [status.name, status]));
-    const counts = Map.groupBy(tools.offer.tools.list(), ({ source }) => source?.server);
-    return Object.entries(this.#servers()).map(([name, settings]) => {
-      const status = known.get(name);
-      const { listError, noTools, lastError } = status ?? {};
-      const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
-      const says = status?.state === "up" ? none : lastError;
-      return {
-        name,
-        state: stateOf(status?.state),
-        ...(says === undefined ? {} : { says: maskText(says) }),
-        tools: counts.get(name)?.length ?? 0,
-        where: maskText(shownSource(settings)),
-        log: linesOf(status?.said ?? []),
-      };
-    });
-  }
+function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"]): ServerRow[] {
+  const known = new Map(tools.status().map((status) => [status.name, status]));
+  const counts = Map.groupBy(tools.offer.tools.list(), ({ source }) => source?.server);
+  return Object.entries(configured).map(([name, settings]) => {
+    const status = known.get(name);
+    const { listError, noTools, lastError } = status ?? {};
+    const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
+    const says = status?.state === "up" ? none : lastError;
+    return {
+      name,
+      state: stateOf(status?.state),
+      ...(says === undefined ? {} : { says: maskText(says) }),
+      tools: counts.get(name)?.length ?? 0,
+      where: maskText(shownSource(settings)),
+      log: linesOf(status?.said ?? []),
+    };
+  });
+}
 
-  async plugins(): Promise<PluginRow[]> {
-    const bus = await this.#sources.bus.opened();
-    if (bus === undefined) return [];
-    return bus.orchestrator.status().map((status) => {
-      const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
-      return {
-        id,
-        state,
-        ...(health === undefined ? {} : { health: maskText(health) }),
-        tools,
-        restarts,
-        calls,
-        waiting,
-        limits,
-        ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
-        log: linesOf(bus.orchestrator.plugin(id).said),
-      };
-    });
-  }
+async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
+  const bus = await sources.bus.opened();
+  if (bus === undefined) return [];
+  return bus.orchestrator.status().map((status) => {
+    const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
+    return {
+      ...{ id, state, tools, restarts, calls, waiting, limits },
+      ...(health === undefined ? {} : { health: maskText(health) }),
+      ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
+      log: linesOf(bus.orchestrator.plugin(id).said),
+    };
+  });
 }
 
 function stateOf(state: string | undefined): ServerRow["state"] {

@@ -99,7 +99,7 @@ export class Tools {
   #tools(principal: Principal): ToolRow[] {
     const { offer } = this.#sources.tools;
     const { tools } = offer;
-    // Whoever has a token sees no more here than over MCP.
+    // The bearer of a token sees the same tools here as over MCP.
     const subject = { door: "http", client: PERSON.name, principal };
     const profile = principal.id === OWNER.id ? undefined : offer.profileFor(subject);
     const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
@@ -149,7 +149,7 @@ export class Tools {
     }
     await editConfig(input, "user", (now) => {
       const rules = (valueAt(now, RULES) ?? []) as readonly PolicyRule[];
-      // From the last one on, so that the places of the others stay what they are.
+      // From the end, so that removing one does not move the others.
       const former = [...rules.keys()].filter((at) => isOnlyFor(rules[at], name)).toReversed();
       return [
         ...former.map((at) => ({ path: [...RULES, at], value: undefined })),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { painted } from "../shell/layout.ts";
-import { MarkdownText } from "./chat-text.ts";
+import { MarkdownText } from "./conversation-text.ts";
 
 /** What a terminal gets, with styles as `<1>` and so on. */
 function shown(...pieces: string[]): string {

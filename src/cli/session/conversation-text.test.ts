@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import type { SessionEvent } from "../../session/event.ts";
 import { painted } from "../shell/layout.ts";
-import { ChatText } from "./chat-text.ts";
+import { ConversationText } from "./conversation-text.ts";
 
 const said = (text: string) => ({
   sessionUpdate: "agent_message_chunk",
@@ -10,13 +11,13 @@ const said = (text: string) => ({
 });
 
 function plain(...updates: object[]): string {
-  const text = new ChatText(false);
+  const text = new ConversationText(false, true);
   return updates.map((update) => text.update({ ...update })).join("") + text.end();
 }
 
-describe("ChatText", () => {
+describe("ConversationText", () => {
   it("prints one line for a tool call, when it is over", () => {
-    const text = new ChatText(false);
+    const text = new ConversationText(false, true);
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Run x", status: "pending" };
     assert.equal(text.update(call), "");
     assert.equal(text.running, "Run x");
@@ -66,7 +67,7 @@ describe("ChatText", () => {
       "    …",
       "",
     ]);
-    const colored = painted(new ChatText(true).update({ ...call, content: [diff] }));
+    const colored = painted(new ConversationText(true, true).update({ ...call, content: [diff] }));
     assert.ok(
       colored.includes("\x1b[31m  - line 9\x1b[39m\n\x1b[32m  + changed\x1b[39m\n"),
       colored,
@@ -90,6 +91,61 @@ describe("ChatText", () => {
     assert.equal(
       plain({ sessionUpdate: "plan", entries }),
       "Plan:\n  ✓ one\n  ▸ two\\u000d\\u001b[2J\n",
+    );
+  });
+
+  it("prints the start of a tool call where no status line shows it", () => {
+    const text = new ConversationText(false);
+    const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Read a.txt" };
+    const update = { sessionUpdate: "tool_call_update", toolCallId: "1" };
+    const parts = [
+      text.update({ ...said("Do it\nnow"), sessionUpdate: "user_message_chunk" }),
+      text.update(said("I w")),
+      text.update(said("ill.")),
+      text.update(call),
+      text.update({ ...update, status: "in_progress" }),
+      text.update({ ...update, status: "completed" }),
+      text.update(said("Done.\n")),
+      text.update({ ...call, toolCallId: "2", title: "Again" }),
+    ];
+    assert.equal(
+      parts.join(""),
+      "> Do it\n> now\nI will.\n- Read a.txt\n✓ Read a.txt\nDone.\n- Again\n",
+    );
+  });
+
+  it("prints nothing for unknown updates", () => {
+    assert.equal(plain({ sessionUpdate: "usage_update", used: 1 }), "");
+  });
+
+  it("names content that is not text", () => {
+    const content = { type: "resource_link", uri: "file:///a" };
+    const update = { sessionUpdate: "agent_message_chunk", content };
+    assert.equal(plain(update), "[resource_link file:///a]\n");
+  });
+
+  it("shows questions, who answered them, and how a turn ended unless it succeeded", () => {
+    const request = { toolCall: { toolCallId: "1", title: "Delete a.txt" }, options: [] };
+    const outcome = { outcome: "selected", optionId: "o", kind: "allow_once" } as const;
+    const events: SessionEvent[] = [
+      { kind: "permission", turnId: "t", requestId: "r", request },
+      { kind: "answer", requestId: "r", outcome, by: "zed" },
+      { kind: "setting", setting: "mode", id: "ask" },
+      { kind: "end", turnId: "t", stopReason: "interrupted", error: "it died" },
+      { kind: "end", turnId: "u", stopReason: "end_turn" },
+    ];
+    const text = new ConversationText(false);
+    const shown = events.map((event, seq) => {
+      return text.event({ seq, at: "now", direction: "agent", event });
+    });
+    assert.equal(
+      shown.join(""),
+      "? Delete a.txt\n  allow once (zed)\n* mode ask\n! interrupted: it died\n",
+    );
+    const permission = { state: "answered", by: "zed", outcome };
+    assert.equal(
+      plain({ sessionUpdate: "session_info_update", _meta: { trunkline: { permission } } }),
+      "  allow once (zed)\n",
     );
   });
 });

@@ -1,5 +1,7 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import type { SessionEntry } from "../../session/open/session-commands.ts";
+import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import { counted, firstLine, paint, paintLines, type StyleName } from "../shell/layout.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -16,17 +18,20 @@ interface ToolCall {
   readonly isOver: boolean;
 }
 
-/** Renders a conversation for a terminal, one `session/update` at a time (ACP prompt-turn). */
-export class ChatText {
+/** Renders a conversation as text, one event of the log or `session/update` at a time (ACP prompt-turn). */
+export class ConversationText {
   readonly #color: boolean;
+  readonly #hasStatusLine: boolean;
   readonly #markdown: MarkdownText;
   readonly #calls = new Map<string, ToolCall>();
   /** What the last text belongs to; another kind begins on a line of its own. */
   #kind: "answer" | "thought" | "line" = "line";
   #isAtStart = true;
 
-  constructor(color: boolean) {
+  /** A status line shows the running tool call; without one, the start of each call is printed. */
+  constructor(color: boolean, hasStatusLine = false) {
     this.#color = color;
+    this.#hasStatusLine = hasStatusLine;
     this.#markdown = new MarkdownText(color);
   }
 
@@ -35,11 +40,36 @@ export class ChatText {
     return [...this.#calls.values()].findLast(({ isOver }) => !isOver)?.title;
   }
 
+  /** The text to print for an event of the log. */
+  event({ event }: SessionEntry): string {
+    switch (event.kind) {
+      case "prompt":
+        return event.prompt
+          .map((content) => this.update({ sessionUpdate: "user_message_chunk", content }))
+          .join("");
+      case "update":
+        return this.update(event.update);
+      case "permission": {
+        const title = wordsOf(event.request.toolCall.title) || "Permission requested";
+        return this.#lines(this.#dim(`? ${title}`));
+      }
+      case "answer":
+        return this.#answer(event);
+      case "setting":
+        return this.#lines(this.#dim(`* ${event.setting} ${event.id}`));
+      case "end": {
+        const { stopReason, error } = event;
+        if (stopReason === "end_turn") return this.end();
+        return this.end() + this.#dim(`! ${stopReason}${error ? `: ${error}` : ""}`) + "\n";
+      }
+    }
+  }
+
   /** The text to print for an update; empty if there is nothing to say. */
   update(update: Json): string {
     switch (update.sessionUpdate) {
       case "user_message_chunk":
-        return this.#lines(paintLines("bold", `> ${textOf(update.content)}`, this.#color));
+        return this.#lines(paintLines("bold", quote(textOf(update.content)), this.#color));
       case "agent_message_chunk":
         return this.#said("answer", textOf(update.content));
       case "agent_thought_chunk":
@@ -51,12 +81,14 @@ export class ChatText {
         return this.#lines(planText(update.entries));
       case "notice":
         return this.#lines(`! ${wordsOf(update.title)} ${wordsOf(update.description)}`.trimEnd());
+      case "session_info_update":
+        return this.#answered(update._meta);
       default:
         return "";
     }
   }
 
-  /** The end of a turn: what is unfinished is printed, and the line ends. */
+  /** The end of a turn: prints the rest of the text, and ends the line. */
   end(): string {
     this.#calls.clear();
     return this.#newLine();
@@ -79,12 +111,27 @@ export class ChatText {
     const title = wordsOf(update.title) || known?.title || "a tool";
     const call = { title: visibleLine(title), content: content ?? [], isOver };
     this.#calls.set(id, call);
-    if (!isOver) return "";
+    if (!isOver) {
+      if (this.#hasStatusLine || known !== undefined) return "";
+      return this.#lines(this.#dim(`- ${call.title}`));
+    }
     const isGood = update.status === "completed";
     const mark = isGood ? paint("green", "✓", this.#color) : paint("red", "✗", this.#color);
     const why = isGood ? "" : failureOf(call.content);
     const head = `${mark} ${this.#dim(`${call.title}${why === "" ? "" : `: ${why}`}`)}`;
     return this.#lines([head, ...call.content.flatMap((part) => this.#diff(part))].join("\n"));
+  }
+
+  /** Another client has answered a permission request. */
+  #answered(meta: unknown): string {
+    const { trunkline } = (meta ?? {}) as { trunkline?: { permission?: PermissionState } };
+    const { permission } = trunkline ?? {};
+    return permission?.state === "answered" ? this.#answer(permission) : "";
+  }
+
+  #answer({ outcome, by }: Pick<PermissionState, "outcome" | "by">): string {
+    const words = outcome?.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
+    return this.#lines(this.#dim(`  ${words} (${by})`));
   }
 
   #diff({ type, path, oldText, newText }: Json): string[] {
@@ -119,6 +166,16 @@ export class ChatText {
   #dim(text: string): string {
     return paintLines("dim", text, this.#color);
   }
+}
+
+interface PermissionState {
+  readonly state?: unknown;
+  readonly by?: string;
+  readonly outcome?: PermissionOutcome;
+}
+
+function quote(text: string): string {
+  return `> ${text.replaceAll("\n", "\n> ")}`;
 }
 
 function wordsOf(value: unknown): string {
