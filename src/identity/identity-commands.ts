@@ -87,7 +87,7 @@ export class IdentityCommands implements AsyncDisposable {
     this.tokens = new Tokens({ data, configFolder, env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
-        await writeHelperFile(helperFile(data, name), this.credentialHelper);
+        await writeHelperFile(new Git("/", { env }), helperFile(data, name), this.credentialHelper);
       },
       cleared: async ({ name }) => {
         await removeHelperFile(helperFile(data, name));
