@@ -1,6 +1,6 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { FileText } from "./file-text.ts";
-import type { Span } from "./line-map.ts";
+import type { Span } from "../../base/text/line-map.ts";
 import { followWords, isTelling, type Tracks, trackLines } from "./track-lines.ts";
 
 /**
