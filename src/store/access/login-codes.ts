@@ -13,7 +13,7 @@ const MOST = 20;
 interface StoredCode {
   readonly sha256: string;
   readonly expires: number;
-  /** Whoever uses it stays logged in for longer than a working day. */
+  /** The device that uses it stays logged in for longer than a working day. */
   readonly isPairing?: boolean;
 }
 
@@ -39,7 +39,7 @@ export class LoginCodes {
     return code;
   }
 
-  /** Uses up a code. What it is for; undefined if it was not valid. */
+  /** Uses up a code. Returns its kind; undefined if it was not valid. */
   async take(code: string): Promise<{ readonly isPairing: boolean } | undefined> {
     const sha256 = hashToken(code);
     const isIt = (kept: StoredCode): boolean => kept.sha256 === sha256;

@@ -25,8 +25,8 @@ interface OthersHold {
 }
 
 /**
- * The sessions that this process holds, by their keys. Whoever takes a session begins an epoch, and what
- * is written in an earlier one is refused: a process that was stopped does not know that it was deposed.
+ * The sessions that this process holds, by their keys. A process that takes a session starts a new epoch, and
+ * writes of earlier epochs are rejected: a stopped process does not know that it has lost the session.
  */
 export class SessionHolds implements Disposable {
   readonly #database: Database;
@@ -56,7 +56,7 @@ export class SessionHolds implements Disposable {
     this.#held.delete(key);
   }
 
-  /** Another process has taken a session. Returns the error of what is refused. */
+  /** Marks a session as taken by another process. Returns the error for later writes. */
   lose(key: number): Error {
     const held = this.#held.get(key);
     const { id = "" } = held ?? {};
@@ -71,7 +71,7 @@ export class SessionHolds implements Disposable {
     );
   }
 
-  /** Looks whether other processes have taken sessions, or that one. */
+  /** Checks whether other processes have taken the held sessions, or one of them. */
   async confirm(id?: string): Promise<void> {
     const lost = await this.#database.read((database) => {
       const held = [...this.#held].filter((each) => id === undefined || each[1].id === id);
@@ -91,8 +91,8 @@ export class SessionHolds implements Disposable {
   }
 
   /**
-   * Begins an epoch of a session that another process holds, ends what that has started for the session,
-   * and releases it. `read` finds the hold, and throws where it cannot be taken.
+   * Starts a new epoch of a session that another process holds, ends the processes that it started for
+   * the session, and releases it. `read` finds the hold, and throws where it cannot be taken.
    */
   async depose(
     pid: number,

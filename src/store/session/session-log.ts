@@ -98,8 +98,8 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /**
-   * Creates a session, which this process then holds. A deleted session of the same id begins anew: the
-   * ids of sessions that other agents have begun stay the same.
+   * Creates a session, which this process then holds. A deleted session with the same id is
+   * replaced: sessions that were started in other agents keep their ids when they are loaded again.
    */
   async create(session: NewSession): Promise<HeldSession> {
     return this.#begin(await this.database.change((database) => this.#insert(database, session)));
@@ -119,7 +119,7 @@ export class SessionLog implements AsyncDisposable {
 
   /** Opens a session to append to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
-    // Looked at first, since a holder that is stopped may keep others from changing anything.
+    // Read first: a stopped holder may hold SQLite's write lock.
     await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
       const { key, record } = this.#freeRowOf(database, id);
@@ -131,21 +131,21 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /**
-   * Takes a session from a process that lives and does not answer: refuses its later writes, ends what it
-   * had started for the session, and releases the session. Throws "conflict" where that cannot be done.
+   * Takes a session from a process that is alive but does not answer: rejects its later writes, ends the
+   * processes it started for the session, and releases the session. Throws "conflict" where that cannot be done.
    */
   async depose(id: string, holder: string): Promise<void> {
     const pid = this.#holder.pidOf(holder) ?? 0;
     await this.#holds.depose(pid, (database) => {
       const { key, record, epoch, holder: now } = this.#rowOf(database, id);
       if (now !== holder || !record.isHeld || holder === this.#holder.id) return undefined;
-      // A process of a version without epochs would write on.
+      // A process of a version without epochs would continue to write.
       if (pid === 0 || epoch === 0) throw unanswered(id, holder);
       return { key, id, holder, epoch };
     });
   }
 
-  /** Looks whether other processes have taken sessions that are held here, and tells who has them open. */
+  /** Checks whether other processes have taken sessions that are held here, and reports these as lost. */
   async confirm(id?: string): Promise<void> {
     await this.#holds.confirm(id);
   }

@@ -21,7 +21,7 @@ export interface Page {
   lines: string;
 }
 
-/** The same of a session that this process holds. */
+/** A page of a session that this process holds. */
 export interface HeldPage extends Page {
   readonly epoch: number;
 }
@@ -77,7 +77,7 @@ export function writePages(database: DatabaseSync, pages: Iterable<Page>): void 
   }
 }
 
-/** Writes the pages of sessions that are still in the epoch in which they were held. Returns the others. */
+/** Writes the pages of sessions that nobody has taken since, by their epoch. Returns the other pages. */
 export function writeHeldPages<P extends HeldPage>(
   database: DatabaseSync,
   pages: Iterable<P>,
@@ -167,7 +167,7 @@ export function cutPages(database: DatabaseSync, session: number, last: number):
   writePages(database, kept);
 }
 
-/** The events of a session after the number `after`, as they are stored, until about so many characters. */
+/** The events of a session after the number `after`, as they are stored; stops after about `characters`. */
 export function pagesAfter(
   database: DatabaseSync,
   session: number,
