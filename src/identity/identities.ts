@@ -348,8 +348,9 @@ function laterSwitches(entries: readonly JournalState[], { id }: JournalState): 
 }
 
 /**
- * Whether a setting belongs to the identity of a file. Half of two identities must not be mixed, so
- * such a file is undone in order. Settings of all work trees and of remotes stand alone.
+ * Whether a setting belongs to the identity of a file. Settings of two identities must not be mixed,
+ * so the changes of such a file are undone in reverse order. Settings of all work trees and of remotes
+ * are independent.
  */
 function isOwned({ key, file }: SettingChange, path: string): boolean {
   return file === path && !WORKTREE_KEYS.has(canonicalKey(key)) && !key.startsWith("remote.");

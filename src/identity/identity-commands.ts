@@ -242,7 +242,7 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   /**
-   * Decides on a commit or a push. One that is allowed in spite of problems is recorded as such.
+   * Decides on a commit or a push. If it is allowed in spite of problems, the audit records that.
    */
   async judge(question: GuardQuestion): Promise<GuardOutcome> {
     const started = performance.now();

@@ -22,9 +22,9 @@ export interface LandOptions {
   /** The title of the session, for messages of commits. */
   readonly title?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
-  /** What git ran in the work tree when the session began. */
+  /** The programs that git ran in the work tree when the session began. */
   readonly programs?: readonly CommitProgram[] | undefined;
-  /** Asks whether programs may run that are not as they were then. */
+  /** Asks whether programs that have changed since may run. */
   readonly allow: (changed: readonly CommitProgram[]) => Promise<boolean>;
 }
 
@@ -94,13 +94,16 @@ async function allowPrograms(git: Git, { programs = [], allow }: LandOptions): P
   const isAllowed = await allow(changed);
   const names = changed.map(({ name, command }) => `${name} (${command})`).join(", ");
   if (!isAllowed) {
-    throw refusal("untrusted", `since it began, what git runs has changed: ${names}`);
+    throw refusal("untrusted", `programs that git runs have changed since it began: ${names}`);
   }
   if (changed.map(keyOf).join() === (await changedNow()).map(keyOf).join()) return;
-  throw refusal("conflict", "what git runs has changed again since you were asked. Try again");
+  throw refusal(
+    "conflict",
+    "the programs that git runs have changed again since you were asked. Try again",
+  );
 }
 
-/** Commits what the agent has left uncommitted, as a person would, with hooks. */
+/** Commits the files that the agent has left uncommitted, with hooks, as a person would. */
 async function commitRest(git: Git, place: Workplace, options: LandOptions): Promise<boolean> {
   const conflicts = await git.list(["ls-files", "--unmerged", "-z"]);
   if (conflicts.length > 0) {
@@ -127,7 +130,7 @@ async function commitRest(git: Git, place: Workplace, options: LandOptions): Pro
   return true;
 }
 
-/** A repository that the session has made would become a submodule, into which the person's git goes. */
+/** A repository that the session has created would become a submodule, which the person's git enters. */
 async function refuseNested(git: Git, head: string, commit: string): Promise<void> {
   const known = head === "" ? [] : await nestedRepositories(git, head);
   const made = (await nestedRepositories(git, commit)).filter((path) => !known.includes(path));

@@ -83,7 +83,7 @@ export class Tokens {
 
   /**
    * Where an identity has a token, in words; undefined if it has none. Never asks a keychain or another
-   * program, which may ask a person, so it goes by what is known of the last time.
+   * program, since these may prompt a person; it uses the records of earlier calls.
    */
   async whereKept(identity: Identity): Promise<string | undefined> {
     const { kind, service } = identity.tokenSource;
