@@ -91,7 +91,7 @@ export class ForgeHttp {
     return items;
   }
 
-  /** The token goes to the forge's own API only, so the next page has to be there. */
+  /** The token is sent only to the forge's own API, so the next page must be there. */
   #nextPage(link: string, from: URL): URL | undefined {
     const [, next] = /<([^<>]+)>\s*;[^,]*\brel="?next"?/.exec(link) ?? [];
     if (next === undefined) return undefined;
@@ -99,7 +99,7 @@ export class ForgeHttp {
     const { origin, pathname } = new URL(this.#options.api);
     const below = pathname.endsWith("/") ? pathname : `${pathname}/`;
     if (url?.origin === origin && url.pathname.startsWith(below)) return url;
-    const says = `${from.host} names a next page at another address, which is not asked.`;
+    const says = `${from.host} names a next page at another address, which Trunkline does not call.`;
     throw new TrunklineError("untrusted", says);
   }
 

@@ -14,7 +14,7 @@ export interface CommitProgram {
   readonly name: string;
   /** The file, or the command line. One in the work tree is relative to its top. */
   readonly command: string;
-  /** A hash of it, and of files in the work tree that belong to it. */
+  /** A hash of the program and of its files in the work tree. */
   readonly digest: string;
 }
 

@@ -106,7 +106,7 @@ export function parseIndex(index: Buffer | undefined): Map<string, IndexEntry> {
   return entries;
 }
 
-/** An extension in small letters changes what the entries mean, such as that of a split index. */
+/** An extension with a lower-case name changes the meaning of entries, as a split index does. */
 function requireOptional(index: Buffer, end: number): void {
   for (let at = end; at + 8 <= index.length - CHECKSUM; at += 8 + index.readUInt32BE(at + 4)) {
     const name = index.toString("latin1", at, at + 4);

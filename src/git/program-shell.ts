@@ -69,8 +69,8 @@ function isSayable({ args, cwd = "", env, input = "", secret, files }: ProgramRu
  * gateway of 200 MB for 16 ms, and a shell of 1 MB for one. The shell starts one program at a time,
  * and the next when that has ended.
  *
- * Its programs share its output. So they are only such that start no other program: nothing may be
- * left that writes into the output of the next.
+ * Its programs share its output, so they must not start other programs: a program that is left behind
+ * would write into the output of the next one.
  */
 export class ProgramShell {
   readonly group: number;

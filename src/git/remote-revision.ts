@@ -11,7 +11,7 @@ import { openRepository } from "./repository.ts";
 /** A commit of a repository that others can fetch. */
 export interface RemoteRevision {
   readonly url: string;
-  /** The short name of the branch that it was asked for by; empty where it was a hash or a tag. */
+  /** The short name of the requested branch; empty if a hash or a tag was requested. */
   readonly branch: string;
   readonly revision: string;
 }
@@ -22,7 +22,7 @@ const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 export type ListRefs = (url: string, refs: readonly string[]) => Promise<string>;
 
 /**
- * Finds the commit that is meant. `repository` is an address, or a folder: then it is the address
+ * Resolves a revision to a commit. `repository` is an address, or a folder: then it is the address
  * that the folder's repository pushes to. `wanted` is a hash, a branch or a tag; without it, the
  * commit that is checked out in the folder, or the default branch of the address.
  */

@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
@@ -35,10 +36,10 @@ import { Journal, type JournalState, type SettingChange } from "./switch/journal
 import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import {
-  ConfigText,
+  readConfigBytes,
   restoreKeys,
   type RestoreOptions,
-  valuesIn,
+  readValues,
   editConfig,
 } from "../git/config/edit-config.ts";
 import { canonicalKey, GitConfig } from "../git/config/git-config.ts";
@@ -159,11 +160,12 @@ export class Identities {
     options: Omit<UndoOptions, "worktree">,
   ): Promise<Plan> {
     if (folder === undefined || options.id !== undefined) {
-      return await planUndo(this.#journal, options);
+      return await planUndo(this.#journal, this.#git("/"), options);
     }
-    const { repository } = await readRepositoryContext(this.#git(folder));
+    const git = this.#git(folder);
+    const { repository } = await readRepositoryContext(git);
     const { worktree = repository.commonDir } = repository;
-    return await planUndo(this.#journal, { ...options, worktree });
+    return await planUndo(this.#journal, git, { ...options, worktree });
   }
 
   /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
@@ -251,21 +253,24 @@ export interface UndoOptions {
 }
 
 /** Plans an undo, which keeps whatever git or a person has written since. Changes nothing. */
-export async function planUndo(journal: Journal, options: UndoOptions = {}): Promise<Plan> {
+export async function planUndo(
+  journal: Journal,
+  git: Git,
+  options: UndoOptions = {},
+): Promise<Plan> {
   const entries = await journal.entries();
   const { force = false } = options;
   const entry = findEntry(entries, options);
   const later = force ? [] : laterSwitches(entries, entry);
   const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
-  const undo = (except?: ReadonlySet<string>): Undone[] => {
-    return entry.files.map((change, at) =>
-      undoFile(change, now[at], { force, ...(except && { except }) }),
-    );
+  const undo = async (except?: ReadonlySet<string>): Promise<Undone[]> => {
+    const keys = { force, ...(except && { except }) };
+    return await Promise.all(entry.files.map((change, at) => undoFile(git, change, now[at], keys)));
   };
   const notes: string[] = [];
-  let undone = undo();
-  if (mustStayOn(entry, undone)) {
-    undone = undo(WORKTREE_KEYS);
+  let undone = await undo();
+  if (await mustStayOn(git, entry, undone)) {
+    undone = await undo(WORKTREE_KEYS);
     notes.push("extensions.worktreeConfig stays on: other work trees use it.");
   }
   const files: FileChange[] = [];
@@ -293,23 +298,29 @@ export async function planUndo(journal: Journal, options: UndoOptions = {}): Pro
     subject: entry.subject,
     undoes: entry.id,
     ...(entry.identity === undefined ? {} : { identity: entry.identity }),
-    settings: entry.settings.flatMap((setting) => undoneSetting(setting, files)),
+    settings: await undoneSettings(git, entry, files),
     files,
     notes,
   };
 }
 
-/** The change of a setting taken back, if the undo does so. */
-function undoneSetting(setting: SettingChange, files: readonly FileChange[]): SettingChange[] {
-  const { file, key, before, after } = setting;
-  const change = files.find(({ path }) => path === file);
-  if (change === undefined) return [];
-  const valuesOf = (bytes: Buffer | undefined): string => {
-    if (key === MANAGED_BLOCK) return String(blockLines(bytes));
-    return JSON.stringify(valuesIn(bytes ?? Buffer.alloc(0), key));
-  };
-  if (valuesOf(change.before) === valuesOf(change.after)) return [];
-  return [{ ...setting, before: after, after: before }];
+/** The settings whose change the undo takes back. */
+async function undoneSettings(
+  git: Git,
+  { settings }: JournalState,
+  files: readonly FileChange[],
+): Promise<SettingChange[]> {
+  const undone: SettingChange[] = [];
+  for (const { file, key, before, after } of settings) {
+    const change = files.find(({ path }) => path === file);
+    if (change === undefined) continue;
+    const valuesOf = async (bytes: Buffer = Buffer.alloc(0)): Promise<string[] | undefined> => {
+      return key === MANAGED_BLOCK ? blockLines(bytes) : (await readValues(git, bytes))(key);
+    };
+    if (isDeepStrictEqual(await valuesOf(change.before), await valuesOf(change.after))) continue;
+    undone.push({ file, key, before: after, after: before });
+  }
+  return undone;
 }
 
 function findEntry(entries: readonly JournalState[], { worktree, id }: UndoOptions): JournalState {
@@ -337,8 +348,9 @@ function laterSwitches(entries: readonly JournalState[], { id }: JournalState): 
 }
 
 /**
- * Whether a setting belongs to the identity of a file. Half of two identities must not be mixed, so
- * such a file is undone in order. Settings of all work trees and of remotes stand alone.
+ * Whether a setting belongs to the identity of a file. Settings of two identities must not be mixed,
+ * so the changes of such a file are undone in reverse order. Settings of all work trees and of remotes
+ * are independent.
  */
 function isOwned({ key, file }: SettingChange, path: string): boolean {
   return file === path && !WORKTREE_KEYS.has(canonicalKey(key)) && !key.startsWith("remote.");
@@ -355,22 +367,24 @@ const WORKTREE_KEYS: ReadonlySet<string> = new Set([
  * A switch may have turned on extensions.worktreeConfig. If a work tree would still use it after the
  * undo, it stays on: that work tree would lose its identity.
  */
-function mustStayOn(entry: JournalState, undone: readonly Undone[]): boolean {
+async function mustStayOn(
+  git: Git,
+  entry: JournalState,
+  undone: readonly Undone[],
+): Promise<boolean> {
   const { repository } = entry.subject;
   if (repository === undefined) return false;
   const isTurnedOn = entry.settings.some(({ key, file }) => {
     return key === "extensions.worktreeConfig" && file === join(repository, "config");
   });
   if (!isTurnedOn) return false;
-  return worktreeConfigs(repository).some((path) => {
+  for (const path of worktreeConfigs(repository)) {
     const at = entry.files.findIndex((change) => change.path === path);
-    if (at < 0) return hasSettings(readFileSync(path));
-    return !isSame(undone[at]?.bytes, entry.files[at]?.before) && hasSettings(undone[at]?.bytes);
-  });
-}
-
-function hasSettings(bytes: Buffer | undefined): boolean {
-  return bytes !== undefined && ConfigText.of(bytes).items.length > 0;
+    const bytes = at < 0 ? readFileSync(path) : undone[at]?.bytes;
+    if (bytes === undefined || (at >= 0 && isSame(bytes, entry.files[at]?.before))) continue;
+    if ((await readConfigBytes(git, bytes)).length > 0) return true;
+  }
+  return false;
 }
 
 function worktreeConfigs(commonDir: string): string[] {
@@ -390,11 +404,12 @@ interface Undone {
  * Takes one change of a file back. A file that nobody has touched since is restored byte for byte.
  * In any other, only our own settings or our own block are taken back.
  */
-export function undoFile(
+export async function undoFile(
+  git: Git,
   change: FileChange,
   now: Buffer | undefined,
   options: RestoreOptions = {},
-): Undone {
+): Promise<Undone> {
   const { before, after, isGitConfig } = change;
   const { except, force = false } = options;
   if (isSame(now, after) && except === undefined) return { bytes: before };
@@ -406,7 +421,7 @@ export function undoFile(
   if (!isSameBlock(before, after)) return undoBlock(change, now, force);
   if (!isGitConfig) return { bytes: now, changedSince: ["everything"] };
   const empty = Buffer.alloc(0);
-  const { bytes, changedSince } = restoreKeys(now, before ?? empty, after, options);
+  const { bytes, changedSince } = await restoreKeys(git, now, before ?? empty, after, options);
   const isGone = before === undefined && bytes.length === 0;
   return { bytes: isGone ? undefined : bytes, changedSince };
 }
@@ -454,7 +469,7 @@ export async function planSync(
   const included = await Promise.all(
     includes.map(async ({ identity, file }) => {
       const now = await readCurrent(file, 0o600);
-      return changeOf(now, editConfig(Buffer.alloc(0), gitSettings(identity)), true);
+      return changeOf(now, await editConfig(git, Buffer.alloc(0), gitSettings(identity)), true);
     }),
   );
   const left = await leftOver(includes, options.folder);

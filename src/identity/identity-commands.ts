@@ -87,7 +87,7 @@ export class IdentityCommands implements AsyncDisposable {
     this.tokens = new Tokens({ data, configFolder, env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
-        await writeHelperFile(helperFile(data, name), this.credentialHelper);
+        await writeHelperFile(new Git("/", { env }), helperFile(data, name), this.credentialHelper);
       },
       cleared: async ({ name }) => {
         await removeHelperFile(helperFile(data, name));
@@ -242,7 +242,7 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   /**
-   * Decides on a commit or a push. One that is allowed in spite of problems is recorded as such.
+   * Decides on a commit or a push. If it is allowed in spite of problems, the audit records that.
    */
   async judge(question: GuardQuestion): Promise<GuardOutcome> {
     const started = performance.now();

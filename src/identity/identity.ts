@@ -125,7 +125,7 @@ export function resolveIdentities(
   return Object.entries(settings).map(([name, each]) => resolveIdentity(name, each, env));
 }
 
-/** Throws "not-found", with what may have been meant. */
+/** Throws "not-found", with suggestions. */
 export function findIdentity(identities: readonly Identity[], name: string): Identity {
   const found = identities.find((identity) => identity.name === name);
   if (found !== undefined) return found;

@@ -66,7 +66,7 @@ export class ThreadMaker {
     this.#folder = folder;
   }
 
-  /** Throws why there can be no such comment. */
+  /** Throws if the comment is invalid, with the reason. */
   async make(comment: NewComment): Promise<NewThread> {
     const { file, line, end, side, base: _base, commit: _commit, ...said } = comment;
     if (said.comment.trim() === "") {
@@ -127,7 +127,7 @@ export function suggestionIn(comment: string): string[] | undefined {
 function fencedIn(comment: string): string | undefined {
   const lines = comment.split("\n");
   const found: string[] = [];
-  // One that does not end is looked for once: a comment may have thousands.
+  // Search for an unclosed block only once: a comment may contain thousands.
   const endless = new Set<string>();
   for (let at = 0; at < lines.length; at++) {
     const [, marks] = /^(`{3,})suggestion[ \t]*\r?$/.exec(lines[at] ?? "") ?? [];

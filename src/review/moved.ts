@@ -9,11 +9,11 @@ import type { FoundRepository } from "./repository.ts";
 
 /** Bytes of a configuration file. */
 const LARGEST_CONFIG = 1024 * 1024;
-/** Commits of a repository that is gone, which are searched in one that is here. */
+/** The most commits of a missing repository that are searched for in another. */
 const MOST_COMMITS = 100;
 
 /**
- * A repository as the store is to keep it. If the store does not know it, it may be one that was moved
+ * The record of a repository for the store. If the store does not know it, it may be one that was moved
  * here: then its threads follow it. Git runs only if some repository is gone.
  */
 export async function recognised(reviews: Reviews, here: FoundRepository): Promise<Repository> {
@@ -30,7 +30,7 @@ export async function recognised(reviews: Reviews, here: FoundRepository): Promi
   return repository;
 }
 
-/** Notes what a repository is recognised by, once, when there is time for it. */
+/** Records how to recognise a repository, once, in the background. */
 export async function noteFirstCommit(reviews: Reviews, here: FoundRepository): Promise<void> {
   const known = await reviews.repositories.list();
   const own = known.find(({ gitDir }) => gitDir === here.gitDir);

@@ -232,8 +232,8 @@ export interface Scope {
 }
 
 /**
- * The scope of a project. A caller that was only started in a folder without a repository means all
- * projects; one that names such a folder as a root means that folder.
+ * The scope of a project. For a caller that was started in a folder without a repository it is all
+ * projects; for one that names such a folder as a root it is that folder.
  */
 export function scopeOf(project: Project | undefined): Scope {
   const { folders = [], source } = project ?? {};
@@ -277,7 +277,7 @@ export function threadsText(threads: readonly ThreadView[]): string {
   }).join("\n\n");
 }
 
-/** The last line of an answer, which tells an agent where it works. */
+/** The last line of an answer: the place in which the agent works. */
 export function repositoryText(repository: string): string {
   return `Repository: ${visibleLine(repository)}`;
 }

@@ -46,7 +46,7 @@ export class ReviewsOffer implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
   #isOver = false;
-  /** The last event whose news were told. */
+  /** The last event that was announced. */
   #told: number | undefined;
   #telling: Promise<void> = Promise.resolve();
 

@@ -12,7 +12,7 @@ const WRITE_LOCK = 120;
 
 /**
  * A process that was stopped, as by SIGSTOP, in the middle of a change. It keeps its lock, so nobody else
- * can change the file. It is woken to finish, and stopped again by whoever has the lock then.
+ * can change the file. It is woken to finish, and stopped again by the process that gets the lock next.
  */
 class StoppedWriter {
   readonly #pid: number;
@@ -57,7 +57,7 @@ class StoppedWriter {
  */
 const SHORT_WAIT = 20;
 const LONGEST_WAIT = 10_000;
-/** Milliseconds after which it is looked whether the process that has the lock is stopped. */
+/** Milliseconds after which to check whether the process that has the lock is stopped. */
 const STOPPED_AFTER = 1_000;
 
 /** Milliseconds per turn of the event loop for the work of all databases of this process. */
@@ -136,12 +136,12 @@ export class Database implements Disposable {
   }
 
   /**
-   * Changes something, whole or not at all, while no other process does. `work` is done at once, or
-   * in a later turn of the event loop where this one was long enough, and may be done again: nothing
-   * else must come of it. What it throws undoes it.
+   * Changes something, whole or not at all, while no other process does. `work` runs at once, or
+   * in a later turn of the event loop if this one is over budget, and may run again: it must have no
+   * other side effects. If it throws, the change is rolled back.
    *
-   * Changes are made in the order they are asked for, also when another process holds them up: what
-   * was asked for later is never overwritten by what was asked for before.
+   * Changes are made in the order of their calls, also when another process delays them: an earlier
+   * call never overwrites a later one.
    */
   async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
@@ -172,8 +172,8 @@ export class Database implements Disposable {
   }
 
   /**
-   * Throws if the file has another name now, or none. SQLite would go on to write it, and what it
-   * acknowledged would be gone with the process.
+   * Throws if the file has another name now, or none. SQLite would continue to write to it, and
+   * the data would be lost when the process ends.
    */
   #mustBeInPlace(): void {
     if (isFile(this.path, this.#file)) return;
@@ -181,7 +181,7 @@ export class Database implements Disposable {
     throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`);
   }
 
-  /** While this process has the lock, so that it is not in the middle of a change once more. */
+  /** Called while this process has the lock, so that the other is not stopped in a change again. */
   #stopAgain(): void {
     this.#woken?.stopAgain();
     this.#woken = undefined;
@@ -275,7 +275,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** Whether a path still names the file that it named before. Yes, where the system does not tell. */
+/** Whether a path still names the same file. True if the system cannot tell. */
 function isFile(path: string, before: Stats): boolean {
   try {
     const found = statSync(path, { throwIfNoEntry: false });

@@ -27,7 +27,7 @@ export class FileLock implements Disposable {
     return await patiently(path, longestWait, () => new FileLock(lockFile(path)));
   }
 
-  /** The same with a file that is there only while somebody has the lock. All who lock it must take it so. */
+  /** Like `take`, but the file exists only while it is locked. Everybody who locks it must use this. */
   static async takeBrief(path: string, longestWait = LONGEST_WAIT): Promise<FileLock> {
     return await patiently(path, longestWait, () => new FileLock(lockNamed(path), path));
   }
@@ -80,8 +80,8 @@ async function patiently<T>(path: string, longestWait: number, lock: () => T): P
 }
 
 /**
- * Locks the file that has the name, although holders remove theirs: a file that lost its name between
- * being opened and being locked is nobody's lock.
+ * Locks the file that currently has this name. Holders remove their file, so a file that was removed
+ * between opening and locking is not the lock: then it tries again.
  */
 function lockNamed(path: string): DatabaseSync {
   for (;;) {

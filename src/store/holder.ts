@@ -44,7 +44,7 @@ const known = new Map<string, Holder>();
 export class Holder implements Disposable {
   readonly #folder: string;
   readonly #dead = new Set<string>();
-  /** Ids that were found alive in this callback of the event loop: the next may tell of their end. */
+  /** Ids that were found alive; cleared after this callback, since a later one may report their exit. */
   readonly #alive = new Set<string>();
   #users = 0;
   #id: string | undefined;
@@ -85,8 +85,8 @@ export class Holder implements Disposable {
   }
 
   /**
-   * The number of the process with this id. Undefined if this process does not see it: those of another
-   * container have numbers of their own.
+   * The number of the process with this id. Undefined if this process cannot see it: each
+   * container numbers its own processes.
    */
   pidOf(id: string): number | undefined {
     const pid = Number.parseInt(id, 10);
@@ -132,7 +132,7 @@ export class Holder implements Disposable {
     if (this.#id === undefined && existsSync(this.#folder)) this.#removeFolder();
   }
 
-  /** The names of the files that processes which were killed have left. */
+  /** The names of files that killed processes have left behind. */
   leftovers(): string[] {
     return this.#names().filter((name) => {
       const { name: id, ext } = parse(name);

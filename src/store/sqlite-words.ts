@@ -59,7 +59,7 @@ function primaryCode(error: unknown): number | undefined {
   return typeof errcode === "number" ? errcode & 0xff : undefined;
 }
 
-/** What the system has against writing a file and those that SQLite keeps beside it. */
+/** The system's error for writing a file, or the files that SQLite keeps beside it; undefined if none. */
 function systemError(path: string): NodeJS.ErrnoException | undefined {
   const probe = `${path}.${crypto.randomUUID()}`;
   try {
@@ -69,7 +69,7 @@ function systemError(path: string): NodeJS.ErrnoException | undefined {
     for (const file of [path, `${path}-wal`, `${path}-shm`]) {
       if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK);
     }
-    // Only writing tells of quotas, and of a disk without room for another file.
+    // Only a write reveals a quota or a full disk.
     writeFileSync(probe, Buffer.alloc(LEAST), { flag: "wx", mode: 0o600 });
     return undefined;
   } catch (error) {

@@ -16,9 +16,9 @@ export interface StoredTaskRecord {
   readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
   readonly result?: Readonly<Record<string, unknown>> | undefined;
   readonly error?: { readonly code: number; readonly message: string } | undefined;
-  /** The task of another server that it waits for, and that goes on when this process ends. */
+  /** The task of another server that it waits for, which continues when this process ends. */
   readonly remote?: RemoteTaskRecord | undefined;
-  /** Not stored: the process has ended that worked on it, and it goes on at the other server. */
+  /** Not stored: the process that worked on it has ended, and it continues at the other server. */
   readonly isLost?: true;
 }
 
@@ -87,7 +87,7 @@ export class TaskRecords implements Disposable {
     await this.#database.change((database) => this.#end(database, task));
   }
 
-  /** Stores at which server a task goes on. */
+  /** Stores the server at which a task continues. */
   async goesOn(id: string, remote: RemoteTaskRecord): Promise<void> {
     await this.#database.change((database) => {
       const found = sql(database).get`SELECT record FROM task
@@ -98,7 +98,7 @@ export class TaskRecords implements Disposable {
     });
   }
 
-  /** Makes a lost task one that this process works on. False where another process was faster. */
+  /** Takes over the task of a dead process. False if another process was faster. */
   async adopt(id: string): Promise<boolean> {
     return await this.#database.change((database) => {
       const row = sql(database).get`SELECT holder FROM task WHERE id = ${id}`;
@@ -142,7 +142,7 @@ export class TaskRecords implements Disposable {
     }
   }
 
-  /** Whether it goes on at another server, for a process that asks for it in time. */
+  /** Whether it continues at another server, and can still be taken over. */
   #isAdoptable({ remote, createdAt, ttl }: StoredTaskRecord): boolean {
     return remote !== undefined && Date.parse(createdAt) + (ttl ?? ADOPTABLE) > this.#now();
   }

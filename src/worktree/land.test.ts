@@ -212,7 +212,10 @@ describe("landing", () => {
         asked.push(...changed.map((program) => `${program.name} in ${program.command}`));
         return false;
       };
-      await assert.rejects(session.land({ allow }), /since it began, what git runs has changed/);
+      await assert.rejects(
+        session.land({ allow }),
+        /programs that git runs have changed since it began/,
+      );
       assert.ok(
         asked.some((program) => program.startsWith(`${found} in .husky/`)),
         asked.join(),

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-import { TrunklineError } from "../base/errors.ts";
+import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { type CommitProgram, landPrograms } from "../git/commit-programs.ts";
 import { Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
@@ -22,9 +22,9 @@ export interface LandOptions {
   /** The title of the session, for messages of commits. */
   readonly title?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
-  /** What git ran in the work tree when the session began. */
+  /** The programs that git ran in the work tree when the session began. */
   readonly programs?: readonly CommitProgram[] | undefined;
-  /** Asks whether programs may run that are not as they were then. */
+  /** Asks whether programs that have changed since may run. */
   readonly allow: (changed: readonly CommitProgram[]) => Promise<boolean>;
 }
 
@@ -56,8 +56,7 @@ export async function landWorktree(place: Workplace, options: LandOptions): Prom
   const git = new Git(tree, { env: options.env, timeout: LAND });
   const own = (await currentBranch(git)) ?? "";
   if (own === "" && (await isBeingRebased(git, branch))) {
-    const says = `a rebase is in progress in '${tree}'. Finish or abort it first`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+    throw refusal("conflict", `a rebase is in progress in '${tree}'. Finish or abort it first`);
   }
   await allowPrograms(git, options);
   const committed = await commitRest(git, place, options);
@@ -69,12 +68,11 @@ export async function landWorktree(place: Workplace, options: LandOptions): Prom
   }
   const into = options.into ?? place.base.branch;
   if (into === undefined) {
-    const why = "it started from no branch. Name one with --into";
-    throw new TrunklineError("usage", `Cannot land the session: ${why}.`);
+    throw refusal("usage", "it started from no branch. Name one with --into");
   }
   if (into === own) {
     const says = `the session itself works on '${into}'. Name another branch with --into`;
-    throw new TrunklineError("usage", `Cannot land the session: ${says}.`);
+    throw refusal("usage", says);
   }
   const landed = await merge(git, { into, tip, place, options });
   if (own !== "" && landed.how !== "nothing") await follow(git, own, tip, landed);
@@ -96,22 +94,23 @@ async function allowPrograms(git: Git, { programs = [], allow }: LandOptions): P
   const isAllowed = await allow(changed);
   const names = changed.map(({ name, command }) => `${name} (${command})`).join(", ");
   if (!isAllowed) {
-    const why = `since it began, what git runs has changed: ${names}`;
-    throw new TrunklineError("untrusted", `Cannot land the session: ${why}.`);
+    throw refusal("untrusted", `programs that git runs have changed since it began: ${names}`);
   }
   if (changed.map(keyOf).join() === (await changedNow()).map(keyOf).join()) return;
-  const says = "what git runs has changed again since you were asked. Try again";
-  throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+  throw refusal(
+    "conflict",
+    "the programs that git runs have changed again since you were asked. Try again",
+  );
 }
 
-/** Commits what the agent has left uncommitted, as a person would, with hooks. */
+/** Commits the files that the agent has left uncommitted, with hooks, as a person would. */
 async function commitRest(git: Git, place: Workplace, options: LandOptions): Promise<boolean> {
   const conflicts = await git.list(["ls-files", "--unmerged", "-z"]);
   if (conflicts.length > 0) {
     const files = conflicts.map((entry) => entry.slice(entry.indexOf("\t") + 1));
     const names = [...new Set(files)].join(", ");
     const says = `files in '${git.folder}' have conflicts: ${names}. Resolve and commit them first`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+    throw refusal("conflict", says);
   }
   const message = options.title ?? `Work of ${place.branch}`;
   const { head, commit } = await commitFiles(git, message);
@@ -125,35 +124,34 @@ async function commitRest(git: Git, place: Workplace, options: LandOptions): Pro
   } catch (error) {
     const why = (error as Error).message;
     const says = `its uncommitted files cannot be committed: ${why}. They are kept in ${wip}`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}.`, { cause: error });
+    throw refusal("conflict", says, error);
   }
   await git.run(["update-ref", "-d", wip], { mode: "files" });
   return true;
 }
 
-/** A repository that the session has made would become a submodule, into which the person's git goes. */
+/** A repository that the session has created would become a submodule, which the person's git enters. */
 async function refuseNested(git: Git, head: string, commit: string): Promise<void> {
   const known = head === "" ? [] : await nestedRepositories(git, head);
   const made = (await nestedRepositories(git, commit)).filter((path) => !known.includes(path));
   if (made.length === 0) return;
   const names = made.map((path) => `'${path}'`).join(", ");
   const says = `it has made a repository in ${names}. Have git ignore it, or remove its .git`;
-  throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+  throw refusal("conflict", says);
 }
 
 /** Creates a branch, or moves an existing one forward. */
 async function makeBranch(git: Git, name: string, tip: string): Promise<void> {
   const { code } = await git.run(["check-ref-format", "--branch", name], { accepts: [0, 1, 128] });
   if (code !== 0 || name.startsWith("@{")) {
-    const says = `Cannot land the session: '${name.slice(0, 100)}' is no name for a branch.`;
-    throw new TrunklineError("usage", says);
+    throw refusal("usage", `'${name.slice(0, 100)}' is no name for a branch`);
   }
   const old = (await hasBranch(git, name)) ? await git.text(["rev-parse", HEADS + name]) : "";
   if (old === tip) return;
   if (old !== "" && !(await isAncestor(git, old, tip))) {
     const next = `Name another one, or merge it with --into ${name}`;
     const says = `the branch '${name}' has commits that the session does not have. ${next}`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+    throw refusal("conflict", says);
   }
   await advance(git, name, old, tip);
 }
@@ -168,7 +166,7 @@ interface Merge {
 async function merge(git: Git, wanted: Merge): Promise<Pick<Landed, "how" | "commit">> {
   const { into, tip } = wanted;
   if (!(await hasBranch(git, into))) {
-    throw new TrunklineError("not-found", `Cannot land the session: there is no branch '${into}'.`);
+    throw refusal("not-found", `there is no branch '${into}'`);
   }
   for (let attempt = 1; ; attempt++) {
     const old = await git.text(["rev-parse", `${HEADS}${into}`]);
@@ -199,7 +197,7 @@ async function mergedCommit(
     const names = [...new Set(files)].join(", ");
     const next = `In '${place.tree}' run \`git merge ${into}\`, resolve them, commit, and land again`;
     const says = `it conflicts with '${into}' in: ${names}. Nothing was changed. ${next}`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+    throw refusal("conflict", says);
   }
   const title = options.title ?? `Work of ${place.branch}`;
   const message = isSquashed ? title : `Merge branch '${place.branch}': ${title}`;
@@ -223,8 +221,7 @@ async function advance(git: Git, branch: string, old: string, commit: string): P
   const at = trees.find((one) => one.branch === branch && existsSync(one.path));
   if (at === undefined) {
     if (await isBeingRebased(git, branch)) {
-      const says = `a rebase of '${branch}' is in progress. Finish or abort it first`;
-      throw new TrunklineError("conflict", `Cannot land the session: ${says}.`);
+      throw refusal("conflict", `a rebase of '${branch}' is in progress. Finish or abort it first`);
     }
     await git.run(["update-ref", "-m", "trunkline: land", HEADS + branch, commit, old], {
       mode: "files",
@@ -241,10 +238,12 @@ async function advance(git: Git, branch: string, old: string, commit: string): P
       files.length === 0 ? message : `uncommitted changes are in the way: ${files.join(", ")}`;
     const next = "Nothing was changed there. Commit or remove them, and land again";
     const says = `'${branch}' is checked out in '${at.path}', and git cannot update it: ${why}`;
-    throw new TrunklineError("conflict", `Cannot land the session: ${says}. ${next}.`, {
-      cause: error,
-    });
+    throw refusal("conflict", `${says}. ${next}`, error);
   }
+}
+
+function refusal(code: ErrorCode, why: string, cause?: unknown): TrunklineError {
+  return new TrunklineError(code, `Cannot land the session: ${why}.`, { cause });
 }
 
 /** Moves the session's own branch to the landed commit, so that its next work builds on that. */

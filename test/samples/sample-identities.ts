@@ -74,7 +74,7 @@ export class SampleIdentities extends SampleRepository {
   }
 
   async undo(options: UndoOptions = { worktree: this.path }): Promise<Applied> {
-    return await applyPlan(this.journal, this.git, () => planUndo(this.journal, options));
+    return await applyPlan(this.journal, this.git, () => planUndo(this.journal, this.git, options));
   }
 
   /** A value as git has it in a folder. */

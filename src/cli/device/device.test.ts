@@ -28,7 +28,10 @@ describe("trunkline device", () => {
     assert.ok(!listed.out.includes(device.sha256) && !listed.out.includes(secret));
     const wrong = await line.run("device", "revoke", "tablet", ...data);
     assert.equal(wrong.code, 1);
-    assert.match(wrong.err, /Cannot revoke 'tablet': no device is called so\. Devices: .*iPhone/);
+    assert.match(
+      wrong.err,
+      /Cannot revoke 'tablet': no device has this id or name\. Devices: .*iPhone/,
+    );
     assert.equal((await line.run("device", "revoke", device.id, ...data)).code, 0);
     assert.equal(devices.get(device.id), undefined);
     await owner.rotate();

@@ -88,7 +88,7 @@ const PROBE_TIMEOUT = 5_000;
  */
 export async function pinConnection(request: ConnectionRequest): Promise<Pinned> {
   const { transport, host, port, user, normal, problem } = parseRemoteUrl(request.url);
-  // Another form could mean something else to git than to whoever judged it.
+  // Git could read another form differently than the code that checked it.
   if (transport in USUAL_PORTS && normal !== request.url) {
     const why = problem ?? "it is not in its normal form";
     throw new TrunklineError("untrusted", `Cannot connect to a repository: ${why}.`);

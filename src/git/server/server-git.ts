@@ -219,8 +219,8 @@ function explain(error: Error, stderr: string, credentials: Credentials | undefi
 /** Git's message when another git holds a lock. */
 const LOCKED = /Unable to create '([^'\n]+\.lock)': File exists/;
 /**
- * Milliseconds after which a lock belongs to nobody: our watchdog ends the git of a server that was
- * killed within two seconds, and of the gits of one server only one at a time writes to a folder.
+ * Milliseconds after which a lock is stale. If a server is killed, our watchdog ends its git within two
+ * seconds, and a server runs only one git at a time that writes to a folder.
  */
 const ABANDONED = 4_000;
 

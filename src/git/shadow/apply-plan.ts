@@ -27,20 +27,20 @@ import {
 import { type LogLine, parseLog } from "./read-inside.ts";
 import { baseIndex } from "./shadow-folder.ts";
 
-/** A ref, and what a command made of it. Zeros stand for a ref that is not there. */
+/** A ref before and after a command. An id of zeros means that the ref does not exist. */
 export interface RefChange {
   readonly name: string;
   readonly old: string;
   readonly new: string;
 }
 
-/** What is to be changed in a repository after a command. Each step can be repeated. */
+/** The changes to make in a repository after a command. Each step is idempotent. */
 export interface Plan {
   readonly top: string;
   readonly gitDir: string;
   readonly commonDir: string;
   readonly refs: readonly RefChange[];
-  /** Refs that name others. */
+  /** Symbolic refs. */
   readonly symbolic: readonly (readonly [string, string])[];
   /** The contents of HEAD. */
   readonly head?: { readonly old: string; readonly new: string };
@@ -51,12 +51,12 @@ export interface Plan {
   readonly files: Readonly<Record<string, { old: string | null; new: string | null }>>;
   /** Values of keys; null for a section that is removed. */
   readonly settings: readonly (readonly [string, string | null])[];
-  /** Operations of the person that were finished. */
+  /** Operations, such as a merge, that the person began and the command finished. */
   readonly finished: readonly string[];
   readonly hasIndex: boolean;
-  /** Refs below this one keep the new objects until this is done. */
+  /** Refs below this one keep the new objects reachable until the plan is carried out. */
   readonly incoming: string;
-  /** Nothing is moved: the commits are only kept. */
+  /** No ref is moved: the commits are only stored. */
   readonly isKeptOnly: boolean;
 }
 
@@ -66,7 +66,7 @@ const ATTEMPTS = 5;
 /** Milliseconds to wait for another git that has the index locked. */
 const LOCKED = 10_000;
 
-/** Does what is planned, or the rest of it. Returns what was not changed, in words. */
+/** Carries out a plan, or its remaining steps. Returns what was not changed, in words. */
 export async function applyPlan(work: string): Promise<string[]> {
   const folder = join(work, PLAN);
   const plan = JSON.parse(textIn(folder, "plan.json") ?? "") as Plan;
@@ -116,7 +116,7 @@ async function takeLock(gitDir: string): Promise<IndexLock> {
   const giveUp = performance.now() + LOCKED;
   for (;;) {
     try {
-      // Only one can make a link, and the file that it leads to tells whose lock it is.
+      // Only one process can create the link, and the file that it links to names the owner of the lock.
       linkSync(file, lock);
       break;
     } catch (error) {
@@ -142,7 +142,7 @@ async function takeLock(gitDir: string): Promise<IndexLock> {
   };
 }
 
-/** Removes the lock that a process of ours left that was killed. */
+/** Removes the lock of a killed Trunkline process. */
 async function removeLock(gitDir: string): Promise<void> {
   for (const name of readdirSync(gitDir).filter((each) => each.startsWith(MARK))) {
     if (!isOwnerGone(name.slice(MARK.length))) continue;
@@ -162,7 +162,7 @@ export function ownerName(): string {
   return `${process.pid}-${processOf(process.pid)?.start}-${crypto.randomUUID()}`;
 }
 
-/** Whether the process is gone that a name of `ownerName` is about. */
+/** Whether the process that `ownerName` gave this name has ended. */
 export function isOwnerGone(name: string): boolean {
   const [pid, start] = name.split("-");
   return processOf(Number(pid))?.start !== start;
@@ -229,7 +229,7 @@ function messageOf(log: readonly LogLine[]): string {
   return log.at(-1)?.message || "trunkline: a command";
 }
 
-/** Adds the steps before the last one to HEAD's reflog: what was undone can be found in it. */
+/** Adds all steps but the last to HEAD's reflog, so that commits that were undone can be found. */
 function extendLog({ gitDir, log }: Plan): void {
   const known = fileIn(gitDir, "logs/HEAD", MOST_INDEX)?.toString("utf8");
   if (known === undefined) return;
@@ -300,7 +300,7 @@ interface MergedIndex {
   readonly entries: Map<string, IndexEntry>;
   /** Whether it differs from the current one. */
   readonly isChanged: boolean;
-  /** Paths that are as they were, each with the reason. */
+  /** Paths that were not changed, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
 }
 
@@ -316,8 +316,8 @@ export function changedPaths(base: Entries, after: Entries): string[] {
 }
 
 /**
- * Brings what a command changed in its index into the current one, which a person may have changed
- * meanwhile. Times of files are not taken from a command: git has to read what changed once more.
+ * Merges the changes of a command's index into the current one, which a person may have changed
+ * meanwhile. File times of a command are not trusted: git has to read the changed files again.
  */
 function mergeIndex(current: Entries, base: Entries, after: Entries): MergedIndex {
   const entries = new Map(current);

@@ -40,7 +40,7 @@ export function copyTree(from: string, to: string): void {
   }
 }
 
-/** Files that say what a merge or the like is about. They hold ids and messages only. */
+/** Files with the state of a merge, cherry-pick or revert. They contain only ids and messages. */
 export const STATE_FILES = [
   ...["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD", "FETCH_HEAD"],
   ...["MERGE_MODE", "MERGE_MSG", "SQUASH_MSG"],
@@ -74,11 +74,11 @@ export const ZERO = "0".repeat(40);
 /** The refs of a git folder that only we and the person write. */
 export interface Refs {
   readonly ids: ReadonlyMap<string, string>;
-  /** Refs that name others, such as `refs/remotes/origin/HEAD`. */
+  /** Symbolic refs, such as `refs/remotes/origin/HEAD`. */
   readonly symbolic: ReadonlyMap<string, string>;
 }
 
-/** Reads all refs, without git: this is done before each command. Throws for what is not as git writes it. */
+/** Reads all refs without git, since this happens before each command. Throws if a file is not in git's format. */
 export function readRefs(folder: string): Refs {
   const ids = new Map<string, string>();
   const symbolic = new Map<string, string>();
@@ -90,7 +90,7 @@ export function readRefs(folder: string): Refs {
   for (const name of filesIn(folder, "refs")) {
     const content = (read(folder, name, MOST_LOOSE) ?? "").trimEnd();
     if (content.startsWith("ref: ")) symbolic.set(name, content.slice("ref: ".length));
-    // An empty file is what a machine leaves that stopped while git wrote it.
+    // A power failure while git writes can leave an empty file.
     else if (content !== "") ids.set(name, requireId(content, name));
   }
   return { ids, symbolic };
@@ -122,7 +122,7 @@ function filesIn(folder: string, name: string): string[] {
 
 /** Namespaces whose refs commands may change. */
 const TAKEN = /^refs\/(?:heads|tags|remotes|notes|original)\/./;
-/** What git-check-ref-format(1) forbids, and names that git or a person would read as something else. */
+/** Names that git-check-ref-format(1) forbids, and names that git or a person could misread. */
 const ODD =
   /[\0- \x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.\/|\.lock(?:\/|$)|[./]$|\/-|\/HEAD$|\/[0-9a-f]{40}$/;
 

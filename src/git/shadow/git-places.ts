@@ -15,18 +15,18 @@ import type { KnownRepository } from "./known-repositories.ts";
 import type { Mount, Shadow } from "./shadow-folder.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** What was at the places where git looks for a repository before a command, to compare it afterwards. */
+/** A snapshot, from before a command, of the places where git looks for a repository. */
 interface PlacesBefore {
   readonly mounts: readonly Mount[];
-  /** Moves aside what a command has put into the place of a repository. Returns what it did, in words. */
+  /** Moves aside files that a command has put in the place of a repository. Returns what it did, in words. */
   check(): string[];
   /** Folders of the session in which a command has made a repository. */
   made(): string[];
-  /** Whether a repository is not where it was. */
+  /** Whether a repository was moved or removed. */
   readonly isMoved: boolean;
 }
 
-/** What is at the place of a `.git`. */
+/** The file, folder or link at the path of a `.git`. */
 interface Place {
   readonly identity: string | undefined;
   /** Where it leads to, if it is a link. */
@@ -55,7 +55,7 @@ export class GitPlaces {
     const tracked = this.#trackedFolders(repositories).filter((folder) => !isTaken(folder));
     let isMoved = false;
     return {
-      // Git would go into a repository there.
+      // Git would enter a repository there.
       mounts: empty
         .filter((at) => lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true)
         .map((at) => ({ at, from: this.#empty, isWritable: false })),
@@ -87,7 +87,7 @@ export class GitPlaces {
     });
   }
 
-  /** Folders with files of a repository, that commands can write: the person's git is used in them, too. */
+  /** Folders with tracked files that commands can write. The person uses git in them too. */
   #trackedFolders(repositories: readonly KnownRepository[]): string[] {
     const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
       isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
@@ -101,7 +101,7 @@ export class GitPlaces {
     return this.#folders.find((folder) => path === folder || path.startsWith(folder + sep));
   }
 
-  /** Undefined where a folder on the way is missing, or was replaced by a link. */
+  /** Undefined if a folder of the path is missing, or was replaced by a link. */
   #placeAt(top: string): Place | undefined {
     return this.#within(top, (folder) => {
       const path = join(folder, ".git");
@@ -130,7 +130,7 @@ export class GitPlaces {
     this.#within(top, (folder) => symlinkSync(link, join(folder, ".git")));
   }
 
-  /** Calls with a path of the folder that stays the same whatever commands move, and that follows no link. */
+  /** Calls back with a path of the folder that follows no link, and stays valid if a command moves it. */
   #within<T>(top: string, use: (folder: string) => T): T | undefined {
     const root = this.#rootOf(top);
     // Commands cannot change folders above those of the session.
@@ -155,7 +155,7 @@ export class GitPlaces {
   }
 }
 
-/** A quick look, which a link on the way may lead astray. */
+/** A quick check. It follows links, so its result is only a hint. */
 function hasEntry(folder: string): boolean {
   return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
@@ -166,11 +166,11 @@ interface KnownIndex {
   readonly gitlinks: readonly string[];
   /** Paths of the folders that its files are in, without its top. */
   readonly folders: readonly string[];
-  /** Why what a command makes of it could not be taken over. */
+  /** Why changes that a command makes to it could not be taken over. */
   readonly problem: string | undefined;
 }
 
-/** Indexes, each read again only when git has written another one: one of 20,000 files takes long to read. */
+/** Cached indexes, read again when git has written a new one: an index of 20,000 files is slow to read. */
 export class KnownIndexes {
   readonly #known = new Map<string, KnownIndex & { readonly version: string }>();
 

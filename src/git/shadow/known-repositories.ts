@@ -14,7 +14,7 @@ export interface KnownRepository {
   readonly commonDir: string;
   /** What its `.git` says, if that is a file; bytes, one character each. */
   readonly pointer?: string | undefined;
-  /** Folders that its `.git` leads to, without links, though they do not name it. */
+  /** Folders that its `.git` leads to, with links resolved, if they do not point back to it. */
   readonly led?: readonly string[];
   /** Why commands can only read it. */
   readonly problem: string | undefined;
@@ -33,7 +33,7 @@ export function repositoryAt(top: string): KnownRepository | undefined {
     ...{ top, gitDir: path, commonDir: path, pointer, problem },
   });
   if (stats.isDirectory()) {
-    // An empty folder is no repository to git.
+    // Git does not regard an empty folder as a repository.
     if (!existsSync(join(path, "HEAD"))) return undefined;
     return { ...unclear(""), problem: problemOf(path, path) };
   }

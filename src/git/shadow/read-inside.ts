@@ -7,12 +7,12 @@ import { runProgram } from "../run-program.ts";
 import { ID } from "./git-files.ts";
 import { PLAIN, type Shadow } from "./shadow-folder.ts";
 
-/** What a command has left in its git folder, as the git inside says: nothing of it is trusted. */
+/** The state of a command's git folder, as reported by git inside the sandbox. None of it is trusted. */
 export interface ShadowContent {
   readonly refs: ReadonlyMap<string, string>;
-  /** Refs that name others. */
+  /** Symbolic refs. */
   readonly symbolic: ReadonlyMap<string, string>;
-  /** Lines of reflogs: of the stash, and those that were added to that of HEAD. */
+  /** The reflog of the stash, and the lines that were added to the reflog of HEAD. */
   readonly stash: readonly LogLine[];
   readonly log: readonly LogLine[];
   readonly config: ReadonlyMap<string, string>;
@@ -35,8 +35,8 @@ const [MOST_TEXT, TIMEOUT] = [64 * 1024 * 1024, 120_000];
 const MOST_FILE = 64 * 1024 * 1024;
 
 /**
- * Runs in the sandbox, where a folder that is not trusted belongs. Its input are the ids that are needed,
- * and with a "^" those that are known.
+ * Runs in the sandbox, because the folder is not trusted. Its input is the list of needed ids, and of
+ * known ids with a "^" before them.
  */
 const SCRIPT = `export GIT_DIR="$1"
 cd "$GIT_DIR" && git rev-parse --git-dir >/dev/null || exit
@@ -58,7 +58,7 @@ git config --file "$2/config" --no-includes --list -z
   git pack-objects --revs --stdout -q >"$2/${PACK}"
 `;
 
-/** Throws where the git folder cannot be read, with words for the model. */
+/** Throws if the git folder cannot be read. The message is for the model. */
 export async function readInside(
   shadow: Shadow,
   confine: Confine,
@@ -97,7 +97,7 @@ const UNCONFIGURED = {
   GIT_CONFIG_GLOBAL: "/dev/null",
 };
 
-/** Git inside would wait for ever for a pipe, and long for a file without end. */
+/** Rejects pipes and endless files: git would wait for them forever. */
 function requireFiles({ common, own }: Shadow): void {
   const folders = own === common ? [common] : [common, own];
   const queue = [...folders];
@@ -118,7 +118,7 @@ function requireFiles({ common, own }: Shadow): void {
   }
 }
 
-/** Whether a link is directly in a git folder, and not in the place of a file that our git reads. */
+/** Whether a link is at the top of a git folder, and does not replace a file that our git reads. */
 function isOther(path: string, folders: readonly string[]): boolean {
   return folders.includes(dirname(path)) && !PLAIN.has(basename(path));
 }

@@ -6,7 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Git } from "../git.ts";
 import { ZERO } from "./git-files.ts";
 
-/** Where new objects are reachable from until they are from refs of the person. */
+/** Refs that keep new objects reachable until the person's refs do. */
 export const INCOMING = "refs/trunkline/incoming";
 
 export function newIncoming(): string {
@@ -23,14 +23,14 @@ const SETTINGS = [
   "receive.keepAlive=0",
   "receive.advertiseAtomic=true",
   "core.alternateRefsCommand=",
-  // Memory that objects may take which are small only while they are packed.
+  // Limits the memory of objects that are small only while they are compressed.
   "core.bigFileThreshold=64m",
   "core.packedGitLimit=256m",
 ];
 
 /**
- * Takes a pack in as git takes in a push: in quarantine, each object checked, and only if everything is
- * there that the wanted ids lead to. Refs below `incoming` keep them.
+ * Receives a pack as git receives a push: in quarantine, with each object checked, and only if all
+ * objects that the wanted ids refer to are present. Refs below `incoming` keep them reachable.
  */
 export async function receiveObjects(
   git: Git,

@@ -29,7 +29,7 @@ import {
 import type { KnownRepository } from "./known-repositories.ts";
 import { newIncoming } from "./receive-objects.ts";
 
-/** Something mounted over the files that a command sees. */
+/** A mount in the file system that a command sees. */
 export interface Mount {
   readonly at: string;
   /** A path that no command can write to. */
@@ -48,7 +48,7 @@ export interface Base {
   readonly logSize: number;
   /** Operations that the person has begun. */
   readonly operations: readonly string[];
-  /** Where refs to new objects are until it is taken over. */
+  /** The refs that keep new objects reachable until they are taken over. */
   readonly incoming: string;
 }
 
@@ -63,7 +63,7 @@ export interface Shadow {
   readonly base: Base;
   /** Its files, as they were made; nothing if it is from another command. */
   readonly before: ReadonlyMap<string, string>;
-  /** Whether it goes on with what another command has left. */
+  /** Whether it continues an unfinished operation of another command. */
   readonly isAdopted: boolean;
   /** The one that it is a copy of. */
   readonly adopted?: string;
@@ -73,13 +73,13 @@ export interface Shadow {
 const MOST_LOG = 256 * 1024;
 /** Files and folders that a command may have in its git folder. */
 const MOST_ENTRIES = 200_000;
-/** What an operation that takes several commands consists of. What it says, git runs. */
+/** Files of an operation that takes several commands, such as a rebase. Git runs commands in them. */
 export const OPERATIONS = ["rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"];
 /** Folders that are not mounted as they are. */
 const OWN = new Set(["objects", "lfs", "refs", "logs", "modules", "worktrees", ...OPERATIONS]);
 /** Names in a git folder that must not be links. */
 export const PLAIN = new Set(["HEAD", "config", "index", "packed-refs", "objects", "refs", "logs"]);
-/** Set on everything that is made, so that what a command writes has another time. */
+/** The modification time of all files that we create, so that files that a command writes differ. */
 const LONG_AGO = new Date("2001-01-01");
 const [BASE, BASE_INDEX] = ["base.json", "base.index"];
 
@@ -87,7 +87,7 @@ export function digestOf(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** Where the objects of a repository are inside; Git LFS looks for its own beside them. */
+/** The path of a repository's objects inside the sandbox; Git LFS looks for its files beside it. */
 function inside({ commonDir }: KnownRepository, name: "objects" | "lfs"): string {
   return `/run/trunkline/git/${digestOf(commonDir)}/${name}`;
 }
@@ -152,7 +152,7 @@ function foldersOf(
   return { common, own: gitDir === commonDir ? common : join(work, "own") };
 }
 
-/** What is mounted so that a command finds a shadow in the place of the real folder. */
+/** The mounts that put a shadow in the place of the real folder. */
 export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
   const { gitDir, commonDir, top, pointer } = repository;
   const mounts: Mount[] = [
@@ -174,7 +174,7 @@ export function mountsOf({ repository, common, own, work }: Shadow): Mount[] {
   return mounts;
 }
 
-/** Something to mount on. A command may have left a link in its place. */
+/** Makes the folder to mount on. A command may have put a link there. */
 function makeFolder(...path: readonly string[]): void {
   for (let count = 2; count <= path.length; count++) {
     const folder = join(...path.slice(0, count));
@@ -182,7 +182,7 @@ function makeFolder(...path: readonly string[]): void {
   }
 }
 
-/** Folders that git and its helpers have there can be read as they are. */
+/** Other folders of git and its helpers are mounted read-only. */
 function readOnly(folder: string, shadow: string): Mount[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !OWN.has(entry.name))
@@ -199,7 +199,7 @@ export function changedFiles({ work, before }: Shadow): string[] {
   return [...new Set([...before.keys(), ...after.keys()])].filter((path) => !isSame(path));
 }
 
-/** A text for each file that changes when it is written: programs cannot set its ctime. */
+/** A stamp of each file that changes with every write: programs cannot set the ctime. */
 function filesOf(work: string, isNew = false): Map<string, string> {
   const files = new Map<string, string>();
   let count = 0;
@@ -275,7 +275,7 @@ function lastLines(text: Buffer, most: number): Buffer {
   return from <= 0 ? text : text.subarray(text.indexOf(10, from) + 1);
 }
 
-/** On disk, so that what a command did can be taken over after this process was killed. */
+/** Written to disk, so that a command's work can be taken over even if this process is killed. */
 export function writeBase(
   work: string,
   repository: KnownRepository,

@@ -155,7 +155,7 @@ export class ShadowGit {
       try {
         shadow = openShadow(work);
       } catch {
-        // It was killed before a command began.
+        // The process was killed before the command started.
         await rm(work, { recursive: true, force: true });
         continue;
       }
@@ -228,7 +228,7 @@ export class ShadowGit {
   }
 }
 
-/** Whether trying again may help: the disk is full, or another git has a lock. */
+/** Whether a retry may help: the disk is full, or another git holds a lock. */
 function isTemporary(error: unknown): boolean {
   if (error instanceof TrunklineError) return ["unavailable", "conflict"].includes(error.code);
   return diskWords(error) !== undefined;
@@ -238,7 +238,7 @@ function newName(): string {
   return `${COMMAND}${ownerName()}`;
 }
 
-/** Whether a folder is of no command that still runs. */
+/** Whether the command of a folder has ended. */
 function isLeft(name: string): boolean {
   if (!name.startsWith(COMMAND)) return name.startsWith("left-");
   return isOwnerGone(name.slice(COMMAND.length));

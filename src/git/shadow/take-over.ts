@@ -36,7 +36,7 @@ const USUAL_INDEX = 32 * 1024 * 1024;
 
 /** The result of taking over what a command did with git. */
 interface TakenOver {
-  /** "unfinished": a rebase or the like goes on with the next command. */
+  /** "unfinished": an operation such as a rebase continues with the next command. */
   readonly state: "done" | "unfinished";
   /** What was not taken over, and why. */
   readonly notes: readonly string[];
@@ -44,7 +44,7 @@ interface TakenOver {
 
 /**
  * Takes over what a command did with git: checks it, and changes the person's repository accordingly.
- * Throws "untrusted" where nothing can be taken over, and something else where it can be tried again.
+ * Throws "untrusted" if nothing can be taken over, and another error if a retry may help.
  */
 export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenOver> {
   const { work, base, own, repository } = shadow;
@@ -103,7 +103,7 @@ export async function takeOver(shadow: Shadow, confine: Confine): Promise<TakenO
   return { state, notes };
 }
 
-/** Whether a rebase or the like that the person did not begin goes on. */
+/** Whether an operation such as a rebase is unfinished that the person did not begin. */
 function stateOf(
   { own, common, base, isAdopted }: Shadow,
   changed: readonly string[],
@@ -118,7 +118,7 @@ function stateOf(
   return isUnfinished ? "unfinished" : "done";
 }
 
-/** A larger one would keep this process busy for long. */
+/** A larger index would block this process for too long. */
 function readIndex({ own }: Shadow, before: Buffer | undefined): Map<string, IndexEntry> {
   try {
     return parseIndex(fileIn(own, "index", Math.max(USUAL_INDEX, 2 * (before?.length ?? 0))));
@@ -147,7 +147,7 @@ function idsOf({ base }: Shadow): Set<string> {
   return new Set([...base.refs.ids.values(), ...parseLog(base.stash).map(({ id }) => id), ...head]);
 }
 
-/** What git has of a work tree, or of a submodule, that was added. */
+/** Git's own files of a work tree or submodule that was added. */
 const NOT_KEPT = /^common\/(?:worktrees\/[^/]+\/gitdir|modules\/.+\/HEAD)$/;
 
 type Changes = Pick<Plan, "refs" | "head" | "stash" | "files" | "log">;
@@ -168,7 +168,7 @@ function refChanges({ base }: Shadow, inside: ShadowContent, notes: string[]): R
   const changes: RefChange[] = [];
   for (const name of new Set([...base.refs.ids.keys(), ...inside.refs.keys()])) {
     const [old, id] = [base.refs.ids.get(name) ?? ZERO, inside.refs.get(name) ?? ZERO];
-    // The stash is a list, which its reflog has.
+    // The stash is a list, which is stored in its reflog.
     if (old === id || name === "refs/stash" || inside.symbolic.has(name)) continue;
     const why = refProblem(name);
     if (why === undefined) changes.push({ name, old, new: id });
@@ -195,7 +195,7 @@ function symbolicChanges(
   });
 }
 
-/** Refs that go with a rebase or a bisection. */
+/** Refs that exist only during a rebase or a bisection. */
 const OF_OPERATIONS = /^refs\/(?:bisect|rewritten)\//;
 
 function headChange({ base, own }: Shadow, notes: string[]): Plan["head"] {
@@ -215,7 +215,7 @@ function stashChange({ base }: Shadow, { stash }: ShadowContent): Plan["stash"] 
   return { dropped: [...old.difference(now)], added: stash.filter(({ id }) => !old.has(id)) };
 }
 
-/** What the files of a merge and the like may hold; ids where nothing is said. */
+/** The allowed content of the files of a merge and similar operations; by default an id. */
 const CONTENT: Readonly<Record<string, RegExp>> = {
   MERGE_MODE: /^(?:no-ff)?\n?$/,
   MERGE_MSG: /^[^\0]*$/,
@@ -235,7 +235,7 @@ function fileChanges({ base, own }: Shadow): Plan["files"] {
   );
 }
 
-/** Each blob of the index must be there: a repository with one that is missing is damaged. */
+/** Each blob of the index must exist; otherwise the repository would be damaged. */
 async function requireBlobs(git: Git, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const input = ids.map((id) => `${id}\n`).join("");
@@ -267,7 +267,7 @@ async function addsGitlink(git: Git, tips: readonly string[]): Promise<boolean> 
   });
 }
 
-/** On disk before the first step, so that the rest is done after this process was killed. */
+/** Written to disk before the first step, so that the rest can be done if this process is killed. */
 function writePlan({ work, own }: Shadow, plan: Plan): void {
   const [folder, next] = [join(work, PLAN), join(work, `${PLAN}.new`)];
   mkdirSync(next, { recursive: true });
@@ -277,10 +277,10 @@ function writePlan({ work, own }: Shadow, plan: Plan): void {
   renameSync(next, folder);
 }
 
-/** Files of Git LFS have the hash of their content as a name. */
+/** Git LFS names files by the hash of their content. */
 const OBJECT = /^common\/(lfs\/objects\/[0-9a-f]{2}\/[0-9a-f]{2}\/([0-9a-f]{64}))$/;
 
-/** Copies the files that a command has given to Git LFS, since commits have only their names. */
+/** Copies files that a command has added to Git LFS: commits contain only their hashes. */
 async function takeLfsObjects(shadow: Shadow, changed: readonly string[]): Promise<void> {
   for (const path of changed) {
     const [, name, digest] = OBJECT.exec(path) ?? [];
@@ -337,7 +337,7 @@ async function safeSettings(
   );
   const isFresh = ![...before.keys()].some((key) => !key.startsWith("core."));
   const remotes = new Set([...before.keys()].map((key) => REMOTE.exec(key)?.[1] ?? ""));
-  // Git takes the name of a remote without an address for a path.
+  // Git treats the name of a remote without an address as a path.
   for (const [key, value] of isFresh ? now : [])
     if (ADDRESS.test(value)) remotes.add(REMOTE.exec(key)?.[1] ?? "");
   const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf("."));

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 
 import { shellQuote } from "../../base/text/shell-word.ts";
 import { editConfig } from "../../git/config/edit-config.ts";
+import type { Git } from "../../git/git.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import { helperSettings } from "../git-settings.ts";
 
@@ -38,9 +39,10 @@ export function helperFile(data: string, name: string): string {
 }
 
 /** Makes git ask us for tokens wherever the file is included. It contains no secret. */
-export async function writeHelperFile(path: string, helper: string): Promise<void> {
+export async function writeHelperFile(git: Git, path: string, helper: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replaceFile(path, editConfig(Buffer.alloc(0), helperSettings(helper)).toString("utf8"));
+  const bytes = await editConfig(git, Buffer.alloc(0), helperSettings(helper));
+  await replaceFile(path, bytes.toString("utf8"));
 }
 
 export async function removeHelperFile(path: string): Promise<void> {

@@ -12,12 +12,12 @@ describe("writeHelperFile()", () => {
     await sample.switch("work", { helperFile: path });
     const helpers = () => sample.run("config", "--get-all", "credential.helper").split("\n");
     assert.deepEqual(helpers(), ["own"]);
-    await writeHelperFile(path, "!'ours' \"x\"");
+    await writeHelperFile(sample.git, path, "!'ours' \"x\"");
     assert.deepEqual(helpers(), ["own", "", "!'ours' \"x\""]);
     assert.equal(sample.config("credential.useHttpPath"), "true");
     await removeHelperFile(path);
     assert.deepEqual(helpers(), ["own"]);
-    await writeHelperFile(path, "!ours");
+    await writeHelperFile(sample.git, path, "!ours");
     await sample.switch("home");
     assert.deepEqual(helpers(), ["own"]);
   });

@@ -160,7 +160,7 @@ export async function guardStatus(
   return { isInstalled, hooks, guarded, chained, broken, says };
 }
 
-/** What keeps the first such hook from running. */
+/** Why git cannot run one of the hooks; undefined if it can run all. */
 async function brokenHook(
   hooks: string,
   guarded: readonly GuardHook[],

@@ -106,7 +106,7 @@ function writeFields(
   return merge(written, keptBeside(kept, written));
 }
 
-/** The kept fields, without those that were written anew. */
+/** The original fields that are not written from the identity. */
 function keptBeside(kept: JugglerValues, written: JugglerValues): JugglerValues {
   const left: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(kept)) {

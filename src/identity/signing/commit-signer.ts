@@ -99,7 +99,7 @@ async function publicKey(key: string, ask: RunQuietly): Promise<string | undefin
     const found = PUBLIC.exec(await readFile(path, "utf8").catch(() => ""))?.[1];
     if (found !== undefined) return found;
   }
-  // Without a passphrase it can be told from the secret key; never ask for one.
+  // It can be derived from a secret key without a passphrase; never prompt for one.
   const { isOk, out } = await ask("ssh-keygen", ["-y", "-P", "", "-f", key]);
   return isOk ? PUBLIC.exec(out)?.[1] : undefined;
 }

@@ -1,4 +1,5 @@
-import { checkEdited } from "../../git/config/edit-config.ts";
+import { readConfigBytes } from "../../git/config/edit-config.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Git } from "../../git/git.ts";
 import {
   bytesOf,
@@ -77,7 +78,12 @@ export async function applyPlan(
 async function checkChange(git: Git, change: FileChange, plan: Plan): Promise<void> {
   const { after, isGitConfig, path } = change;
   if (!isGitConfig || after === undefined || plan.kind === "undo") return;
-  await checkEdited(git, path, after);
+  try {
+    await readConfigBytes(git, after);
+  } catch (error) {
+    const says = `Cannot change '${path}': git could not read the new file, so it was not written`;
+    throw new TrunklineError("config", says, { cause: error });
+  }
 }
 
 /** All of them have settled, so nothing is still running when the files are restored. */

@@ -1,11 +1,12 @@
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { parseRemoteUrl, throughSshHost } from "../../base/remote-url.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { type ConfigEdit, editConfig, valuesIn } from "../../git/config/edit-config.ts";
+import { type ConfigEdit, editConfig, readValues } from "../../git/config/edit-config.ts";
 import {
   canonicalKey,
   configBoolean,
@@ -66,7 +67,7 @@ export async function planSwitch(
     const own = switchEdits(identity, target, context, options);
     edits.set(target.path, own);
     const notes = overrideNotes(own, target, context, env);
-    return await makePlan(identity, {}, edits, notes);
+    return await makePlan(context.git, identity, {}, edits, notes);
   }
   const repository = context.repository ?? (await openRepository(context.git));
   const notes = await unfitNotes(identity, context, options);
@@ -77,7 +78,7 @@ export async function planSwitch(
     }
   } else notes.push(...(await submoduleNotes(repository, context)));
   const { commonDir, worktree = commonDir } = repository;
-  return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
+  return await makePlan(context.git, identity, { repository: commonDir, worktree }, edits, notes);
 }
 
 /** A switch to an identity that the repository is not for is done all the same, but not silently. */
@@ -110,7 +111,7 @@ async function editRepository(
   const { identities = [identity], env } = options;
   const target = repositoryTarget(repository, context);
   const own = switchEdits(identity, target, context, options);
-  if (target.mustTurnOn) await turnOnWorktreeConfig(repository, edits);
+  if (target.mustTurnOn) await turnOnWorktreeConfig(context.git, repository, edits);
   add(edits, target.path, own);
   const notes = overrideNotes(own, target, context, env);
   if (options.rewriteRemotes !== true) return notes;
@@ -139,13 +140,18 @@ function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void 
 }
 
 /** Does what git does to turn it on (git's worktree.c, `init_worktree_config`). */
-async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits): Promise<void> {
+async function turnOnWorktreeConfig(
+  git: Git,
+  { commonDir }: Repository,
+  edits: FileEdits,
+): Promise<void> {
   const [common, main] = [join(commonDir, "config"), join(commonDir, "config.worktree")];
   const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
   add(edits, common, [{ key: "extensions.worktreeConfig", values: ["true"] }]);
   // These two apply only to the main work tree and would be wrong in the others.
-  const bare = valuesIn(bytes, "core.bare").at(-1);
-  const worktree = valuesIn(bytes, "core.worktree").at(-1);
+  const valuesOf = await readValues(git, bytes);
+  const bare = valuesOf("core.bare").at(-1);
+  const worktree = valuesOf("core.worktree").at(-1);
   const moved = [
     ...(bare === "true" ? [{ key: "core.bare", values: [bare] }] : []),
     ...(worktree === undefined ? [] : [{ key: "core.worktree", values: [worktree] }]),
@@ -166,6 +172,7 @@ async function submoduleNotes(repository: Repository, { git }: GitContext): Prom
 }
 
 async function makePlan(
+  git: Git,
   identity: Identity,
   subject: Plan["subject"],
   edits: FileEdits,
@@ -174,7 +181,7 @@ async function makePlan(
   const { sshKey } = identity;
   const isMissing = sshKey !== undefined && !existsSync(sshKey);
   const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];
-  const changes = await Promise.all([...edits].map(([path, each]) => changeFile(path, each)));
+  const changes = await Promise.all([...edits].map(([path, each]) => changeFile(git, path, each)));
   return {
     kind: "switch",
     identity: identity.name,
@@ -186,18 +193,20 @@ async function makePlan(
 }
 
 async function changeFile(
+  git: Git,
   path: string,
   edits: readonly ConfigEdit[],
 ): Promise<{ readonly file: FileChange | undefined; readonly settings: SettingChange[] }> {
   const now = await readCurrent(path, GIT_CONFIG_MODE);
   const bytes = now.bytes ?? Buffer.alloc(0);
-  const after = editConfig(bytes, edits);
+  const after = await editConfig(git, bytes, edits);
   if (after.equals(bytes)) return { file: undefined, settings: [] };
   const file = { path: now.path, before: now.bytes, after, mode: now.mode, isGitConfig: true };
   const keys = new Map(edits.map(({ key }) => [canonicalKey(key), key]));
+  const [oldValues, newValues] = [await readValues(git, bytes), await readValues(git, after)];
   const settings = [...keys.values()].flatMap((key) => {
-    const [old, fresh] = [valuesIn(bytes, key), valuesIn(after, key)];
-    if (old.length === fresh.length && old.every((value, at) => value === fresh[at])) return [];
+    const [old, fresh] = [oldValues(key), newValues(key)];
+    if (isDeepStrictEqual(old, fresh)) return [];
     return [{ file: now.path, key, before: old.map(maskText), after: fresh.map(maskText) }];
   });
   return { file, settings };

@@ -22,7 +22,7 @@ const CIPHER = "aes-256-gcm";
 /** An entry that shows whether the passphrase is right. */
 const CHECK: SecretName = { service: "trunkline", account: "check" };
 
-/** scrypt makes each guess of a passphrase expensive. Nobody guesses 256 random bits: HKDF will do. */
+/** scrypt makes each guess of a passphrase expensive. For 256 random bits, HKDF is enough. */
 type Derivation = "scrypt" | "hkdf";
 
 interface Sealed {
@@ -78,7 +78,7 @@ export class EncryptedFile implements SecretStore {
     return secret;
   }
 
-  /** Whether it has a secret, which is decrypted unless a person would be asked for the passphrase. */
+  /** Whether it has a secret. Decrypts it as a check, unless that needs a prompt for the passphrase. */
   async has(name: SecretName): Promise<boolean> {
     const file = await this.#read();
     if (file === undefined || !file.secrets.some((each) => isSame(each, name))) return false;
@@ -163,7 +163,7 @@ export class EncryptedFile implements SecretStore {
       const file = JSON.parse(text) as TokenFile;
       if (file.version === 1 && Array.isArray(file.secrets)) return file;
     } catch {
-      // Told below.
+      // Reported below.
     }
     const next = "Move it away, and store the tokens again";
     throw new TrunklineError(
@@ -264,7 +264,7 @@ async function generatedWords(file: string, mayMake: boolean): Promise<string> {
   }
 }
 
-/** Another process may make one at the same time: then the first one counts, for both. */
+/** Another process may create one at the same time: then both use the first. */
 async function makeWords(file: string): Promise<string> {
   const words = randomBytes(32).toString("base64url");
   const temporary = `${file}.${randomUUID()}.tmp`;
@@ -283,7 +283,7 @@ async function makeWords(file: string): Promise<string> {
   }
 }
 
-/** Whoever finds the file finds it whole, except in file systems without links. */
+/** Creates the file atomically, except in file systems without links. */
 async function placeOnce(temporary: string, file: string): Promise<void> {
   try {
     await link(temporary, file);

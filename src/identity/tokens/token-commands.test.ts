@@ -37,7 +37,7 @@ describe("TokenCommands", () => {
     assert.deepEqual([kept.token, kept.expires], ["ghp_••••••••6789", "2999-01-01T10:00:00.000Z"]);
     assert.deepEqual(kept.notes, []);
     const { isOk, says } = await commands.verify(identity());
-    assert.ok(isOk && says.startsWith("is valid for user Ada, until 2999"), says);
+    assert.ok(isOk && says.startsWith("The token is valid for user Ada. It expires on 2999"), says);
   });
 
   it("stores no token that the forge refuses, or that is somebody else's", async (t) => {
@@ -63,7 +63,7 @@ describe("TokenCommands", () => {
     await using folder = await SampleFolder.create();
     const commands = commandsIn(folder);
     const none = await commands.verify(identity());
-    assert.match(none.says, /has no token.*identity token set work/);
+    assert.match(none.says, /No token is stored.*identity token set work/);
     const unwanted = await commands.verify(identity({ tokenSource: { kind: "none" } }));
     assert.equal(unwanted.isOk, true);
     await commands.save(identity(), TOKEN, { verify: false, expires: "2020-01-01T00:00:00Z" });

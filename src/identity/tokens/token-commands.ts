@@ -1,11 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
-import {
-  askForge,
-  type ForgeOptions,
-  type TokenFacts,
-  TokenRefused,
-} from "../validate/forge-api.ts";
+import { askForge, type TokenFacts, TokenRefused } from "../validate/forge-api.ts";
 import { isExpired, showToken, tokenOfProgram, type TokenRecord, type Tokens } from "./tokens.ts";
 
 /** What may be shown of a token. */
@@ -65,7 +60,7 @@ export class TokenCommands {
     }
     const trouble = facts && troubleWith(identity, facts);
     if (trouble !== undefined)
-      throw new TrunklineError("usage", `Cannot store the token: ${trouble}`);
+      throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
     const record: TokenRecord = {
       ...(facts === undefined ? {} : { ...facts, checkedAt: new Date().toISOString() }),
       ...(expires === undefined ? {} : { expires }),
@@ -101,43 +96,65 @@ export class TokenCommands {
   }
 
   /** Asks the forge about the token of an identity. */
-  async verify(identity: Identity, options: ForgeOptions = {}): Promise<TokenVerdict> {
-    const { name, provider } = identity;
-    const bad = (says: string): TokenVerdict => ({ identity: name, isOk: false, says });
+  async verify(identity: Identity): Promise<TokenVerdict> {
+    const { name } = identity;
     try {
-      const found = await this.#tokens.find(identity);
-      if (found === undefined) {
-        if (identity.tokenSource.kind === "none") {
-          return { identity: name, isOk: true, says: "has no token, as configured" };
-        }
-        return bad(`has no token. Store one with \`trunkline identity token set ${name}\``);
-      }
-      if (isExpired(found.record)) return bad(`expired on ${found.record.expires}`);
-      const facts = await askForge(identity, found.token, options);
-      if (facts === undefined) {
-        const says = `has a token; it cannot be checked for provider '${provider}'`;
-        return { identity: name, isOk: true, says };
-      }
-      await this.#tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
-      const trouble = troubleWith(identity, facts);
-      if (trouble !== undefined) return bad(trouble);
-      const until = facts.expires === undefined ? "" : `, until ${facts.expires}`;
-      return {
-        identity: name,
-        isOk: true,
-        says: `is valid for user ${facts.user}${until}`,
-        ...facts,
-      };
+      const { state, says, facts } = await judgeToken(identity, this.#tokens);
+      const end = facts?.expires === undefined ? "" : ` It expires on ${facts.expires}.`;
+      const isOk = state !== "missing" && state !== "bad";
+      return { identity: name, isOk, says: `${says}${end}`, ...facts };
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
-      return bad(error.message);
+      return { identity: name, isOk: false, says: error.message };
     }
   }
 }
 
+interface JudgedToken {
+  /** "none": by configuration. "bad": expired, or of another user. */
+  readonly state: "none" | "missing" | "bad" | "unchecked" | "valid";
+  /** In a sentence. */
+  readonly says: string;
+  /** Where the token is, if there is one that has not expired. */
+  readonly where?: string;
+  /** What the forge says of a valid token. */
+  readonly facts?: TokenFacts;
+}
+
+/** Looks for the token of an identity, asks the forge about it, and records the answer. */
+export async function judgeToken(
+  identity: Identity,
+  tokens: Tokens,
+  { testAuth = true, timeout }: { readonly testAuth?: boolean; readonly timeout?: number } = {},
+): Promise<JudgedToken> {
+  const { name, provider, tokenSource } = identity;
+  if (tokenSource.kind === "none") return { state: "none", says: "No token, as configured." };
+  const found = await tokens.find(identity);
+  if (found === undefined) {
+    const next = `Store one with \`trunkline identity token set ${name}\`.`;
+    return { state: "missing", says: `No token is stored. ${next}` };
+  }
+  const { where, record } = found;
+  if (isExpired(record)) return { state: "bad", says: `The token expired on ${record.expires}.` };
+  if (!testAuth) {
+    return { state: "unchecked", where, says: "The forge was not asked about the token." };
+  }
+  const facts = await askForge(identity, found.token, timeout);
+  if (facts === undefined) {
+    const says = `The token cannot be checked for provider '${provider}'.`;
+    return { state: "unchecked", where, says };
+  }
+  await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
+  const trouble = troubleWith(identity, facts);
+  if (trouble !== undefined) return { state: "bad", where, says: `The token ${trouble}.` };
+  const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;
+  const says = `The token is valid for user ${facts.user}${scopes}.`;
+  return { state: "valid", where, says, facts };
+}
+
 function troubleWith({ user }: Identity, facts: TokenFacts): string | undefined {
   if (user !== undefined && facts.user.toLowerCase() !== user.toLowerCase()) {
-    return `it belongs to '${facts.user}', not to '${user}'`;
+    return `belongs to '${facts.user}', not to '${user}'`;
   }
-  return isExpired(facts) ? `it expired on ${facts.expires}` : undefined;
+  return isExpired(facts) ? `expired on ${facts.expires}` : undefined;
 }

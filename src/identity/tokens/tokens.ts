@@ -1,12 +1,11 @@
-import { mkdir, readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import type { Identity } from "../identity.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
 import { runProgram } from "../../git/run-program.ts";
-import { replaceFile, withLock } from "../../store/replace-file.ts";
+import { RecordFile } from "../../store/record-file.ts";
 import { Keychain } from "../../store/secret/keychain.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
@@ -34,7 +33,8 @@ interface FoundToken {
 export class Tokens {
   readonly #options: TokensOptions;
   readonly #file: EncryptedFile;
-  readonly #records: TokenRecords;
+  /** A plain file beside the tokens: when they expire can be read without decrypting them. */
+  readonly #records: RecordFile<TokenRecord>;
   #keychain: Promise<SecretStore | Error> | undefined;
 
   constructor(options: TokensOptions) {
@@ -43,7 +43,7 @@ export class Tokens {
     const folder = join(data, "identity");
     const keyFile = join(configFolder, "token.key");
     this.#file = new EncryptedFile(join(folder, "tokens.enc"), { env, keyFile, ask });
-    this.#records = new TokenRecords(join(folder, "tokens.json"));
+    this.#records = new RecordFile(join(folder, "tokens.json"));
   }
 
   /** Where new tokens are stored, for display, and why not in the keychain. */
@@ -62,7 +62,7 @@ export class Tokens {
   async #find(identity: Identity): Promise<FoundToken | undefined> {
     const { env } = this.#options;
     const { kind, variable } = identity.tokenSource;
-    const record = await this.#records.get(nameOf(identity));
+    const record = await this.record(identity);
     switch (kind) {
       case "none":
         return undefined;
@@ -83,7 +83,7 @@ export class Tokens {
 
   /**
    * Where an identity has a token, in words; undefined if it has none. Never asks a keychain or another
-   * program, which may ask a person, so it goes by what is known of the last time.
+   * program, since these may prompt a person; it uses the records of earlier calls.
    */
   async whereKept(identity: Identity): Promise<string | undefined> {
     const { kind, service } = identity.tokenSource;
@@ -118,7 +118,7 @@ export class Tokens {
       await used.set(name, clean);
     }
     const storedAt = new Date().toISOString();
-    await this.#records.set(name, { store: used.kind, storedAt, ...known });
+    await this.#records.change(keyOf(name), () => ({ store: used.kind, storedAt, ...known }));
     return reason === undefined ? used.describe : `${used.describe}, since: ${reason}`;
   }
 
@@ -127,17 +127,17 @@ export class Tokens {
     checkStored(identity, "clear");
     const name = nameOf(identity);
     const removed = await Promise.all((await this.#stores()).map((store) => store.remove(name)));
-    await this.#records.set(name, undefined);
+    await this.#records.change(keyOf(name), () => undefined);
     return removed.includes(true);
   }
 
   async record(identity: Identity): Promise<TokenRecord> {
-    return await this.#records.get(nameOf(identity));
+    return (await this.#records.get(keyOf(nameOf(identity)))) ?? {};
   }
 
   /** Records what a forge says about a token. */
   async note(identity: Identity, more: Partial<TokenRecord>): Promise<void> {
-    await this.#records.update(nameOf(identity), more);
+    await this.#records.change(keyOf(nameOf(identity)), (known) => ({ ...known, ...more }));
   }
 
   async #stored(identity: Identity, record: TokenRecord): Promise<FoundToken | undefined> {
@@ -227,53 +227,6 @@ export interface TokenRecord {
   readonly checkedAt?: string;
   /** When a server last rejected it. */
   readonly rejectedAt?: string;
-}
-
-/** A plain file beside the tokens: when they expire can be read without decrypting them. */
-class TokenRecords {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  async get(name: SecretName): Promise<TokenRecord> {
-    return (await this.#read())[keyOf(name)] ?? {};
-  }
-
-  /** Replaces a record; undefined removes it. */
-  async set(name: SecretName, record: TokenRecord | undefined): Promise<void> {
-    await this.#change(name, () => record);
-  }
-
-  async update(name: SecretName, more: Partial<TokenRecord>): Promise<void> {
-    await this.#change(name, (known) => ({ ...known, ...more }));
-  }
-
-  async #change(
-    name: SecretName,
-    change: (known: TokenRecord | undefined) => TokenRecord | undefined,
-  ): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    await withLock(`${this.#path}.lock`, async () => {
-      const { [keyOf(name)]: known, ...others } = await this.#read();
-      const record = change(known);
-      const all = record === undefined ? others : { ...others, [keyOf(name)]: record };
-      await replaceFile(this.#path, `${JSON.stringify(all, null, 1)}\n`);
-    });
-  }
-
-  /** An unreadable file counts as empty: all of it can be fetched from the forge again. */
-  async #read(): Promise<Readonly<Record<string, TokenRecord>>> {
-    try {
-      const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));
-      return typeof value === "object" && value !== null
-        ? (value as Record<string, TokenRecord>)
-        : {};
-    } catch {
-      return {};
-    }
-  }
 }
 
 function keyOf({ service, account }: SecretName): string {

@@ -308,7 +308,7 @@ export async function verifyToken(
   const { isOk, says, user, scopes = [], expires } = verdict;
   const text = [
     `Token verification for: ${name}`,
-    `${isOk ? "[PASS]" : "[FAIL]"} The token ${says}`,
+    `${isOk ? "[PASS]" : "[FAIL]"} ${says}`,
     ...(user === undefined ? [] : [`User: ${user}`]),
     ...(scopes.length === 0 ? [] : [`Scopes: ${scopes.join(", ")}`]),
     ...(expires === undefined ? [] : [`Expires: ${expires}`]),

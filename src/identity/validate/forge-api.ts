@@ -10,11 +10,6 @@ export interface TokenFacts {
   readonly expires: string | undefined;
 }
 
-export interface ForgeOptions {
-  readonly timeout?: number;
-  readonly signal?: AbortSignal;
-}
-
 const TIMEOUT = 10_000;
 const MAX_ANSWER = 256 * 1024;
 
@@ -29,12 +24,12 @@ export class TokenRefused extends TrunklineError {
 export async function askForge(
   identity: Identity,
   token: string,
-  options: ForgeOptions = {},
+  timeout = TIMEOUT,
 ): Promise<TokenFacts | undefined> {
   const api = apiOf(identity);
   switch (identity.provider) {
     case "github": {
-      const { body, headers } = await get(`${api}/user`, bearer(token), options);
+      const { body, headers } = await get(`${api}/user`, bearer(token), timeout);
       return {
         user: text(body.login),
         scopes: listed(headers.get("x-oauth-scopes")),
@@ -44,9 +39,9 @@ export async function askForge(
     case "gitlab": {
       const own = { "private-token": token };
       const [user, self] = await Promise.all([
-        get(`${api}/user`, own, options),
+        get(`${api}/user`, own, timeout),
         // Only personal access tokens have this endpoint.
-        get(`${api}/personal_access_tokens/self`, own, options).catch(() => undefined),
+        get(`${api}/personal_access_tokens/self`, own, timeout).catch(() => undefined),
       ]);
       const scopes = self?.body.scopes;
       return {
@@ -56,7 +51,7 @@ export async function askForge(
       };
     }
     case "bitbucket": {
-      const { body, headers } = await get(`${api}/user`, bearer(token), options);
+      const { body, headers } = await get(`${api}/user`, bearer(token), timeout);
       return {
         user: text(body.username),
         scopes: listed(headers.get("x-oauth-scopes")),
@@ -85,16 +80,15 @@ interface Answer {
 async function get(
   url: string,
   headers: Readonly<Record<string, string>>,
-  { timeout = TIMEOUT, signal }: ForgeOptions,
+  timeout: number,
 ): Promise<Answer> {
   const { host } = new URL(url);
-  const limit = AbortSignal.timeout(timeout);
   try {
     const response = await fetch(url, {
       headers: { accept: "application/json", "user-agent": "trunkline", ...headers },
       // Do not send the token to another host.
       redirect: "error",
-      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      signal: AbortSignal.timeout(timeout),
     });
     const said = await textOf(response);
     if (response.status === 401 || response.status === 403) {

@@ -8,8 +8,8 @@ import { sshConfigArguments } from "../detect/ssh-options.ts";
 import type { GuardStatus } from "../guard/install-guard.ts";
 import { type Identity, splitHost } from "../identity.ts";
 import { signingReadiness, type SigningReadiness } from "../signing/signing-readiness.ts";
+import { judgeToken } from "../tokens/token-commands.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
-import { askForge } from "./forge-api.ts";
 
 /** The result of one check. */
 export interface Finding {
@@ -133,44 +133,31 @@ async function checkToken(
   testAuth: boolean,
   { tokens, timeout = TIMEOUT }: ValidateOptions,
 ): Promise<Finding[]> {
-  const { name, provider, user } = identity;
-  if (identity.tokenSource.kind === "none") {
-    return [{ what: "token", outcome: "skip", says: "No token, as configured." }];
-  }
-  const command = setTokenCommand(identity);
-  const fail = (what: "token" | "api", says: string): Finding => ({ what, outcome: "fail", says });
   try {
-    const found = await tokens.find(identity);
-    if (found === undefined) {
-      const says = `No token is stored. Store one with \`trunkline identity token set ${name}\`.`;
-      return [{ what: "token", outcome: "warn", says, command }];
+    const judged = await judgeToken(identity, tokens, { testAuth, timeout });
+    const { state, says, where, facts } = judged;
+    const outcome = TOKEN_OUTCOMES[state];
+    if (where === undefined) {
+      const command = state === "none" ? {} : { command: setTokenCommand(identity) };
+      return [{ what: "token", outcome, says, ...command }];
     }
-    const is: Finding = {
-      what: "token",
-      outcome: "pass",
-      says: `The token is in ${found.where}.`,
-    };
-    if (isExpired(found.record)) {
-      return [{ ...fail("token", `The token expired on ${found.record.expires}.`), command }];
-    }
-    if (!testAuth) return [is, ...untried("api", "The forge was not asked about the token.")];
-    const facts = await askForge(identity, found.token, { timeout });
-    if (facts === undefined) {
-      const says = `The token cannot be checked for provider '${provider}'.`;
-      return [is, { what: "api", outcome: "skip", says }];
-    }
-    await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
-    if (user !== undefined && facts.user.toLowerCase() !== user.toLowerCase()) {
-      return [is, fail("api", `The token belongs to '${facts.user}', not to '${user}'.`)];
-    }
-    const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;
-    const says = `The token is valid for user ${facts.user}${scopes}.`;
-    const end: Finding[] = facts.expires === undefined ? [] : [expiry(facts.expires)];
-    return [is, { what: "api", outcome: "pass", says }, ...end];
+    return [
+      { what: "token", outcome: "pass", says: `The token is in ${where}.` },
+      { what: "api", outcome, says },
+      ...(facts?.expires === undefined ? [] : [expiry(facts.expires)]),
+    ];
   } catch (error) {
-    return [fail("api", (error as Error).message)];
+    return [{ what: "api", outcome: "fail", says: (error as Error).message }];
   }
 }
+
+const TOKEN_OUTCOMES = {
+  none: "skip",
+  missing: "warn",
+  bad: "fail",
+  unchecked: "skip",
+  valid: "pass",
+} as const;
 
 /** What stores a token of an identity. */
 function setTokenCommand({ name }: Identity): string {
@@ -180,14 +167,9 @@ function setTokenCommand({ name }: Identity): string {
 const SOON = 14 * 24 * 60 * 60_000;
 
 function expiry(expires: string): Finding {
-  const left = Date.parse(expires) - Date.now();
-  const what = "token";
-  if (left <= 0) return { what, outcome: "fail", says: `The token expired on ${expires}.` };
-  return {
-    what,
-    outcome: left < SOON ? "warn" : "pass",
-    says: `The token is valid until ${expires}.`,
-  };
+  const isSoon = Date.parse(expires) - Date.now() < SOON;
+  const says = `The token is valid until ${expires}.`;
+  return { what: "token", outcome: isSoon ? "warn" : "pass", says };
 }
 
 async function checkSigning(identity: Identity, { env }: ValidateOptions): Promise<Finding[]> {

@@ -1,6 +1,6 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { FileText } from "./file-text.ts";
-import type { Span } from "./line-map.ts";
+import type { Span } from "../../base/text/line-map.ts";
 import { followWords, isTelling, type Tracks, trackLines } from "./track-lines.ts";
 
 /**
@@ -138,8 +138,8 @@ function bestOf(line: string, others: readonly string[]): number | undefined {
 }
 
 /**
- * Follows lines through all versions of a text. There are few changes between two versions, so
- * similar lines can be told apart that the first and the last version alone could not. `first` and
+ * Follows lines through all versions of a text. Two neighbouring versions differ little, so
+ * similar lines can be distinguished that are ambiguous between the first and the last version. `first` and
  * `last` count from 0.
  */
 export function findThrough(

@@ -1,5 +1,5 @@
 import type { FileText } from "./file-text.ts";
-import { mapLines, numberLines, onlyIndexes, type Span } from "./line-map.ts";
+import { mapLines, numberLines, onlyIndexes, type Span } from "../../base/text/line-map.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
 export interface Tracks {

@@ -274,12 +274,12 @@ function oldestFirst(files: readonly string[]): string[] {
     .map(({ file }) => file);
 }
 
-/** Of a link itself: what it leads to may be out of reach. */
+/** The time of a link itself: its target may be unreachable. */
 function writtenAt(file: string): number {
   try {
     return lstatSync(file).mtimeMs;
   } catch {
-    // It was removed at this moment, or its folder cannot be entered: taking it says so.
+    // It was just removed, or its folder is not accessible: the attempt to take it reports that.
     return 0;
   }
 }

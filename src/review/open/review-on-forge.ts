@@ -23,7 +23,7 @@ export interface ReviewOnForgeOptions {
   readonly identity?: string | undefined;
   /** Whether it may be read without a token. */
   readonly isReading: boolean;
-  /** Told what a person should know. */
+  /** Called with a note for the person. */
   readonly note: (text: string) => void;
 }
 
@@ -55,7 +55,7 @@ export async function reviewOnForge(
   };
 }
 
-/** A token goes to the host of its identity, and nowhere else. */
+/** A token is sent only to the host of its identity. */
 async function tokenFor(
   app: AppContext,
   { scheme, host, owner, repository }: RemoteReference,
@@ -99,7 +99,7 @@ function onGitHub(
       return await forge.threads();
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
-      // The comments are worth having even where the rest is not to be had.
+      // The comments are useful even without the states of threads.
       note(`Which threads are resolved is not known. ${error.message}`);
       return [];
     }
@@ -131,5 +131,5 @@ function isLoopback(host: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
 }
 
-/** Text of an agent, which may have read what strangers wrote: it mentions nobody, and commands nothing. */
+/** Makes text of an agent inert, without mentions and quick actions: strangers may have influenced it. */
 export const inertText: (text: string) => string = inert;

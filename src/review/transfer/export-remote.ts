@@ -14,17 +14,17 @@ export interface RemoteExported {
   readonly refused: readonly string[];
 }
 
-/** After so many failures in a row, the forge does not accept anything. */
+/** Failures in a row after which the export stops. */
 const MOST_FAILURES = 3;
 
 export interface ExportOptions {
-  /** Makes text of an agent harmless: it mentions nobody, and commands nothing. */
+  /** Makes text of an agent inert: no mentions and no quick actions. */
   readonly inert: (text: string) => string;
   readonly isTrial: boolean;
 }
 
 /**
- * Says on the forge what was said here since the import, and resolves there what was resolved here. Each
+ * Posts replies that were written here since the import to the forge, and resolves threads there. Each
  * comment ends with an invisible mark, so that it is recognised even if this process dies before it notes
  * that it was posted.
  */

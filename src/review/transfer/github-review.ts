@@ -12,7 +12,7 @@ import {
   textIn,
 } from "./remote-thread.ts";
 
-/** What only GitHub's GraphQL API tells of a thread, by the id of its first comment. */
+/** Fields that only GitHub's GraphQL API has, by the id of a thread's first comment. */
 export type GitHubStates = ReadonlyMap<
   string,
   { readonly id: string; readonly isResolved: boolean }

@@ -99,7 +99,7 @@ async function commitsIn(
   return new Set(Array.from(found, ([, commit = ""]) => commit));
 }
 
-/** The lines in the newest version that is here; else as far as the forge tells. */
+/** The lines in the newest commit that exists here; otherwise the lines that the forge reports. */
 async function anchorOf(
   here: FoundRepository,
   { path, side, places, quote }: RemoteThread,

@@ -23,7 +23,7 @@ export interface RemoteThread {
   readonly side: "old" | "new";
   /** Where its lines are, the newest version first; empty for the file as a whole. */
   readonly places: readonly RemotePlace[];
-  /** The commented lines, as far as the forge tells. */
+  /** The commented lines that the forge reports. */
   readonly quote?: readonly string[] | undefined;
   /** The first one opened it. */
   readonly comments: readonly RemoteComment[];

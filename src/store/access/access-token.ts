@@ -24,7 +24,7 @@ export interface AccessToken {
   readonly limits?: PrincipalLimits;
   /** The profile of its bearer, by name. */
   readonly profile?: string;
-  /** The id of the token that it was made with, and with which it ends; undefined where the owner made it. */
+  /** The id of the token that created it; it ends with that one. Undefined if the owner created it. */
   readonly maker?: string;
 }
 
@@ -68,7 +68,7 @@ export function isExpired({ expires }: AccessToken, now: number): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
 
-/** Those that a token was made with, itself first. Undefined where one of them is not there any more. */
+/** The token, its maker, the maker's maker and so on. Undefined if one of them was revoked. */
 export function makersOf(
   token: AccessToken,
   tokens: readonly AccessToken[],
@@ -229,7 +229,7 @@ function isSecret(stat: { mode: bigint; uid: bigint; isFile(): boolean }): boole
   return stat.isFile() && isOurs && (stat.mode & 0o077n) === 0n;
 }
 
-/** Throws where the file cannot be read: a token that is there must not be taken for none, and replaced. */
+/** Throws if the file cannot be read: an existing token must not be replaced. */
 function readToken(path: string): string | undefined {
   try {
     const token = readFileSync(path, "utf8").trimEnd();

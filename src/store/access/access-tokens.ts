@@ -72,8 +72,8 @@ export class AccessTokens implements AsyncDisposable {
   }
 
   /**
-   * Creates a token. Its text is only in the result; the file has its hash. With a maker, it may no more
-   * than that one, and ends with it.
+   * Creates a token. Its text is only in the result; the file has its hash. A token that was created by
+   * another has at most its rights, and ends with it.
    */
   async create(
     name: string | undefined,
@@ -117,7 +117,7 @@ export class AccessTokens implements AsyncDisposable {
     return { token, kept };
   }
 
-  /** When a token that another one makes ends at the latest. Throws "untrusted" where it would be more. */
+  /** The latest end of a token that another token creates. Throws "untrusted" if it would have more rights. */
   #endOfMade(id: string, { scopes }: Grant, expires: Date | undefined): Date | undefined {
     const maker = this.list().find((each) => each.id === id);
     if (maker === undefined || !this.#letsIn(maker)) {

@@ -26,9 +26,9 @@ export interface Device {
   readonly isPaired: boolean;
   /** The owner's token when it logged in: a new one logs out all devices. */
   readonly mark: string | undefined;
-  /** It was let in under a loopback name, under which other users may have servers, too. */
+  /** It logged in under a loopback name, where other users of the machine may run servers too. */
   readonly isLocal: boolean;
-  /** It was let in from a program of the owner on this machine, and is not believed from another. */
+  /** A program of the owner on this machine logged it in; it is not accepted from other machines. */
   readonly isOwn?: boolean;
 }
 
@@ -52,7 +52,7 @@ export class Devices implements AsyncDisposable {
     );
   }
 
-  /** Those that are still logged in, as far as time tells. */
+  /** The devices whose login has not expired. */
   list(): readonly Device[] {
     return this.#file.read().filter((device) => this.#untilOf(device) > this.#now());
   }
@@ -106,7 +106,8 @@ export class Devices implements AsyncDisposable {
     const found = devices.filter(({ id, name }) => id === which || name === which);
     const [only] = found;
     if (only === undefined || found.length > 1) {
-      const why = only === undefined ? "no device is called so" : "several devices are called so";
+      const why =
+        only === undefined ? "no device has this id or name" : "several devices have this name";
       const ids = devices.map(({ id, name }) => `${id} (${name})`).join(", ") || "none";
       const says = `Cannot revoke '${which.slice(0, 100)}': ${why}. Devices: ${ids}.`;
       throw new TrunklineError("not-found", says);

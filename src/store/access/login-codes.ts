@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { hashToken } from "./access-token.ts";
-import { replaceFile, withLock } from "../replace-file.ts";
+import { RecordFile } from "../record-file.ts";
 
 const FILE = "login-codes.json";
 /** Milliseconds until a code expires. */
@@ -15,7 +13,7 @@ const MOST = 20;
 interface StoredCode {
   readonly sha256: string;
   readonly expires: number;
-  /** Whoever uses it stays logged in for longer than a working day. */
+  /** The device that uses it stays logged in for longer than a working day. */
   readonly isPairing?: boolean;
 }
 
@@ -24,13 +22,11 @@ interface StoredCode {
  * owner can create a code for the running server. The file has only hashes.
  */
 export class LoginCodes {
-  readonly #folder: string;
-  readonly #path: string;
+  readonly #file: RecordFile<readonly StoredCode[]>;
   readonly #now: () => number;
 
   constructor(folder: string, now: () => number = Date.now) {
-    this.#folder = folder;
-    this.#path = join(folder, FILE);
+    this.#file = new RecordFile(join(folder, FILE));
     this.#now = now;
   }
 
@@ -43,12 +39,12 @@ export class LoginCodes {
     return code;
   }
 
-  /** Uses up a code. What it is for; undefined if it was not valid. */
+  /** Uses up a code. Returns its kind; undefined if it was not valid. */
   async take(code: string): Promise<{ readonly isPairing: boolean } | undefined> {
     const sha256 = hashToken(code);
     const isIt = (kept: StoredCode): boolean => kept.sha256 === sha256;
     // Invalid codes take no lock and write nothing.
-    if (!this.#read().some(isIt)) return undefined;
+    if ((await this.#file.get("codes"))?.some(isIt) !== true) return undefined;
     let taken: StoredCode | undefined;
     await this.#change((codes) => {
       taken = codes.find(isIt);
@@ -58,26 +54,12 @@ export class LoginCodes {
   }
 
   async #change(change: (codes: readonly StoredCode[]) => readonly StoredCode[]): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await withLock(`${this.#path}.lock`, async () => {
-      await replaceFile(this.#path, JSON.stringify({ codes: change(this.#read()) }));
-    });
+    await this.#file.change("codes", (codes = []) =>
+      change(codes.filter((code) => this.#isValid(code))),
+    );
   }
 
-  /** The valid codes. A file without sense has none. Throws if it cannot be read. */
-  #read(): readonly StoredCode[] {
-    let text: string;
-    try {
-      text = readFileSync(this.#path, "utf8");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw error;
-    }
-    try {
-      const { codes } = JSON.parse(text) as { codes: StoredCode[] };
-      return codes.filter(({ expires }) => expires > this.#now());
-    } catch {
-      return [];
-    }
+  #isValid({ expires }: StoredCode): boolean {
+    return expires > this.#now();
   }
 }

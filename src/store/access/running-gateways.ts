@@ -19,7 +19,7 @@ export interface RunningGateway {
   readonly started: string;
   /** The id under which it holds sessions; undefined where others cannot reach it. */
   readonly holder?: string | undefined;
-  /** A digest of what its sessions go by: others use it only if theirs is the same. */
+  /** A digest of the settings of its sessions: others use it only if their settings are the same. */
   readonly settings?: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export async function runningGateways(
   return running.toSorted((one, other) => other.started.localeCompare(one.started));
 }
 
-/** Where gateways were announced that were killed since, each without the ending of its files. */
+/** The paths of killed gateways' files, without their extensions. */
 export function leftGateways(data: string): string[] {
   return pathsIn(join(data, FOLDER)).filter((path) => !FileLock.isTaken(`${path}.lock`));
 }

@@ -30,18 +30,17 @@ type Change = (known: Map<string, Approval>) => void;
 
 /**
  * What other servers' tools were when they were approved, in `approvals.json` of the data folder. A
- * server that describes a tool otherwise than it did may be after something else: the tool is held
- * until a person has looked.
+ * server that changes the description of a tool may want to mislead the model: the tool is held until
+ * a person has approved the change.
  *
- * For whoever offers the tools of servers, the toolbox does the rest: it judges each tool that has a
- * `source`, holds it back where need be, and judges again when a person has approved something,
- * perhaps in another process.
+ * The toolbox checks each tool that has a `source`, holds it if necessary, and checks again when a
+ * person has approved something, perhaps in another process.
  * ```ts
  * const approvals = await Approvals.open(config.data, { mode: config.policy.tools.approve });
  * const offer = new Offer({ approver: approvals });
  * offer.tools.add({ definition, source: { server: "files", name: "read" }, call });
  * ```
- * Judging costs a hash and waits for nothing; what is seen first is written soon after.
+ * A check costs one hash and does not wait for the disk; new descriptions are written soon after.
  */
 export class Approvals implements AsyncDisposable {
   readonly #file: ApprovalsFile;
@@ -87,9 +86,9 @@ export class Approvals implements AsyncDisposable {
   }
 
   /**
-   * Whether what was seen is to be written. Most tools are what they were, and nothing is. Two
-   * processes that see different things, such as two releases of one server, each say so once, or
-   * they would correct each other without end.
+   * Whether a description has to be written. Most tools are unchanged, so nothing is. If two processes
+   * see different descriptions, as from two releases of one server, each writes its own once;
+   * otherwise they would overwrite each other endlessly.
    */
   #isNews(known: Approval | undefined, now: Seen, isApproved: boolean): boolean {
     if (known?.held === undefined) return known?.approved === undefined || !isApproved;
@@ -112,13 +111,13 @@ export class Approvals implements AsyncDisposable {
     return this.#known.get(keyOf(server, name))?.approved === undefined ? "new" : "changed";
   }
 
-  /** What a held tool was and is. Undefined when it is not held. */
+  /** The approved and the current description of a held tool. Undefined if it is not held. */
   diff(server: string, name: string): Pending | undefined {
     const known = this.#known.get(keyOf(server, name));
     return known === undefined ? undefined : pendingOf(known);
   }
 
-  /** What a tool was when its server was last asked; undefined for one that was never seen. */
+  /** The description that the server gave last; undefined for a tool that was never seen. */
   last(server: string, name: string): Seen | undefined {
     const known = this.#known.get(keyOf(server, name));
     return known?.held ?? known?.approved;
@@ -132,8 +131,8 @@ export class Approvals implements AsyncDisposable {
   }
 
   /**
-   * Has a person approve a tool as it was last seen, held or not. When the server has changed it yet
-   * again since it was shown, it stays held. Resolves when that is on disk. Throws "not-found" when
+   * Approves a tool as it was last seen, for a person. If the server has changed it again since it was
+   * shown, it stays held. Resolves when that is on disk. Throws "not-found" when
    * the tool was never seen.
    */
   async approve(server: string, name: string): Promise<void> {

@@ -21,7 +21,7 @@ export const AUDIT_FILE_ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
 /** A copy of a file of another machine's audit, or of the end of one. */
 export interface AuditCopy {
   readonly path: string;
-  /** The file, by when it was begun. */
+  /** The name of the file, which is the time of its creation. */
   readonly file: string;
   /** Bytes of the file that are missing here, before the copy. */
   readonly from: number;

@@ -34,7 +34,7 @@ export interface AuditLogOptions {
   readonly checkEvery?: number;
   /** Milliseconds until a failed write is retried. */
   readonly retryAfter?: number;
-  /** A file that seals are appended to as well, where whoever changes the audit cannot change it. */
+  /** A second file for seals, where somebody who tampers with the audit cannot write. */
   readonly anchor?: string | undefined;
   /** Milliseconds after which a seal is appended to the anchor. */
   readonly anchorAfter?: number;
@@ -81,7 +81,7 @@ export class AuditLog implements Disposable {
   #count = 0;
   /** Characters of the pieces, at their beginning, that are sealed. */
   #sealedLength = 0;
-  /** The last seal, and the last one that is in the file and not at the anchor. */
+  /** The last seal, and the last one that is written to the file but not to the anchor. */
   #lastSeal: string | undefined;
   #toAnchor: string | undefined;
   #dropped = 0;
@@ -192,7 +192,7 @@ export class AuditLog implements Disposable {
     this.#isAnchored = false;
   }
 
-  /** The same at the end, when nothing can be waited for any more. */
+  /** Appends the last seal synchronously when the log is disposed of. */
   #anchorLast(): void {
     const { anchor } = this.#options;
     const line = this.#toAnchor;
@@ -243,7 +243,7 @@ export class AuditLog implements Disposable {
         const mend = this.#isTorn ? 1 : 0;
         const rest = this.#isTorn ? Buffer.concat([LINE_END, left]) : left;
         const bytesWritten = this.#options.write(file, rest);
-        if (bytesWritten === 0) throw new Error("The disk takes nothing");
+        if (bytesWritten === 0) throw new Error("The disk accepts no more bytes");
         this.#size += bytesWritten;
         this.#isTorn = rest[bytesWritten - 1] !== NEWLINE;
         // The last line end that was written; where there is none, nothing more is whole.
@@ -295,7 +295,7 @@ export class AuditLog implements Disposable {
 
   /**
    * Closes a full file and renames it. One process at a time, so that names are in the order of the
-   * files. False if another process is doing it: this one goes on with the file that it has.
+   * files. False if another process is doing it: this one continues with its open file.
    */
   #setAside(file: number): boolean {
     const lock = `${this.#path}.lock`;
@@ -347,7 +347,7 @@ function resolveOptions(options: AuditLogOptions): ResolvedOptions {
   };
 }
 
-/** How a line begins that seals entries. No entry begins so. */
+/** The beginning of a line that is a seal. No entry begins like this. */
 export const SEAL = '{"seal":{';
 
 /** Bytes of entries that processes of this version write before the first seal, at most. */
@@ -386,7 +386,7 @@ export class AuditSeals {
    * if the key can neither be read nor made: the next seal covers these lines, too.
    */
   seal(lines: Buffer): string {
-    // Loading it takes longer than starting to serve: only whoever records something pays for it.
+    // Loaded on demand: loading it takes longer than the rest of the start.
     const { createHash } = process.getBuiltinModule("node:crypto");
     this.#chain ??= createHash("sha256").update(firstHash(this.writer));
     this.#chain.update(lines);
@@ -399,12 +399,12 @@ export class AuditSeals {
   }
 }
 
-/** What the first seal of a writer goes on from. */
+/** The start of a writer's hash chain. */
 export function firstHash(writer: string): string {
   return `trunkline audit ${writer}\n`;
 }
 
-/** What only somebody with the key can say of a seal. */
+/** The authentication code of a seal, which only somebody with the key can compute. */
 export function macOf(key: string, writer: string, sealed: string): string {
   return process
     .getBuiltinModule("node:crypto")
@@ -421,10 +421,10 @@ export function readKey(data: string): string | undefined {
   }
 }
 
-/** How the key ends of an audit that was sealed with it from the first entry on. */
+/** The suffix of a key that has sealed the audit from its first entry on. */
 const FROM_THE_FIRST = " first";
 
-/** Whether no entry is older than the key, so that none may be without it. */
+/** Whether the key is older than all entries: then an entry without its seal was tampered with. */
 export function isOfAll(key: string | undefined): boolean {
   return key?.endsWith(FROM_THE_FIRST) === true;
 }
@@ -440,7 +440,7 @@ function isFirst(data: string): boolean {
   return lines.every((line) => !line.startsWith(SEAL) && line.includes(',"writer":"'));
 }
 
-/** Several processes may make it: the first one's counts. */
+/** Several processes may create it at once; the first one wins. */
 function makeKey(data: string): string {
   const { randomBytes: random } = process.getBuiltinModule("node:crypto");
   const path = keyPath(data);
@@ -469,13 +469,13 @@ function countLines(bytes: Buffer): number {
   return count;
 }
 
-/** Differs between writers; nobody needs to be unable to guess it. */
+/** A unique name. It is not a secret. */
 function newWriter(): string {
   const random = Math.trunc(Math.random() * 36 ** 4).toString(36);
   return `${process.pid.toString(36)}-${Date.now().toString(36)}-${random}`;
 }
 
-/** Milliseconds after which the process that holds a lock was killed: renaming takes no time. */
+/** Milliseconds after which a lock is stale: its holder only renames a file, so it must have died. */
 const LOCK_AGE = 10_000;
 
 /** Creates a folder that stands for a lock. False if somebody else has it. */

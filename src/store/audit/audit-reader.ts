@@ -16,7 +16,7 @@ export interface AuditRecord {
 /**
  * Reads the audit from its end: the newest entries first, over all files. Seals are skipped, and lines
  * that are not entries, which a full disk or a power failure leaves. `before` is the place of an entry: reading
- * goes on with the one before it. `spent` is called with the bytes of each read.
+ * continues with the entry before it. `spent` is called with the bytes of each read.
  */
 export async function* auditBackwards(
   data: string,

@@ -55,7 +55,7 @@ function damagedLines(bytes: Buffer): Line[] {
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     const to = end < 0 ? bytes.length : end;
-    // The next entry begins a new line after one that is only begun.
+    // The last line may be incomplete: a process is writing it, and the next entry begins a new line.
     const isBegun = end < 0 && to - from <= LONGEST && bytes[from] === 0x7b;
     if (to > from && !isBegun && !isEntry(bytes.toString("utf8", from, to))) {
       damaged.push({ from, to });

@@ -63,8 +63,8 @@ interface AuditFile {
 }
 
 /**
- * Compares all entries with the seals of their writers, also the copies of other machines' audits. With
- * an anchor, also finds what was removed together with its seals.
+ * Compares all entries with the seals of their writers, including the copies of other machines' audits.
+ * With an anchor, it also detects entries that were removed together with their seals.
  */
 export async function verifyAudit(data: string, anchor?: string): Promise<AuditVerdict> {
   const writers = new Map<string, Writer>();

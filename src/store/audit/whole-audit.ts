@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles, type AuditRecord, filesBackwards } from "./audit-reader.ts";
 
-/** An entry of the audit of this machine, or of another one that it shares it with. */
+/** An entry of the audit of this machine, or of another machine of the fleet. */
 export interface WholeRecord extends AuditRecord {
-  /** Where reading goes on with the entry before this one. */
+  /** The cursor from which reading continues with the entry before this one. */
   readonly cursor: string;
   /** The machine, if it is another one. */
   readonly node?: string;

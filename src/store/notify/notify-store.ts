@@ -93,8 +93,8 @@ const GOOD_FOR = 24 * 60 * 60_000;
 
 /**
  * Tokens that answer a permission request. Each answers one request with one option, and all of a request
- * end with it. That an answer counts once is up to the session: a token that were used up before could not
- * be used again if the session is not reached. Only hashes are stored.
+ * end with it. The session makes sure that an answer counts once. A token is not used up by an
+ * attempt, so that it can be tried again if the session cannot be reached. Only hashes are stored.
  */
 export class AnswerLinks {
   readonly #database: Database;
@@ -137,7 +137,7 @@ export class AnswerLinks {
     });
   }
 
-  /** What a token answers. Undefined for one that is not valid. */
+  /** The request and the option that a token stands for. Undefined if it is not valid. */
   async find(token: string): Promise<LinkedAnswer | undefined> {
     const row = await this.#database.read(
       (database) =>
@@ -166,12 +166,12 @@ export interface PushDevice {
   readonly auth: string;
   /** For people. */
   readonly name: string;
-  /** What lets the device in: `login ID`, or `owner MARK`. */
+  /** The login of the device: `login ID`, or `owner MARK`. */
   readonly proof: string;
   readonly created: number;
 }
 
-/** Devices that may be subscribed; the oldest goes for a new one. */
+/** The most subscribed devices; a new one replaces the oldest. */
 const MOST = 50;
 
 /** The browsers that are notified by Web Push. */

@@ -117,9 +117,9 @@ export function messagesAfter(database: DatabaseSync, seq: number, gitDir?: stri
 }
 
 /**
- * Messages that a dead process took but did not send wait again. Where it died while it sent them,
- * nobody knows whether they arrived: they wait again once, unless the reader acknowledges answers, and
- * so has told that it did not receive this one.
+ * Requeues messages that a dead process took but did not send. If it died while sending them, nobody
+ * knows whether they arrived: they are requeued once. A reader that acknowledges answers has not
+ * acknowledged this one, so for it they are always requeued.
  */
 function bringBack(
   database: DatabaseSync,

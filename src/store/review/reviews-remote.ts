@@ -5,7 +5,7 @@ import { sql } from "../sql.ts";
 import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 
-/** A thread of a forge, to be kept here. Its fingerprint is what identifies it there. */
+/** A thread of a forge that is to be stored. Its fingerprint is its id at the forge. */
 export interface RemoteToKeep {
   readonly thread: NewThread & { readonly fingerprint: string };
   readonly comments: readonly {
@@ -32,7 +32,7 @@ export interface OwedRemote {
   readonly key: string;
   readonly says: readonly ThreadEvent[];
   readonly isResolved: boolean;
-  /** As the forge had it when it was last asked. */
+  /** The state at the forge when it was last read. */
   readonly wasResolved: boolean;
 }
 
@@ -46,7 +46,7 @@ export class RemoteThreads {
     this.#now = now;
   }
 
-  /** Adds threads, or what is new of them. */
+  /** Adds new threads, and new comments of known ones. */
   keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
     return this.#database.change((database) =>
       remotes.map((remote) => keepRemote(database, remote, this.#now())),

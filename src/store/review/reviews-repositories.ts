@@ -57,8 +57,8 @@ function repositoryOf(row: Readonly<Record<string, SQLOutputValue>>): KnownRepos
 }
 
 /**
- * The row id of a repository of another machine. It is one that is here if both have the same first
- * commit and a remote in common, or the same folder; otherwise it is added.
+ * The row id for a repository of another machine. It is the same as a local one if both have the same
+ * first commit and a common remote, or the same folder; otherwise a row is added.
  */
 export function repositoryFor(database: DatabaseSync, foreign: KnownRepository): number {
   const rows = sql(database).all`SELECT * FROM repository ORDER BY id`.map((row) => ({

@@ -25,7 +25,7 @@ import {
   type ThreadState,
 } from "./review-thread.ts";
 
-/** A thread with all that happened to it, without what belongs to one machine. */
+/** A thread with its whole history, without fields that only make sense on one machine. */
 export interface ThreadDocument {
   readonly id: string;
   readonly repository: KnownRepository;
@@ -117,7 +117,7 @@ function eventsOf(database: DatabaseSync, thread: string): Map<number, DocumentE
   );
 }
 
-/** Brings the thread of an id to what a document says. Nothing that happened here is removed. */
+/** Updates the thread of an id from a document. Events that were recorded here are never removed. */
 export function writeDocument(database: DatabaseSync, document: ThreadDocument): void {
   const { id, events, state, claim, isResolvedThere } = document;
   const row = sql(database).get`SELECT repository, holder, agent, state FROM thread
@@ -147,7 +147,7 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
     WHERE id = ${id}`;
 }
 
-/** What tells an event from others of its thread, on all machines. */
+/** A key that identifies an event within its thread on all machines. */
 export function eventKey({ kind, at, by, role, text, proposal }: DocumentEvent): string {
   return JSON.stringify([kind, at, by, role, text, proposal]);
 }
@@ -177,7 +177,7 @@ const hasFields =
   (value) =>
     typeof value === "object" && value !== null && wrongField(value, checks) === undefined;
 
-/** The first field that is not what it has to be. */
+/** The first invalid field. */
 export function wrongField(
   value: object,
   checks: Readonly<Record<string, Check>>,
@@ -198,7 +198,7 @@ const isEvent = hasFields({
   comments: maybe(isTexts),
 });
 
-/** What a thread of another machine has to be, wherever it comes from. */
+/** Validates a thread of another machine, whatever its source. */
 export const THREAD_FIELDS: Readonly<Record<string, Check>> = {
   id: isText,
   anchor: hasFields({

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
 import { type Direction, type HeldPage, lineOf, writeHeldPages } from "./session-pages.ts";
 
-/** Commits block the thread, so they take at most one part in so many of the time. */
+/** Commits block the thread, so they get at most 1/SHARE of the time. */
 const SHARE = 4;
 const LONGEST_GAP = 50;
 

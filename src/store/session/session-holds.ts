@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { TrunklineError } from "../../base/errors.ts";
 import { endServed } from "../../base/process/process-tree.ts";
 import type { Database } from "../database.ts";
+import { sql } from "../sql.ts";
 
 /** Milliseconds until a failed release of a session is retried. */
 const RETRY_RELEASE = 1_000;
@@ -24,8 +25,8 @@ interface OthersHold {
 }
 
 /**
- * The sessions that this process holds, by their keys. Whoever takes a session begins an epoch, and what
- * is written in an earlier one is refused: a process that was stopped does not know that it was deposed.
+ * The sessions that this process holds, by their keys. A process that takes a session starts a new epoch, and
+ * writes of earlier epochs are rejected: a stopped process does not know that it has lost the session.
  */
 export class SessionHolds implements Disposable {
   readonly #database: Database;
@@ -55,7 +56,7 @@ export class SessionHolds implements Disposable {
     this.#held.delete(key);
   }
 
-  /** Another process has taken a session. Returns the error of what is refused. */
+  /** Marks a session as taken by another process. Returns the error for later writes. */
   lose(key: number): Error {
     const held = this.#held.get(key);
     const { id = "" } = held ?? {};
@@ -70,12 +71,13 @@ export class SessionHolds implements Disposable {
     );
   }
 
-  /** Looks whether other processes have taken sessions, or that one. */
+  /** Checks whether other processes have taken the held sessions, or one of them. */
   async confirm(id?: string): Promise<void> {
     const lost = await this.#database.read((database) => {
-      const find = database.prepare("SELECT epoch FROM session WHERE id = ?");
       const held = [...this.#held].filter((each) => id === undefined || each[1].id === id);
-      return held.filter(([key, { epoch }]) => find.get(key)?.epoch !== epoch);
+      return held.filter(([key, { epoch }]) => {
+        return sql(database).get`SELECT epoch FROM session WHERE id = ${key}`?.epoch !== epoch;
+      });
     });
     for (const [key, hold] of lost) if (this.#held.get(key) === hold) this.lose(key);
   }
@@ -89,8 +91,8 @@ export class SessionHolds implements Disposable {
   }
 
   /**
-   * Begins an epoch of a session that another process holds, ends what that has started for the session,
-   * and releases it. `read` finds the hold, and throws where it cannot be taken.
+   * Starts a new epoch of a session that another process holds, ends the processes that it started for
+   * the session, and releases it. `read` finds the hold, and throws where it cannot be taken.
    */
   async depose(
     pid: number,
@@ -100,17 +102,13 @@ export class SessionHolds implements Disposable {
       const held = read(database);
       if (held === undefined) return undefined;
       const epoch = held.epoch + 1;
-      database.prepare("UPDATE session SET epoch = ? WHERE id = ?").run(epoch, held.key);
+      sql(database).run`UPDATE session SET epoch = ${epoch} WHERE id = ${held.key}`;
       return { ...held, epoch };
     });
     if (deposed === undefined) return;
     await endServed([deposed.id, deposed.holder], pid);
     const { key, epoch } = deposed;
-    await this.#database.change((database) => {
-      database
-        .prepare("UPDATE session SET holder = NULL WHERE id = ? AND epoch = ?")
-        .run(key, epoch);
-    });
+    await this.#database.change((database) => release(database, key, epoch));
   }
 
   [Symbol.dispose](): void {
@@ -122,10 +120,7 @@ export class SessionHolds implements Disposable {
     const leaving = [...this.#leaving];
     try {
       await this.#database.change((database) => {
-        const release = database.prepare(
-          "UPDATE session SET holder = NULL WHERE id = ? AND epoch = ?",
-        );
-        for (const [key, epoch] of leaving) release.run(key, epoch);
+        for (const [key, epoch] of leaving) release(database, key, epoch);
       });
       for (const [key] of leaving) this.#leaving.delete(key);
     } catch (error) {
@@ -135,4 +130,8 @@ export class SessionHolds implements Disposable {
       throw error;
     }
   }
+}
+
+function release(database: DatabaseSync, key: number, epoch: number): void {
+  sql(database).run`UPDATE session SET holder = NULL WHERE id = ${key} AND epoch = ${epoch}`;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
+import { sql } from "../sql.ts";
 import { HeldElsewhere } from "./held-elsewhere.ts";
 import { type AppendedPage, SessionCommits } from "./session-commits.ts";
 import { SessionHolds } from "./session-holds.ts";
@@ -97,8 +98,8 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /**
-   * Creates a session, which this process then holds. A deleted session of the same id begins anew: the
-   * ids of sessions that other agents have begun stay the same.
+   * Creates a session, which this process then holds. A deleted session with the same id is
+   * replaced: sessions that were started in other agents keep their ids when they are loaded again.
    */
   async create(session: NewSession): Promise<HeldSession> {
     return this.#begin(await this.database.change((database) => this.#insert(database, session)));
@@ -118,34 +119,33 @@ export class SessionLog implements AsyncDisposable {
 
   /** Opens a session to append to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
-    // Looked at first, since a holder that is stopped may keep others from changing anything.
+    // Read first: a stopped holder may hold SQLite's write lock.
     await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
       const { key, record } = this.#freeRowOf(database, id);
-      const row = database
-        .prepare("UPDATE session SET holder = ?, epoch = epoch + 1 WHERE id = ? RETURNING epoch")
-        .get(this.#holder.id, key);
+      const row = sql(database).get`UPDATE session SET holder = ${this.#holder.id},
+        epoch = epoch + 1 WHERE id = ${key} RETURNING epoch`;
       return { key, record, last: lastOf(database, key), epoch: Number(row?.epoch) };
     });
     return this.#begin(held);
   }
 
   /**
-   * Takes a session from a process that lives and does not answer: refuses its later writes, ends what it
-   * had started for the session, and releases the session. Throws "conflict" where that cannot be done.
+   * Takes a session from a process that is alive but does not answer: rejects its later writes, ends the
+   * processes it started for the session, and releases the session. Throws "conflict" where that cannot be done.
    */
   async depose(id: string, holder: string): Promise<void> {
     const pid = this.#holder.pidOf(holder) ?? 0;
     await this.#holds.depose(pid, (database) => {
       const { key, record, epoch, holder: now } = this.#rowOf(database, id);
       if (now !== holder || !record.isHeld || holder === this.#holder.id) return undefined;
-      // A process of a version without epochs would write on.
+      // A process of a version without epochs would continue to write.
       if (pid === 0 || epoch === 0) throw unanswered(id, holder);
       return { key, id, holder, epoch };
     });
   }
 
-  /** Looks whether other processes have taken sessions that are held here, and tells who has them open. */
+  /** Checks whether other processes have taken sessions that are held here, and reports these as lost. */
   async confirm(id?: string): Promise<void> {
     await this.#holds.confirm(id);
   }
@@ -158,24 +158,18 @@ export class SessionLog implements AsyncDisposable {
     const { id, cwd, agent, title, created, updated, parent, notes } = record;
     const mine = this.#holder.id;
     return await this.database.change((database) => {
-      const row = database.prepare("SELECT holder FROM session WHERE uuid = ?").get(id);
+      const row = sql(database).get`SELECT holder FROM session WHERE uuid = ${id}`;
       const holder = row?.holder as string | null | undefined;
       const isTaken = typeof holder === "string" && holder !== mine;
       if (isTaken && this.#holder.isAlive(holder)) throw new HeldElsewhere(id, holder);
-      const adopted = database
-        .prepare(
-          `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
-             title = excluded.title, created = excluded.created, updated = excluded.updated,
-             parent = excluded.parent, notes = excluded.notes, holder = excluded.holder,
-             deleted = NULL
-           RETURNING id`,
-        )
-        .get(
-          ...[id, cwd, agent, title ?? null, created, updated, parent ?? null],
-          ...[JSON.stringify(notes), mine],
-        );
+      const adopted = sql(database).get`INSERT INTO session (uuid, cwd, agent, title, created,
+        updated, parent, notes, holder)
+        VALUES (${id}, ${cwd}, ${agent}, ${title ?? null}, ${created}, ${updated},
+        ${parent ?? null}, ${JSON.stringify(notes)}, ${mine})
+        ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
+        title = excluded.title, created = excluded.created, updated = excluded.updated,
+        parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL
+        RETURNING id`;
       return Number(adopted?.id);
     });
   }
@@ -206,18 +200,10 @@ export class SessionLog implements AsyncDisposable {
     if (held === undefined) return;
     const { id, epoch } = held;
     const isLost = await this.database.change((database) => {
-      const { changes } = database
-        .prepare(
-          `UPDATE session SET title = coalesce(?, title), notes = coalesce(?, notes),
-             updated = coalesce(?, updated) WHERE id = ? AND epoch = ?`,
-        )
-        .run(
-          title ?? null,
-          notes === undefined ? null : JSON.stringify(notes),
-          updated ?? null,
-          key,
-          epoch,
-        );
+      const text = notes === undefined ? null : JSON.stringify(notes);
+      const { changes } = sql(database).run`UPDATE session SET
+        title = coalesce(${title ?? null}, title), notes = coalesce(${text}, notes),
+        updated = coalesce(${updated ?? null}, updated) WHERE id = ${key} AND epoch = ${epoch}`;
       return changes === 0;
     });
     if (!isLost) return;
@@ -228,7 +214,7 @@ export class SessionLog implements AsyncDisposable {
 
   find(id: string): Promise<SessionRecord | undefined> {
     return this.database.read((database) => {
-      const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
+      const row = sql(database).get`SELECT * FROM session WHERE uuid = ${id}`;
       return row === undefined ? undefined : this.#recordOf(row);
     });
   }
@@ -260,12 +246,8 @@ export class SessionLog implements AsyncDisposable {
   /** Ids of the sessions of an owner that some process has open; "" finds those without one. */
   openOf(owner: string): Promise<string[]> {
     return this.database.read((database) =>
-      database
-        .prepare(
-          `SELECT uuid, holder FROM session WHERE holder IS NOT NULL AND deleted IS NULL
-           AND coalesce(json_extract(notes, '$.owner'), '') = ?`,
-        )
-        .all(owner)
+      sql(database).all`SELECT uuid, holder FROM session WHERE holder IS NOT NULL
+        AND deleted IS NULL AND coalesce(json_extract(notes, '$.owner'), '') = ${owner}`
         .filter(({ holder }) => this.#holder.isAlive(String(holder)))
         .map(({ uuid }) => String(uuid)),
     );
@@ -292,12 +274,9 @@ export class SessionLog implements AsyncDisposable {
       const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) return key;
       if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
-      database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
-      database
-        .prepare(
-          `UPDATE session SET deleted = ?, title = NULL, notes = '{}', holder = NULL WHERE id = ?`,
-        )
-        .run(Date.now(), key);
+      sql(database).run`DELETE FROM session_page WHERE session = ${key}`;
+      sql(database).run`UPDATE session SET deleted = ${Date.now()}, title = NULL, notes = '{}',
+        holder = NULL WHERE id = ${key}`;
       return key;
     });
     this.#commits.end(key);
@@ -323,18 +302,16 @@ export class SessionLog implements AsyncDisposable {
     const { id, cwd, agent, title, parent, notes } = session;
     const now = Date.now();
     const holder = this.#holder.id;
-    const row = database
-      .prepare(
-        `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder, epoch)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-         ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
-           title = excluded.title, created = excluded.created, updated = excluded.updated,
-           parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL,
-           epoch = session.epoch + 1
-           WHERE deleted IS NOT NULL
-         RETURNING *`,
-      )
-      .get(id, cwd, agent, title ?? null, now, now, parent ?? null, JSON.stringify(notes), holder);
+    const row = sql(database).get`INSERT INTO session (uuid, cwd, agent, title, created, updated,
+      parent, notes, holder, epoch)
+      VALUES (${id}, ${cwd}, ${agent}, ${title ?? null}, ${now}, ${now}, ${parent ?? null},
+      ${JSON.stringify(notes)}, ${holder}, 1)
+      ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
+      title = excluded.title, created = excluded.created, updated = excluded.updated,
+      parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL,
+      epoch = session.epoch + 1
+      WHERE deleted IS NOT NULL
+      RETURNING *`;
     if (row === undefined) throw new TrunklineError("conflict", `Session '${id}' exists already.`);
     const { id: key, epoch } = row;
     return { key: Number(key), record: this.#recordOf(row), last: 0, epoch: Number(epoch) };
@@ -349,7 +326,7 @@ export class SessionLog implements AsyncDisposable {
   }
 
   #rowOf(database: DatabaseSync, id: string): StoredSession {
-    const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
+    const row = sql(database).get`SELECT * FROM session WHERE uuid = ${id}`;
     if (row === undefined) {
       throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
     }

@@ -1,4 +1,6 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+
+import { sql } from "../sql.ts";
 
 export type Direction = "client" | "agent";
 
@@ -19,7 +21,7 @@ export interface Page {
   lines: string;
 }
 
-/** The same of a session that this process holds. */
+/** A page of a session that this process holds. */
 export interface HeldPage extends Page {
   readonly epoch: number;
 }
@@ -55,14 +57,9 @@ const AFTER = `FROM session_page WHERE session = ?1 AND last > ?2 AND first >= c
     (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2 + 1), 0)
   ORDER BY first`;
 
-let stamp = { at: 0, agent: "", client: "" };
-
 /** The line of an event that happens now. */
 export function lineOf(seq: number, direction: Direction, text: string): string {
-  const at = Date.now();
-  // Many events happen in one millisecond, so the text is cached.
-  if (at !== stamp.at) stamp = { at, agent: `,${at},"agent",`, client: `,${at},"client",` };
-  return `[${seq}${stamp[direction]}${text}]\n`;
+  return `[${seq},${Date.now()},"${direction}",${text}]\n`;
 }
 
 /** The events of lines. All are parsed at once, which takes half as long as one by one. */
@@ -74,33 +71,23 @@ export function eventsIn(lines: string): LoggedEvent[] {
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
-  const insert = database.prepare(
-    "INSERT INTO session_page (session, first, last, lines) VALUES (?, ?, ?, ?)",
-  );
-  for (const { session, first, last, lines } of pages) insert.run(session, first, last, lines);
+  for (const { session, first, last, lines } of pages) {
+    sql(database).run`INSERT INTO session_page (session, first, last, lines)
+      VALUES (${session}, ${first}, ${last}, ${lines})`;
+  }
 }
 
-const statements = new WeakMap<DatabaseSync, StatementSync>();
-
-/** Writes the pages of sessions that are still in the epoch in which they were held. Returns the others. */
+/** Writes the pages of sessions that nobody has taken since, by their epoch. Returns the other pages. */
 export function writeHeldPages<P extends HeldPage>(
   database: DatabaseSync,
   pages: Iterable<P>,
 ): P[] {
-  let insert = statements.get(database);
-  if (insert === undefined) {
-    insert = database.prepare(
-      `INSERT INTO session_page (session, first, last, lines)
-       SELECT id, ?, ?, ? FROM session WHERE id = ? AND epoch = ?`,
-    );
-    statements.set(database, insert);
-  }
-  const lost: P[] = [];
-  for (const page of pages) {
-    const { session, epoch, first, last, lines } = page;
-    if (insert.run(first, last, lines, session, epoch).changes === 0) lost.push(page);
-  }
-  return lost;
+  return [...pages].filter(({ session, epoch, first, last, lines }) => {
+    const { changes } = sql(database).run`INSERT INTO session_page (session, first, last, lines)
+      SELECT id, ${first}, ${last}, ${lines} FROM session
+      WHERE id = ${session} AND epoch = ${epoch}`;
+    return changes === 0;
+  });
 }
 
 /** Characters of events that are read at a time, at least. */
@@ -130,11 +117,8 @@ export function readPagesBefore(
   before: number,
   limit: number,
 ): LoggedEvent[] {
-  const rows = database
-    .prepare(
-      "SELECT lines, first FROM session_page WHERE session = ? AND first < ? ORDER BY first DESC",
-    )
-    .iterate(session, before);
+  const rows = sql(database).iterate`SELECT lines, first FROM session_page
+    WHERE session = ${session} AND first < ${before} ORDER BY first DESC`;
   let text = "";
   for (const { lines, first } of rows) {
     text = `${String(lines)}${text}`;
@@ -147,50 +131,43 @@ export function readPagesBefore(
 
 /** Number of the first event; 1 if there is none. */
 export function firstOf(database: DatabaseSync, session: number): number {
-  const row = database
-    .prepare("SELECT first FROM session_page WHERE session = ? ORDER BY first LIMIT 1")
-    .get(session);
+  const row = sql(database).get`SELECT first FROM session_page
+    WHERE session = ${session} ORDER BY first LIMIT 1`;
   return Number(row?.first ?? 1);
 }
 
 export function lastOf(database: DatabaseSync, session: number): number {
-  const row = database
-    .prepare("SELECT last FROM session_page WHERE session = ? ORDER BY first DESC LIMIT 1")
-    .get(session);
+  const row = sql(database).get`SELECT last FROM session_page
+    WHERE session = ${session} ORDER BY first DESC LIMIT 1`;
   return Number(row?.last ?? 0);
 }
 
 /** Copies the events of a session up to `upTo` into another, empty one. */
 export function copyPages(database: DatabaseSync, from: number, to: number, upTo: number): void {
   const end = Number.isSafeInteger(upTo) ? upTo : Number.MAX_SAFE_INTEGER;
-  database
-    .prepare(
-      `INSERT INTO session_page (session, first, last, lines)
-       SELECT ?, first, last, lines FROM session_page WHERE session = ? AND last <= ?`,
-    )
-    .run(to, from, end);
-  const cut = database
-    .prepare("SELECT first, lines FROM session_page WHERE session = ? AND first <= ? AND last > ?")
-    .get(from, end, end);
-  if (cut === undefined) return;
+  sql(database).run`INSERT INTO session_page (session, first, last, lines)
+    SELECT ${to}, first, last, lines FROM session_page WHERE session = ${from} AND last <= ${end}`;
+  writePages(database, beginningOf(database, from, end, to));
+}
+
+/** The page that a number cuts in two, up to that number, as a page of the session `to`. */
+function beginningOf(database: DatabaseSync, from: number, last: number, to: number): Page[] {
+  const cut = sql(database).get`SELECT first, lines FROM session_page
+    WHERE session = ${from} AND first <= ${last} AND last > ${last}`;
+  if (cut === undefined) return [];
   const first = Number(cut.first);
-  const lines = String(cut.lines).split("\n", end - first + 1);
-  writePages(database, [{ session: to, first, last: end, lines: `${lines.join("\n")}\n` }]);
+  const lines = String(cut.lines).split("\n", last - first + 1);
+  return [{ session: to, first, last, lines: `${lines.join("\n")}\n` }];
 }
 
 /** Removes the events of a session after the number `last`. */
 export function cutPages(database: DatabaseSync, session: number, last: number): void {
-  const cut = database
-    .prepare("SELECT first, lines FROM session_page WHERE session = ? AND first <= ? AND last > ?")
-    .get(session, last, last);
-  database.prepare("DELETE FROM session_page WHERE session = ? AND last > ?").run(session, last);
-  if (cut === undefined) return;
-  const first = Number(cut.first);
-  const lines = String(cut.lines).split("\n", last - first + 1);
-  writePages(database, [{ session, first, last, lines: `${lines.join("\n")}\n` }]);
+  const kept = beginningOf(database, session, last, session);
+  sql(database).run`DELETE FROM session_page WHERE session = ${session} AND last > ${last}`;
+  writePages(database, kept);
 }
 
-/** The events of a session after the number `after`, as they are stored, until about so many characters. */
+/** The events of a session after the number `after`, as they are stored; stops after about `characters`. */
 export function pagesAfter(
   database: DatabaseSync,
   session: number,

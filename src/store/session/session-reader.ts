@@ -25,7 +25,7 @@ export interface ListRequest {
   readonly limit: number;
 }
 
-/** Where following has got to. */
+/** The position of a reader that follows changes. */
 export interface Mark {
   /** Changes with every commit of any process. */
   readonly version: number;
@@ -33,7 +33,7 @@ export interface Mark {
   readonly page: number;
 }
 
-/** Sessions for readers, whoever writes them. */
+/** Reads sessions, whichever process writes them. */
 export interface SessionReading extends Disposable {
   /** Sessions by last use, newest first. */
   list(request: ListRequest): Promise<ReadSession[]>;
@@ -45,7 +45,7 @@ export interface SessionReading extends Disposable {
   events(id: string, from: number, limit: number): Promise<LoggedEvent[]>;
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
   eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]>;
-  /** The present mark, after which `changed` tells what is new. */
+  /** The current position, from which `changed` reports later changes. */
   mark(): Promise<Mark>;
   /** Sessions that may have changed since a mark. Undefined where nothing has. */
   changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined>;
@@ -58,8 +58,8 @@ const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = sessio
 export const RECENT = 100;
 
 /**
- * Reads sessions that this and other processes write. It has a connection of its own: SQLite tells a
- * connection only what others have committed, and a reader here has to see the commits of this process.
+ * Reads sessions that this and other processes write. It has a connection of its own: `PRAGMA
+ * data_version` counts only commits of other connections, and a reader must see those of this process.
  */
 export class SessionReader implements SessionReading {
   readonly #database: Database;
@@ -144,14 +144,14 @@ export class SessionReader implements SessionReading {
     });
   }
 
-  /** The present mark, after which `changed` tells what is new. */
+  /** The current position, from which `changed` reports later changes. */
   mark(): Promise<Mark> {
     return this.#database.read(markOf);
   }
 
   /**
-   * Sessions that may have changed since a mark. Undefined where no process has committed anything,
-   * which is told without a look at any table.
+   * Sessions that may have changed since a mark. Undefined if no process has committed anything,
+   * which is known without reading a table.
    */
   changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined> {
     return this.#database.read((database) => {

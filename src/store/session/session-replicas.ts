@@ -4,8 +4,8 @@ import type { Database } from "../database.ts";
 import { cutPages, firstOf, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
 
 /**
- * Of sessions that several machines share: up to where the local events are known to be those that all
- * see. It is the first message of the epoch in which this machine last took the session.
+ * For sessions that several machines share: the position up to which local events are known to equal
+ * the shared ones. It is the first message of the epoch in which this machine last took the session.
  */
 export const REPLICAS = `CREATE TABLE session_replica (
      session INTEGER PRIMARY KEY REFERENCES session (id),

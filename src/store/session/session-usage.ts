@@ -43,8 +43,8 @@ export class SessionUsage {
   }
 
   /**
-   * Stores the use of a turn, instead of what was stored of it before. It is hasty: the session's next
-   * commit, which every turn ends with, takes it to the disk.
+   * Stores the usage of a turn, and replaces its earlier record. It does not wait for the disk: the
+   * commit at the end of the turn does.
    */
   async note(usage: StoredUsage): Promise<void> {
     const { turn, session, principal, day, tokens, cost, steps, time, reportedCost } = usage;

@@ -5,7 +5,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import { LoginStates } from "../../store/login-states.ts";
+import { RecordFile } from "../../store/record-file.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-exchange.ts";
@@ -37,13 +37,13 @@ const LONGEST_SCOPE = 256;
 /** The logins at MCP servers. Their tokens are secrets; the rest is in a plain file. */
 export class ServerLogins {
   readonly #options: ServerLoginsOptions;
-  readonly #states: LoginStates<LoginState>;
+  readonly #states: RecordFile<LoginState>;
   readonly #secrets: Lazy<SecretStore>;
 
   constructor(options: ServerLoginsOptions) {
     const { data, env } = options;
     this.#options = options;
-    this.#states = new LoginStates(loginsPath(data));
+    this.#states = new RecordFile(loginsPath(data));
     const open = (): Promise<SecretStore> =>
       openSecretStore({ env, file: join(data, "logins.enc"), keyFile: userKeyFile(env) });
     this.#secrets = new Lazy(options.open ?? open);
@@ -80,14 +80,14 @@ class StoredLogin implements LoginStore {
   readonly #key: string;
   readonly #server: string;
   readonly #data: string;
-  readonly #states: LoginStates<LoginState>;
+  readonly #states: RecordFile<LoginState>;
   readonly #secrets: Lazy<SecretStore>;
 
   constructor(
     key: string,
     server: string,
     data: string,
-    states: LoginStates<LoginState>,
+    states: RecordFile<LoginState>,
     secrets: Lazy<SecretStore>,
   ) {
     this.#key = key;

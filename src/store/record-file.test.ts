@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
-import { LoginStates } from "./login-states.ts";
+import { RecordFile } from "./record-file.ts";
 
 interface State {
   readonly issuer: string;
@@ -14,10 +14,10 @@ interface State {
 const A: State = { issuer: "https://a.example" };
 const B: State = { issuer: "https://b.example" };
 
-describe("LoginStates", () => {
-  it("change one login, and keep the others", async () => {
+describe("RecordFile", () => {
+  it("changes one record, and keeps the others", async () => {
     await using folder = await SampleFolder.create();
-    const states = new LoginStates<State>(join(folder.path, "logins.json"));
+    const states = new RecordFile<State>(join(folder.path, "logins.json"));
     assert.equal(states.stamp(), "none");
     await states.change("a", () => A);
     const before = states.stamp();
@@ -30,10 +30,10 @@ describe("LoginStates", () => {
     assert.equal(await states.get("toString"), undefined);
   });
 
-  it("forget no login because the file cannot be read at the moment", async () => {
+  it("loses no record if the file cannot be read at the moment", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "logins.json");
-    const states = new LoginStates<State>(path);
+    const states = new RecordFile<State>(path);
     await states.change("a", () => A);
     {
       using disk = new DiskFaults(folder.path);
@@ -47,13 +47,13 @@ describe("LoginStates", () => {
     assert.deepEqual(await states.get("a"), A);
   });
 
-  it("begin anew where the file is damaged", async () => {
+  it("starts again with an empty file if it is damaged", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path, { recursive: true });
     const path = join(folder.path, "logins.json");
     for (const text of ["{", "null", '"a"', ""]) {
       await writeFile(path, text);
-      const states = new LoginStates<State>(path);
+      const states = new RecordFile<State>(path);
       assert.equal(await states.get("a"), undefined, text);
       await states.change("a", () => A);
       assert.deepEqual(await states.get("a"), A, text);

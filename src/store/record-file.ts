@@ -6,10 +6,10 @@ import { TrunklineError } from "../base/errors.ts";
 import { replaceFile, withLock } from "./replace-file.ts";
 
 /**
- * What is known of each login at an MCP server, without its secrets: a plain file, so that it can be read
- * without a keychain, and watched by other processes.
+ * Records by key in a JSON file that several processes read and change. They are records that can be
+ * made again: a damaged file counts as empty.
  */
-export class LoginStates<T extends object> {
+export class RecordFile<T extends object> {
   readonly #path: string;
 
   constructor(path: string) {
@@ -21,7 +21,7 @@ export class LoginStates<T extends object> {
     return Object.hasOwn(all, key) ? all[key] : undefined;
   }
 
-  /** Replaces what is known; undefined forgets it. */
+  /** Replaces the record of a key, under the file's lock; undefined removes it. */
   async change(key: string, change: (known: T | undefined) => T | undefined): Promise<void> {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     await withLock(`${this.#path}.lock`, async () => {
@@ -39,7 +39,7 @@ export class LoginStates<T extends object> {
     return file === undefined ? "none" : `${file.ino} ${file.mtimeMs} ${file.size}`;
   }
 
-  /** A damaged file counts as empty: people can log in again. One that cannot be read now does not. */
+  /** Throws if the file cannot be read now: it must not be replaced by an empty one. */
   async #read(): Promise<Readonly<Record<string, T>>> {
     const text = await readFile(this.#path, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "";
