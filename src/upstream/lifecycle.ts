@@ -8,11 +8,12 @@ import { nextTurn } from "../base/event-loop.ts";
 import type { Log } from "../base/log.ts";
 import { StderrLog } from "../base/process/stderr-log.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
-import type { McpClient, McpClientOptions } from "../protocol/mcp/connect/connect.ts";
+import { LARGEST_LIST } from "../protocol/mcp/connect/lists.ts";
+import { McpClient, type McpClientOptions } from "../protocol/mcp/connect/connect.ts";
+import { LostRequest } from "../rpc/pending-requests.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
-import type { ChannelLimits } from "../wire/channel.ts";
+import { type ChannelLimits, resolveChannelLimits } from "../wire/channel.ts";
 import { type Link, openLink, type OpenLink } from "./link.ts";
-import { connectUpstream, type ConnectedUpstream, whyEnded } from "./connect-upstream.ts";
 import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
 
 /**
@@ -26,7 +27,7 @@ export interface LifecycleOptions {
   readonly settings: UpstreamSettings;
   readonly limits: UpstreamLimits;
   readonly log: Log;
-  readonly client: Pick<McpClientOptions, "events" | "name" | "report" | "limits">;
+  readonly client: Pick<McpClientOptions, "events" | "report" | "limits">;
   readonly open?: OpenLink;
   readonly channelLimits?: Partial<ChannelLimits>;
   readonly up: (client: McpClient) => void;
@@ -39,6 +40,12 @@ const openPlain: OpenLink = (settings, events, limits) => openLink(settings, eve
 const EXPLAINING = 500;
 /** Milliseconds after which it is looked at again whether the last calls have been answered. */
 const LOOK_AGAIN = 50;
+
+/** A server that is up, and the way to it. */
+interface ConnectedUpstream {
+  readonly client: McpClient;
+  readonly link: Link;
+}
 
 /** The lifecycle of an upstream: started when it is first needed, and restarted when it dies. */
 export class Lifecycle {
@@ -172,9 +179,9 @@ export class Lifecycle {
     this.#become("starting");
     this.#starts++;
     try {
-      const met = await this.#connectUpstream();
-      this.#isUp(met);
-      return met.client;
+      const connected = await this.#handshake();
+      this.#isUp(connected);
+      return connected.client;
     } catch (error) {
       // The remembered handshake failed: the server has changed since.
       if (error instanceof RpcError) this.era = "auto";
@@ -183,22 +190,50 @@ export class Lifecycle {
     }
   }
 
-  #connectUpstream(): Promise<ConnectedUpstream> {
-    const { settings, open = openPlain, limits, client, channelLimits = {} } = this.#options;
-    return connectUpstream({
-      settings,
-      open,
-      era: this.era,
-      stderrLog: this.stderrLog,
-      channelLimits,
-      signal: this.#stopping.signal,
-      client: {
-        ...client,
+  async #handshake(): Promise<ConnectedUpstream> {
+    try {
+      return await this.#handshakeAs(this.era);
+    } catch (error) {
+      // Some programs exit on a first message other than `initialize`: start again with that.
+      if (this.era !== "auto" || !isLost(error) || this.#stopping.signal.aborted) throw error;
+      return this.#handshakeAs("legacy");
+    }
+  }
+
+  /** Ends the process that was started if the handshake fails. */
+  async #handshakeAs(era: Era): Promise<ConnectedUpstream> {
+    const { name, settings, open = openPlain, limits, channelLimits = {} } = this.#options;
+    // One answer may be a whole list.
+    const maxMessage = Math.max(resolveChannelLimits(channelLimits).maxMessage, LARGEST_LIST);
+    const said = (line: string): void => this.stderrLog.add(line);
+    const link = await open(settings, { said }, { ...channelLimits, maxMessage }, name);
+    try {
+      const { originOf, canCall } = link;
+      const client = await McpClient.connect(link.channel, {
+        ...this.#options.client,
+        name,
+        era,
+        signal: this.#stopping.signal,
         timeout: limits.start,
         probe: limits.probe,
         questionLimits: limits.questions,
-      },
-    });
+        ...(originOf === undefined ? {} : { originOf }),
+        ...(canCall === undefined ? {} : { canCall }),
+      });
+      return { client, link };
+    } catch (error) {
+      await link.end();
+      if (!isLost(error)) throw error;
+      const why = error instanceof LostRequest ? `It ${error.message}` : await this.#whyEnded(link);
+      throw new TrunklineError("closed", why, { cause: error });
+    }
+  }
+
+  /** Why the connection ended, with the last line of stderr. */
+  async #whyEnded(link: Link): Promise<string> {
+    const why = (await link.ended) ?? "closed the connection";
+    const { last } = this.stderrLog;
+    return `It ${why}${last === undefined ? "" : `, after saying: ${last}`}`;
   }
 
   #isUp({ client, link }: ConnectedUpstream): void {
@@ -229,7 +264,7 @@ export class Lifecycle {
 
   async #end(client: McpClient, link: Link): Promise<void> {
     await Promise.all([client.close(), link.end()]);
-    this.#failed(await whyEnded(link, this.stderrLog));
+    this.#failed(await this.#whyEnded(link));
   }
 
   async #leave(client: McpClient, link: Link | undefined): Promise<void> {
@@ -261,6 +296,11 @@ export class Lifecycle {
     this.#state = state;
     this.#since = new Date();
   }
+}
+
+/** Whether the connection was lost, so that no answer will come. */
+export function isLost(error: unknown): boolean {
+  return error instanceof TrunklineError && error.code === "closed";
 }
 
 /** A promise that may reject without anybody waiting for it. */
