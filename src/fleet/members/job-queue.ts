@@ -217,10 +217,10 @@ export class JobQueue implements Disposable {
     labels: Readonly<Record<string, string>>,
     queued: (place: number) => void,
   ): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
+    const { subjects } = this.#options.connection;
     const subject = subjects.job(queueName(labels));
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const manager = await this.#manager();
       const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
       if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
@@ -235,8 +235,8 @@ export class JobQueue implements Disposable {
    */
   async #untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
     const { connection, checkEvery = CHECK_EVERY } = this.#options;
-    const { subjects, nats } = connection;
-    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+    const { subjects } = connection;
+    const manager = await this.#manager();
     let isThere = true;
     while (isThere) {
       await delay(checkEvery, undefined, { signal });
@@ -249,21 +249,9 @@ export class JobQueue implements Disposable {
 
   /** Makes the stream, and the consumer that all workers with these labels share. */
   async #prepare(name: string): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
-    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
-    await this.#prepareStream(manager);
-    await manager.consumers.add(subjects.jobs, {
-      durable_name: name,
-      filter_subject: subjects.job(name),
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ACK_WAIT),
-      inactive_threshold: nanos(UNUSED_QUEUE),
-    });
-  }
-
-  async #prepareStream(manager: JetStreamManager): Promise<void> {
     const { connection, most } = this.#options;
     const { subjects, replicas } = connection;
+    const manager = await this.#manager();
     const config = {
       name: subjects.jobs,
       subjects: [subjects.job("*")],
@@ -276,13 +264,20 @@ export class JobQueue implements Disposable {
     const { config: found } = await ensureStream(manager, config, replicas);
     if (found.max_msgs !== most)
       await manager.streams.update(config.name, { ...found, max_msgs: most });
+    await manager.consumers.add(subjects.jobs, {
+      durable_name: name,
+      filter_subject: subjects.job(name),
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ACK_WAIT),
+      inactive_threshold: nanos(UNUSED_QUEUE),
+    });
   }
 
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */
   async #remove(sequence: number): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
+    const { subjects } = this.#options.connection;
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false });
+      const manager = await this.#manager();
       await manager.streams.deleteMessage(subjects.jobs, sequence, false);
     } catch {
       // It was taken meanwhile, or NATS is away.
@@ -295,10 +290,10 @@ export class JobQueue implements Disposable {
    */
   async #tidy(): Promise<void> {
     const { connection, self, members } = this.#options;
-    const { subjects, nats } = connection;
+    const { subjects } = connection;
     if (!connection.isConnected || !members.isReady) return;
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const manager = await this.#manager();
       const { state } = await manager.streams.info(subjects.jobs);
       const waiting = members.alive.flatMap((member) => member.waiting);
       const wanted = waiting.reduce((sum, { count }) => sum + count, 0);
@@ -316,6 +311,11 @@ export class JobQueue implements Disposable {
     } catch {
       // There is no stream yet, or NATS is away. It is tried again.
     }
+  }
+
+  #manager(): Promise<JetStreamManager> {
+    const { nats } = this.#options.connection;
+    return jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
   }
 
   #offered(message: Msg): void {

@@ -127,30 +127,26 @@ export class EventPublisher {
   }
 
   async #publish(message: EventMessage): Promise<number> {
-    const { journal, id, pause, unanswered } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await journal.publish(id, message, this.#sequence);
-      } catch (error) {
-        if (error instanceof Refused) throw error;
-        if (error instanceof Outdated) return await this.#whereIs(message);
-        unanswered?.(error, attempt);
-        await pause(attempt);
-      }
-      if (this.#failure !== undefined) throw this.#failure;
+    const { journal, id } = this.#options;
+    try {
+      return await this.#retry(() => journal.publish(id, message, this.#sequence));
+    } catch (error) {
+      if (!(error instanceof Outdated)) throw error;
     }
+    // The message may have been stored although its answer was lost.
+    const last = await this.#retry(() => journal.last(id));
+    if (last?.id === message.id && last.epoch === message.epoch) return last.sequence;
+    throw new Fenced(`Another process has taken session '${id}'.`);
   }
 
-  /** The sequence of a message that was stored although its answer was lost. */
-  async #whereIs(message: EventMessage): Promise<number> {
-    const { journal, id, pause, unanswered } = this.#options;
+  /** Repeats what got no answer, until it gets one or the publisher is stopped. */
+  async #retry<T>(work: () => Promise<T>): Promise<T> {
+    const { pause, unanswered } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
-        const last = await journal.last(id);
-        if (last?.id === message.id && last.epoch === message.epoch) return last.sequence;
-        throw new Fenced(`Another process has taken session '${id}'.`);
+        return await work();
       } catch (error) {
-        if (error instanceof Fenced) throw error;
+        if (error instanceof Refused || error instanceof Outdated) throw error;
         unanswered?.(error, attempt);
         await pause(attempt);
       }

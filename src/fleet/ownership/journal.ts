@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import {
   DeliverPolicy,
   type JetStreamClient,
@@ -11,7 +12,14 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { firstFrom, StreamReader } from "../stream-reader.ts";
 import type { Subjects } from "../subjects.ts";
-import { ATTEMPTS, isFinal, isSessionId, toProtocolError, unanswered } from "./session-entry.ts";
+import {
+  ATTEMPTS,
+  isFinal,
+  isSessionId,
+  sessionNotFound,
+  toProtocolError,
+  unanswered,
+} from "./session-entry.ts";
 import type { NatsLink } from "./nats-link.ts";
 
 /** A message with events of one session. */
@@ -168,21 +176,15 @@ export class StreamJournal implements Journal {
       StreamReader.open(connection, stream, reading, options),
     );
     if (reader.pending === 0) known();
-    const stop = (): void => reader.stop();
-    over.addEventListener("abort", stop);
-    if (over.aborted) stop();
-    try {
-      // Until there is a new connection: its server may not know this reader any more.
-      await link.ask(async () => {
-        for await (const message of reader) {
-          const { last } = messageOf(message, message.headers);
-          heard(subjects.sessionOf(message.subject), last);
-          if (message.info.pending === 0) known();
-        }
-      });
-    } finally {
-      over.removeEventListener("abort", stop);
-    }
+    using _stop = addAbortListener(over, () => reader.stop());
+    // Until there is a new connection: its server may not know this reader any more.
+    await link.ask(async () => {
+      for await (const message of reader) {
+        const { last } = messageOf(message, message.headers);
+        heard(subjects.sessionOf(message.subject), last);
+        if (message.info.pending === 0) known();
+      }
+    });
   }
 
   async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
@@ -249,7 +251,7 @@ export class StreamJournal implements Journal {
   #placeOf(id: string): { readonly stream: string; readonly subject: string } {
     const { subjects } = this.#options;
     if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    throw sessionNotFound(id);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type Records,
   retryUnanswered,
   type SessionEntry,
+  sessionNotFound,
   type StoredEntry,
   unanswered,
 } from "./session-entry.ts";
@@ -235,7 +236,7 @@ function markerOf(id: string, epoch: number, node: string, last: number): EventM
 
 function existing(id: string, found: StoredEntry | undefined): StoredEntry {
   if (found !== undefined) return found;
-  throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  throw sessionNotFound(id);
 }
 
 function deletedError(id: string): TrunklineError {

@@ -1,4 +1,5 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
+import { addAbortListener } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   DeliverPolicy,
@@ -103,15 +104,9 @@ export class ChangeStream {
     const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
     const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
     await using reader = await StreamReader.open(this.#connection, this.name, reading, options);
-    const stop = (): void => reader.stop();
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    try {
-      for await (const { subject, data, seq } of reader) {
-        yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
-      }
-    } finally {
-      signal.removeEventListener("abort", stop);
+    using _stop = addAbortListener(signal, () => reader.stop());
+    for await (const { subject, data, seq } of reader) {
+      yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
     }
   }
 }

@@ -143,7 +143,6 @@ export class SpentStreams {
   readonly #connection: Pointer;
   readonly #window: SendWindow;
   readonly #streams: { readonly ssl: Pointer; readonly underWay: number }[] = [];
-  #first = 0;
   /** Ids of streams that were freed and that OpenSSL would still send something on. */
   #unreleased: bigint[] = [];
   /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
@@ -166,21 +165,13 @@ export class SpentStreams {
 
   /** Frees those whose last bytes have arrived. They mostly arrive in order. */
   release(): void {
-    for (
-      let spent = this.#streams[this.#first];
-      spent !== undefined;
-      spent = this.#streams[this.#first]
-    ) {
-      if (!hasArrived(spent.ssl)) break;
-      this.#first += 1;
-      this.#window.move(-spent.underWay);
-      this.#free(spent.ssl);
+    const waiting = this.#streams.findIndex(({ ssl }) => !hasArrived(ssl));
+    const arrived = this.#streams.splice(0, waiting === -1 ? this.#streams.length : waiting);
+    for (const { ssl, underWay } of arrived) {
+      this.#window.move(-underWay);
+      this.#free(ssl);
     }
-    if (this.#first > 0) this.#streams.splice(0, this.#first);
-    this.#first = 0;
-    if (this.#unreleased.length > 0) {
-      this.#unreleased = this.#unreleased.filter((id) => !this.#release(id));
-    }
+    this.#unreleased = this.#unreleased.filter((id) => !this.#release(id));
   }
 
   /** Frees all. What was written still goes out while the connection lasts. */
