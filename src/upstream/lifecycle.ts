@@ -58,9 +58,10 @@ export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #log: Log;
   readonly #stopping = new AbortController();
-  #state: UpstreamState = "idle";
-  #since = new Date();
-  #lastError: string | undefined;
+  state: UpstreamState = "idle";
+  /** When the state last changed. */
+  since = new Date();
+  lastError: string | undefined;
   #starts = 0;
   #link: Link | undefined;
   #starting: Promise<McpClient> | undefined;
@@ -78,19 +79,6 @@ export class Lifecycle {
     this.stderrLog = new StderrLog(options.log, "upstream");
   }
 
-  get state(): UpstreamState {
-    return this.#state;
-  }
-
-  /** When the state last changed. */
-  get since(): Date {
-    return this.#since;
-  }
-
-  get lastError(): string | undefined {
-    return this.#lastError;
-  }
-
   /** How often it was started after its first time. */
   get restarts(): number {
     return Math.max(0, this.#starts - 1);
@@ -103,7 +91,7 @@ export class Lifecycle {
 
   /** Resolves when it is up, starting it if need be; rejects at once while it is down. */
   ready(): Promise<McpClient> {
-    switch (this.#state) {
+    switch (this.state) {
       case "up":
       case "starting":
       case "idle":
@@ -121,7 +109,7 @@ export class Lifecycle {
   restarted(): Promise<McpClient> {
     if (this.client?.hasEnded === false) return Promise.resolve(this.client);
     // It was ended on purpose: nothing else would start it.
-    if (this.#state === "idle") return this.#start();
+    if (this.state === "idle") return this.#start();
     const late = (): Error => this.down("did not come back in time");
     return atMost(this.#options.limits.start, this.#again.promise, late);
   }
@@ -150,7 +138,7 @@ export class Lifecycle {
     await this.#starting?.catch(() => {});
     const { client } = this;
     const link = this.#link;
-    if (client === undefined || this.#state === "stopped") return;
+    if (client === undefined || this.state === "stopped") return;
     this.client = undefined;
     this.#options.down();
     this.#become("idle");
@@ -162,7 +150,7 @@ export class Lifecycle {
 
   /** The error for callers while it is down. */
   down(what: string): TrunklineError {
-    const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;
+    const why = this.lastError === undefined ? "" : ` ${this.lastError}`;
     const message = `MCP server '${this.#options.name}' ${what}.${why}`;
     return new TrunklineError("unavailable", message);
   }
@@ -250,9 +238,9 @@ export class Lifecycle {
         if (this.client !== client) return;
         this.client = undefined;
         this.#options.down();
-        if (this.#state === "stopped") return;
+        if (this.state === "stopped") return;
         // One that was up for long has worked, also if nobody called: a proxy ends silent connections.
-        const isLong = Date.now() - this.#since.getTime() > this.#options.limits.longestWait;
+        const isLong = Date.now() - this.since.getTime() > this.#options.limits.longestWait;
         if (isLong) this.backoff.succeeded();
         // No new calls from here on, however long it takes to end.
         this.#become("waiting");
@@ -276,8 +264,8 @@ export class Lifecycle {
   }
 
   #failed(why: string): void {
-    this.#lastError = why;
-    if (this.#state === "stopped") return;
+    this.lastError = why;
+    if (this.state === "stopped") return;
     const wait = this.backoff.failed();
     const isOpen = this.backoff.isOpen;
     this.#become(isOpen ? "resting" : "waiting");
@@ -292,9 +280,9 @@ export class Lifecycle {
   }
 
   #become(state: UpstreamState): void {
-    if (this.#state === "stopped" || this.#state === state) return;
-    this.#state = state;
-    this.#since = new Date();
+    if (this.state === "stopped" || this.state === state) return;
+    this.state = state;
+    this.since = new Date();
   }
 }
 

@@ -46,8 +46,10 @@ export class EventPublisher {
   readonly #pieces: EventPiece[] = [];
   readonly #waiting: Waiting[] = [];
   #sequence: number;
-  #last: number;
-  #bookmark: Bookmark | undefined;
+  /** Number of the last event that is in the journal. */
+  last: number;
+  /** The last message of whole events; undefined if none was published yet. */
+  bookmark: Bookmark | undefined;
   /** Parts of the present event that were published before. */
   #part = 0;
   #running: Promise<void> | undefined;
@@ -56,17 +58,7 @@ export class EventPublisher {
   constructor(options: EventPublisherOptions) {
     this.#options = options;
     this.#sequence = options.sequence;
-    this.#last = options.last;
-  }
-
-  /** Number of the last event that is in the journal. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** The last message of whole events; undefined if none was published yet. */
-  get bookmark(): Bookmark | undefined {
-    return this.#bookmark;
+    this.last = options.last;
   }
 
   /** Resolves when the events are in the journal. */
@@ -105,7 +97,7 @@ export class EventPublisher {
         return;
       }
       const isWhole = this.#part === 0 && !piece.more;
-      if (isWhole) this.#bookmark = { sequence: this.#sequence, last: piece.last };
+      if (isWhole) this.bookmark = { sequence: this.#sequence, last: piece.last };
       this.#part = piece.more ? this.#part + 1 : 0;
       this.#acknowledge(piece.last);
     }
@@ -113,7 +105,7 @@ export class EventPublisher {
   }
 
   #acknowledge(last: number): void {
-    this.#last = last;
+    this.last = last;
     const count = this.#waiting.findIndex((waiting) => waiting.last > last);
     const stored = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count);
     for (const { resolve } of stored) resolve();

@@ -196,7 +196,7 @@ export class EngineSession {
   readonly #listeners = new Map<number, ListenerEvents>();
   readonly #unused: (session: EngineSession) => void;
   #lastId = 0;
-  #isOver = false;
+  isOver = false;
 
   /** `unused` is called when the last connection or listener has gone, or the engine itself. */
   constructor(engine: EngineLink, unused: (session: EngineSession) => void) {
@@ -207,10 +207,6 @@ export class EngineSession {
 
   get pid(): number {
     return this.#process.pid;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
   }
 
   dial(
@@ -238,7 +234,7 @@ export class EngineSession {
 
   /** Ends the engine; what still lives in it ends as if it had failed. */
   async end(): Promise<void> {
-    this.#isOver = true;
+    this.isOver = true;
     await this.#process.end();
   }
 
@@ -334,7 +330,7 @@ export class EngineSession {
   }
 
   #gone(how: string): void {
-    this.#isOver = true;
+    this.isOver = true;
     const ending: Ending = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
     const connections = [...this.#connections.values()];
     const listeners = [...this.#listeners.values()];
@@ -362,9 +358,9 @@ export class QuicConnection extends MultiplexedConnection {
   readonly #session: EngineSession;
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
-  #isQuiet = false;
+  isQuiet = false;
   #whenQuiet: () => void = () => {};
-  #wear = 0;
+  wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: Ending = { trouble: "closed", detail: "" };
 
@@ -391,16 +387,8 @@ export class QuicConnection extends MultiplexedConnection {
     return this.id;
   }
 
-  get wear(): number {
-    return this.#wear;
-  }
-
   get isClosed(): boolean {
     return this.isDraining || this.#state === "closing" || this.#state === "over";
-  }
-
-  get isQuiet(): boolean {
-    return this.#isQuiet;
   }
 
   watchQuiet(quiet: () => void): void {
@@ -413,7 +401,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   openStream(): MultiplexedStream {
-    this.#wear += 1;
+    this.wear += 1;
     const stream = this.#add(this.#session.nextId(), false);
     if (this.isClosed) stream.fail(this.#trouble("open a stream", this.#ending));
     return stream;
@@ -448,8 +436,8 @@ export class QuicConnection extends MultiplexedConnection {
 
   /** The engine's word: whether the peer acknowledges what it is sent. */
   heard(isHeard: boolean): void {
-    this.#isQuiet = !isHeard;
-    if (this.#isQuiet) this.#whenQuiet();
+    this.isQuiet = !isHeard;
+    if (this.isQuiet) this.#whenQuiet();
   }
 
   /** The engine's word, or that the engine is gone. */
@@ -465,7 +453,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   override forget(stream: MultiplexedStream, isBroken: boolean): void {
-    if (isBroken) this.#wear += BROKEN_WEAR;
+    if (isBroken) this.wear += BROKEN_WEAR;
     this.#session.streams.delete(stream.id);
     super.forget(stream, isBroken);
   }

@@ -88,7 +88,8 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   readonly #connection: StreamOwner;
   readonly #receiver: StreamReceiver;
   readonly #sender: StreamSender;
-  #isOpened: boolean;
+  /** Something was sent on it, or came. */
+  isOpened: boolean;
   #isPatient = false;
   readonly #stopper = new Stopper();
   #isOver = false;
@@ -97,14 +98,9 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
     this.id = id;
     this.#carrier = carrier;
     this.#connection = connection;
-    this.#isOpened = isOpened;
+    this.isOpened = isOpened;
     this.#receiver = new StreamReceiver(this);
     this.#sender = new StreamSender(this, connection.writeWindow);
-  }
-
-  /** Something was sent on it, or came. */
-  get isOpened(): boolean {
-    return this.#isOpened;
   }
 
   get stop(): Stop {
@@ -182,15 +178,15 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
   breakOff(error: ConnectionError, code = 0): void {
     if (this.#isOver) return;
-    if (this.#isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
+    if (this.isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
     this.fail(error);
   }
 
   /** Sends a piece, for which there is room. */
   pass(piece: Uint8Array, isLast: boolean): void {
-    const flags = (this.#isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
-    const lead = this.#isOpened ? undefined : this.#connection.lead;
-    this.#isOpened = true;
+    const flags = (this.isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
+    const lead = this.isOpened ? undefined : this.#connection.lead;
+    this.isOpened = true;
     this.#carrier.send(COMMAND.write, flags, this.id, piece, lead);
   }
 
@@ -227,7 +223,7 @@ export class StreamReceiver implements Holder {
   #chunks: Buffer[] = [];
   #size = 0;
   #owed = 0;
-  #isEnded = false;
+  isEnded = false;
   #error: Error | undefined;
   #whole: Whole | undefined;
   #next: PromiseWithResolvers<void> | undefined;
@@ -239,10 +235,6 @@ export class StreamReceiver implements Holder {
     this.#owner = owner;
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
   /**
    * Whether it has not ended and nothing came for two intervals. Called once in each: one alone says
    * nothing where the whole program stood still meanwhile.
@@ -250,13 +242,13 @@ export class StreamReceiver implements Holder {
   isSilent(): boolean {
     this.#silent = this.wasHeard ? 0 : this.#silent + 1;
     this.wasHeard = false;
-    return !this.#isEnded && this.#silent >= SILENT;
+    return !this.isEnded && this.#silent >= SILENT;
   }
 
   /** The bytes are lent. */
   push(bytes: Buffer, isLast: boolean): void {
     this.wasHeard = true;
-    this.#isEnded ||= isLast;
+    this.isEnded ||= isLast;
     if (bytes.length > 0) {
       // A copy: what is lent is a small part of a large buffer, and would keep all of it.
       this.#chunks.push(Buffer.from(bytes));
@@ -271,7 +263,7 @@ export class StreamReceiver implements Holder {
 
   fail(error: Error): void {
     if (this.#error !== undefined) return;
-    const isWhole = this.#isEnded && this.#whole === undefined;
+    const isWhole = this.isEnded && this.#whole === undefined;
     // A stream that has arrived whole can still be read.
     if (isWhole) return;
     this.#error = error;
@@ -303,7 +295,7 @@ export class StreamReceiver implements Holder {
         yield chunk;
       } else if (this.#error !== undefined) {
         throw this.#error;
-      } else if (this.#isEnded) {
+      } else if (this.isEnded) {
         this.#letGo();
         return;
       } else {
@@ -323,7 +315,7 @@ export class StreamReceiver implements Holder {
     } else if (this.#size > limit) {
       const message = `Cannot read the whole stream: it is longer than the limit of ${limit} bytes.`;
       this.#owner.breakOff(new ConnectionError("limit", message));
-    } else if (this.#isEnded) {
+    } else if (this.isEnded) {
       promise.resolve(this.#joined());
       this.#letGo();
     } else {
@@ -346,7 +338,7 @@ export class StreamReceiver implements Holder {
   }
 
   #took(bytes: number): void {
-    if (this.#isEnded) return;
+    if (this.isEnded) return;
     this.#owed += bytes;
     if (this.#owed < STEP) return;
     this.#owner.grant(this.#owed);
@@ -467,30 +459,26 @@ export interface Holder {
 export class HeldBytes {
   readonly #limit: number;
   readonly #holders = new Set<Holder>();
-  #held = 0;
+  held = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get held(): number {
-    return this.#held;
-  }
-
   add(holder: Holder, bytes: number): void {
     this.#holders.add(holder);
-    this.#held += bytes;
-    if (this.#held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.#held, this.#limit);
+    this.held += bytes;
+    if (this.held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.held, this.#limit);
   }
 
   /** Bytes were read. */
   remove(bytes: number): void {
-    this.#held -= bytes;
+    this.held -= bytes;
   }
 
   /** A holder is done, and so many bytes of its are left. */
   leave(holder: Holder, bytes: number): void {
-    this.#held -= bytes;
+    this.held -= bytes;
     this.#holders.delete(holder);
   }
 }
