@@ -38,7 +38,7 @@ const openPlain: OpenLink = (settings, events, limits) => openLink(settings, eve
 
 /** Milliseconds that a caller waits to learn why a server has ended. */
 const EXPLAINING = 500;
-/** Milliseconds after which it is looked at again whether the last calls have been answered. */
+/** Milliseconds between checks whether the last calls have been answered. */
 const LOOK_AGAIN = 50;
 
 /** A server that is up, and the way to it. */
@@ -242,7 +242,7 @@ export class Lifecycle {
         // One that was up for long has worked, also if nobody called: a proxy ends silent connections.
         const isLong = Date.now() - this.since.getTime() > this.#options.limits.longestWait;
         if (isLong) this.backoff.succeeded();
-        // No new calls from here on, however long it takes to end.
+        // No new calls from here on, even if ending it takes long.
         this.#become("waiting");
         this.#ending = this.#end(client, link);
       }),

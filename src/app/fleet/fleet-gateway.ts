@@ -49,7 +49,7 @@ export class FleetGateway implements AsyncDisposable {
     const queue = ends.use(new JobQueue({ connection, self, members, most, changed }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     this.view = ends.use(new FleetView(fleet));
-    // The words of a refusal come before the time of the request is over.
+    // The refusal must arrive before the request itself times out.
     const { timeout } = limitsFor("session/new", app.config.limits.messages);
     const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
     const placer = new Placer({ connection, members, queue, longestWait, log: app.log });

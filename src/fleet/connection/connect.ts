@@ -189,7 +189,7 @@ export class FleetConnection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
-      // So that what was published last, such as a farewell, arrives.
+      // The last messages, such as the last heartbeat, must arrive.
       await atMost(
         FLUSH_TIMEOUT,
         this.nats.flush().catch(() => {}),
@@ -229,7 +229,7 @@ function natsOptions(
     pingInterval: PING_EVERY,
     maxPingOut: PINGS,
     maxReconnectAttempts: -1,
-    // A stack for each request costs more than the request.
+    // Recording a stack for each request costs more than the request.
     noAsyncTraces: true,
     // New credentials may be on their way.
     ignoreAuthErrorAbort: true,

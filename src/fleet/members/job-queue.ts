@@ -84,9 +84,9 @@ const RETRY_AFTER = 250;
 const TIMEOUT = 2_000;
 /** How often it is checked that a request still waits in the stream, and that no other is left there. */
 const CHECK_EVERY = 20_000;
-/** After that a request of a worker that was killed goes to another. */
+/** Milliseconds after which a request that a killed worker had taken goes to another worker. */
 const ACK_WAIT = 5_000;
-/** A request that is left behind goes after that, if no gateway is there to remove it. */
+/** Milliseconds after which the server removes a request that no gateway has removed. */
 const LONGEST_WAIT = 60 * 60_000;
 const UNUSED_QUEUE = 60 * 60_000;
 
@@ -224,7 +224,7 @@ export class JobQueue implements Disposable {
       const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
       if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
-      // NATS is away, which is told elsewhere.
+      // The loss of the connection is reported elsewhere.
       if (this.#options.connection.isConnected) throw error;
     }
   }
@@ -280,7 +280,7 @@ export class JobQueue implements Disposable {
       const manager = await this.#manager();
       await manager.streams.deleteMessage(subjects.jobs, sequence, false);
     } catch {
-      // It was taken meanwhile, or NATS is away.
+      // It was taken meanwhile, or NATS cannot be reached.
     }
   }
 
@@ -309,7 +309,7 @@ export class JobQueue implements Disposable {
         if (!isWanted) await this.#remove(seq);
       }
     } catch {
-      // There is no stream yet, or NATS is away. It is tried again.
+      // There is no stream yet, or NATS cannot be reached. The next check retries.
     }
   }
 
@@ -331,7 +331,7 @@ export class JobQueue implements Disposable {
     message.respond(JSON.stringify(answer));
   }
 
-  /** A worker that was not heard yet may. */
+  /** True for a worker that was not heard yet. */
   #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
     const { members, version = VERSION } = this.#options;
     const worker = members.get(id);

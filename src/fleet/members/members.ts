@@ -127,11 +127,11 @@ function asLabels(value: unknown): Record<string, string> {
 const BEAT_EVERY = 1_000;
 /** Changes within this time are sent as one message. */
 const TELL_AFTER = 20;
-/** Beats of our own that came back since a node was last heard, after which it counts as dead. */
+/** A node counts as dead if so many of our own beats came back since its last one. */
 const DEAD_AFTER = 4;
-/** The same, if another node counts it as dead already. */
+/** The same if another node already counts it as dead. */
 const DOUBTFUL_AFTER = 2;
-/** The same after which NATS is asked for its connection. Other nodes believe then that it is dead. */
+/** After so many beats NATS is asked whether it has the node's connection. Other nodes then count it as dead. */
 const ASKED_AFTER = DOUBTFUL_AFTER + 1;
 /** Intervals after which a beat that did not come back is sent again. */
 const RESEND_AFTER = 3;
@@ -345,7 +345,7 @@ export class Members implements Disposable {
     if (isDelivered || !subject.startsWith(prefix)) return;
     const beat = readBeat(message.string());
     if (beat === undefined) return;
-    // Whom the server lets publish there is what counts, not what the message says.
+    // Trust the subject, which the server checks, not the message.
     const name = subject.slice(prefix.length);
     this.#hear(beat, name);
     if (beat.id === this.#self.id && beat.number === this.#number) this.#returned();

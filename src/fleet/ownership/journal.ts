@@ -86,7 +86,7 @@ interface StreamJournalOptions {
   readonly subjects: Subjects;
 }
 
-/** Is told the number of the last event of a session. */
+/** Called with the number of the last event of a session. */
 type Follower = (id: string, last: number) => void;
 
 interface StreamFollower {
@@ -136,7 +136,7 @@ export class StreamJournal implements Journal {
     return await this.#get(stream, firstFrom(from, subject));
   }
 
-  /** Tells of the last message of each session, and then of each new message. */
+  /** Reports the last message of each session, and then each new message. */
   follow(heard: Follower): Following {
     const over = new AbortController();
     const { eventStreams } = this.#options.subjects;
@@ -161,7 +161,7 @@ export class StreamJournal implements Journal {
         await this.#followOn(follower, over);
         attempt = 0;
       } catch {
-        // Whatever it was, it begins anew.
+        // Retry after any error.
       }
       if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
       if (this.#options.link.isClosed) return;
@@ -227,7 +227,7 @@ export class StreamJournal implements Journal {
       }
     } finally {
       clearTimeout(late);
-      // Whoever reads need not wait until the server has forgotten the reader.
+      // In the background: the caller need not wait until the server has deleted the reader.
       background(reader[Symbol.asyncDispose](), "Ending a reader of events");
     }
     const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;

@@ -115,7 +115,7 @@ export class ChangeStream {
 const LOOK_EVERY = 200;
 /** Milliseconds until NATS is tried again. */
 const RETRY_AFTER = 500;
-/** Messages that are applied at once: meanwhile this process does nothing else. */
+/** Messages that are applied in one transaction, which blocks this process. */
 const MOST_AT_ONCE = 32;
 
 export interface SharedStoreOptions {
@@ -125,7 +125,7 @@ export interface SharedStoreOptions {
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** How the sharing goes, for people. */
+/** The state of the sharing, for people. */
 export interface SharingStatus {
   /** This node has what the others had when it joined, and the others have what it had. */
   readonly isUpToDate: boolean;
@@ -143,7 +143,7 @@ export abstract class SharedStore implements AsyncDisposable {
   readonly #report: SharedStoreOptions["report"];
   readonly #over = new AbortController();
   #running: Promise<void> | undefined;
-  /** A row is not sent while it is changed. */
+  /** Sending and applying never overlap. */
   readonly #queue = new TaskQueue();
   #isCaughtUp = false;
   #isUpToDate = false;
@@ -225,7 +225,7 @@ export abstract class SharedStore implements AsyncDisposable {
       for (let first = await next; first.done !== true; first = await next) {
         const batch = [first.value];
         next = handled(messages.next());
-        // Whatever else is here already is applied in the same transaction.
+        // Messages that have already arrived are applied in the same transaction.
         while (batch.length < MOST_AT_ONCE) {
           const more = await Promise.race([next, nextTurn()]);
           if (more === undefined || more.done === true) break;
@@ -261,7 +261,7 @@ function nextTurn(): Promise<undefined> {
   return new Promise((resolve) => setImmediate(() => resolve(undefined)));
 }
 
-/** It may fail before somebody waits for it. */
+/** Marks a rejection as handled: the promise may fail before it is awaited. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -69,7 +69,7 @@ export class HeldReplica {
   #waiting = 0;
   /** Why nothing can be appended. */
   failure: Error | undefined;
-  /** What reads and writes the entry comes one after the other. */
+  /** Reads and writes of the entry run one after the other. */
   readonly queue = new TaskQueue();
   /** Another process has taken the session. */
   isLost = false;

@@ -211,7 +211,7 @@ class HttpExchange implements Exchange {
     try {
       return send(url, { method, headers }, (response) => this.#respond(attempt, response));
     } catch (error) {
-      // Only after the caller has the exchange object.
+      // Deferred until the caller has the exchange object.
       queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
       return undefined;
     }
@@ -278,7 +278,7 @@ class HttpExchange implements Exchange {
     response.on("data", (chunk: Buffer) => {
       readRetry(chunk, this.#answer);
       decoder.push(chunk);
-      // What HTTP needs for itself is not in the chunk.
+      // The chunk is smaller than what was read: HTTP framing is not in it.
       if (chunk.length >= FULL_READ / 2) this.#holdUntil(nextTurn(), response);
     });
     response.on("end", () => {

@@ -76,10 +76,10 @@ export class QuicEngine {
   }
 }
 
-/** The one that serves the whole program. */
+/** The engine of the whole program. */
 export const sharedEngine = new QuicEngine();
 
-/** Put in by the bundler: the engine's code. */
+/** The engine's code, which the bundler inserts. */
 declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 
 /**
@@ -143,7 +143,7 @@ export class EngineProcess {
     return this.#child.pid;
   }
 
-  /** Delivers what the engine tells; then, once, how it ended. */
+  /** Delivers the engine's events, and finally how it ended. */
   receive(take: TakeFrame, gone: (how: string) => void): void {
     this.#child.stdout.on("data", (chunk: Buffer) => {
       const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
@@ -250,7 +250,7 @@ export class EngineSession {
     this.#process.send(COMMAND.close, 0, id, Buffer.from(reason), code);
   }
 
-  /** Even, so that it is none of the engine's, which are odd. */
+  /** Even: the engine's own ids are odd. */
   nextId(): number {
     do this.#lastId = (this.#lastId + 2) >>> 0;
     while (this.#lastId === 0 || this.streams.has(this.#lastId) || this.#isTaken(this.#lastId));
@@ -434,13 +434,13 @@ export class QuicConnection extends MultiplexedConnection {
     this.#opened.resolve(this);
   }
 
-  /** The engine's word: whether the peer acknowledges what it is sent. */
+  /** The engine reports whether the peer acknowledges what it is sent. */
   heard(isHeard: boolean): void {
     this.isQuiet = !isHeard;
     if (this.isQuiet) this.#whenQuiet();
   }
 
-  /** The engine's word, or that the engine is gone. */
+  /** The engine reports the end of the connection, or has ended itself. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
     const what = this.#state === "opening" ? `connect` : `continue`;

@@ -9,13 +9,13 @@ const MOST_UNDER_WAY = 4 * 1024 * 1024;
 
 /** A stream with something to send. */
 export interface Sender {
-  /** Counts anew what of it is under way. */
+  /** Counts its bytes in flight again. */
   recount(): void;
   /** There is room to go on. */
   resume(): void;
 }
 
-/** How much of what a connection is to send is under way or waits for that. */
+/** Counts the bytes of a connection that are in flight, and those that wait to be sent. */
 export class SendWindow {
   readonly #changed: (bytes: number) => void;
   /** Streams with bytes under way. */
@@ -29,7 +29,7 @@ export class SendWindow {
     this.#changed = changed;
   }
 
-  /** All that there is, under way or not. */
+  /** Bytes in flight and bytes that wait. */
   get size(): number {
     return this.#underWay + this.#held;
   }
@@ -42,20 +42,20 @@ export class SendWindow {
     return this.#waiting.size > 0;
   }
 
-  /** So many more bytes are under way, or fewer; of a stream, if that has not ended. */
+  /** Adds bytes in flight (negative: removes them), of a stream unless it has ended. */
   move(bytes: number, sender?: Sender): void {
     if (bytes > 0 && sender !== undefined) this.#senders.add(sender);
     this.#underWay += bytes;
     this.#changed(bytes);
   }
 
-  /** So many more bytes wait, or fewer. */
+  /** Adds bytes that wait (negative: removes them). */
   hold(bytes: number): void {
     this.#held += bytes;
     this.#changed(bytes);
   }
 
-  /** Has the stream go on when there is room. */
+  /** Resumes the stream when there is room. */
   await(sender: Sender): void {
     this.#waiting.add(sender);
   }
@@ -65,7 +65,7 @@ export class SendWindow {
     this.#waiting.delete(sender);
   }
 
-  /** Looks what has arrived, and lets those go on that wait for room. Returns whether one could. */
+  /** Counts what was acknowledged, and resumes streams that wait for room. Returns whether there was any. */
   advance(): boolean {
     for (const sender of this.#senders) sender.recount();
     const hadRoom = this.hasRoom;
@@ -78,7 +78,7 @@ export class SendWindow {
   }
 }
 
-/** A connection whose bytes are counted, and whose it is. */
+/** A connection whose bytes are counted, and its peer. */
 interface Counted {
   readonly peer: string;
   readonly window: SendWindow;
@@ -115,7 +115,8 @@ export class SendLoad<C extends Counted> {
       all.reduce((sum, { window }) => sum + window.size, 0);
     const [worst = []] = [...peers.values()].toSorted((a, b) => sizeOf(b) - sizeOf(a));
     const [largest] = worst.toSorted((a, b) => b.window.size - a.window.size);
-    if (largest === undefined) throw new Error("Nothing is to be sent, and yet too much");
+    if (largest === undefined)
+      throw new Error("The bytes to send are over the limit, but no connection has any");
     return largest;
   }
 }
@@ -163,7 +164,7 @@ export class SpentStreams {
     this.#window.move(underWay);
   }
 
-  /** Frees those whose last bytes have arrived. They mostly arrive in order. */
+  /** Frees the streams whose last bytes were acknowledged. They mostly are in order. */
   release(): void {
     const waiting = this.#streams.findIndex(({ ssl }) => !hasArrived(ssl));
     const arrived = this.#streams.splice(0, waiting === -1 ? this.#streams.length : waiting);

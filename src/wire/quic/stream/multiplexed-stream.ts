@@ -199,7 +199,7 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
 /** So many intervals without a byte make a stream silent. */
 const SILENT = 2;
-/** Room is given back in steps: a message for each small piece would cost more than the piece. */
+/** Flow control credit is sent in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
 
 interface Whole {
@@ -254,7 +254,7 @@ export class StreamReceiver implements Holder {
       this.#chunks.push(Buffer.from(bytes));
       this.#size += bytes.length;
       this.#owner.held.add(this, bytes.length);
-      // Its reader may have been given up for it.
+      // `held.add` may have aborted this stream, because too much is held.
       if (this.#error !== undefined) return;
     }
     if (this.#whole !== undefined) this.#fill(this.#whole, bytes.length);
@@ -476,7 +476,7 @@ export class HeldBytes {
     this.held -= bytes;
   }
 
-  /** A holder is done, and so many bytes of its are left. */
+  /** A holder is done, and its remaining bytes are dropped. */
   leave(holder: Holder, bytes: number): void {
     this.held -= bytes;
     this.#holders.delete(holder);
