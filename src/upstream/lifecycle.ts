@@ -99,7 +99,7 @@ export class Lifecycle {
       case "waiting":
         return Promise.reject(this.down("is down and will be started again"));
       case "resting":
-        return Promise.reject(this.down("failed too often and is left alone for a while"));
+        return Promise.reject(this.down("failed too often and is started again later"));
       case "stopped":
         return Promise.reject(this.down("is stopped"));
     }
@@ -271,7 +271,7 @@ export class Lifecycle {
     this.#become(isOpen ? "resting" : "waiting");
     this.#log.warn("upstream.down", { why, failures: this.backoff.failures, retryInMs: wait });
     if (isOpen) {
-      this.#again.reject(this.down("failed too often and is left alone for a while"));
+      this.#again.reject(this.down("failed too often and is started again later"));
       this.#again = promise();
     }
     this.#timer = setTimeout(() => {

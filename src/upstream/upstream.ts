@@ -219,7 +219,8 @@ export class Upstream {
       }
       case "starting": {
         const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-        const said = stderrLog.last === undefined ? "" : `; it said last: ${stderrLog.last}`;
+        const said =
+          stderrLog.last === undefined ? "" : `; its last line on stderr: ${stderrLog.last}`;
         return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
       }
       case "idle":
@@ -268,7 +269,7 @@ export class Upstream {
     }
     const known = error.isUnsent
       ? "It was not called."
-      : "Nobody knows whether it has done what it was called for.";
+      : "It is not known whether the call was carried out.";
     const message = `MCP server '${this.name}' ${error.message}${times}. ${known}`;
     return new TrunklineError("unavailable", message);
   }

@@ -17,7 +17,7 @@ import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";
 import { ensureStream, firstFrom, isCode } from "../stream-reader.ts";
-import type { Members, Waiting } from "./members.ts";
+import type { Members, QueuedRequests } from "./members.ts";
 import { hasLabels, isCompatible } from "./placer.ts";
 
 /** A request that waits for a free slot, as it is in the stream. */
@@ -127,15 +127,15 @@ export class JobQueue implements Disposable {
     const { connection, self, checkEvery = CHECK_EVERY } = options;
     this.#options = options;
     this.#tidying = setInterval(() => {
-      background(this.#tidy(), "Removing requests for slots that were left");
+      background(this.#tidy(), "Removing abandoned requests for slots");
     }, checkEvery).unref();
     const subject = connection.subjects.offer(addressOf(self), "*");
     this.#offers = connection.listen(subject, (message) => this.#offered(message));
   }
 
   /** To be told with the beats: workers look for requests only where some wait. */
-  get waiting(): Waiting[] {
-    const counts = new Map<string, Waiting>();
+  get waiting(): QueuedRequests[] {
+    const counts = new Map<string, QueuedRequests>();
     for (const { labels } of this.#jobs.values()) {
       const name = queueName(labels);
       counts.set(name, { labels, count: (counts.get(name)?.count ?? 0) + 1 });
@@ -163,7 +163,8 @@ export class JobQueue implements Disposable {
       for (let attempt = 0; ; attempt++) {
         sequence = await this.#enqueue(job, attempt, signal);
         this.#options.changed();
-        if (attempt === 0) background(this.#tellPlace(id, labels, queued), "Telling a place");
+        if (attempt === 0)
+          background(this.#tellPlace(id, labels, queued), "Reporting the place in the queue");
         const gone = this.#untilGone(sequence, over.signal);
         const worker = await untilAborted(Promise.race([offered.promise, gone]), signal);
         if (worker !== undefined) return worker;

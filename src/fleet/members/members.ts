@@ -29,11 +29,11 @@ export interface NodeState {
   /** Tools of its MCP servers and plugins, which it offers to the other nodes. */
   readonly tools?: number | undefined;
   /** Of a gateway: requests of its clients that wait for a free slot. */
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly QueuedRequests[];
 }
 
 /** Requests that ask for the same labels. */
-export interface Waiting {
+export interface QueuedRequests {
   readonly labels: Readonly<Record<string, string>>;
   readonly count: number;
 }
@@ -91,12 +91,12 @@ function readState(given: unknown): NodeState | undefined {
     isDrained: value.isDrained === true,
     sessions: asNumber(value.sessions),
     tools: asNumber(value.tools),
-    waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readWaiting),
+    waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readQueued),
   };
 }
 
-function readWaiting(given: unknown): Waiting {
-  const { labels, count } = (given ?? {}) as Partial<Record<keyof Waiting, unknown>>;
+function readQueued(given: unknown): QueuedRequests {
+  const { labels, count } = (given ?? {}) as Partial<Record<keyof QueuedRequests, unknown>>;
   return { labels: asLabels(labels), count: asNumber(count) };
 }
 

@@ -30,7 +30,7 @@ export interface EventPage {
   readonly lines: string;
 }
 
-interface Waiting {
+interface PendingPage {
   readonly last: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -44,7 +44,7 @@ interface Waiting {
 export class EventPublisher {
   readonly #options: EventPublisherOptions;
   readonly #pieces: EventPiece[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PendingPage[] = [];
   #sequence: number;
   /** Number of the last event that is in the journal. */
   last: number;

@@ -84,14 +84,14 @@ export async function* eventsUpTo(
   }
 }
 
-interface Copying {
+interface CopyTarget {
   readonly streams: Pick<SessionStreams, "last" | "journal">;
   readonly replicas: Pick<SessionReplicas, "replace">;
 }
 
 /** Makes the events of a session that NATS has, up to a number, those of a local session. */
 export async function copyEvents(
-  { streams, replicas }: Copying,
+  { streams, replicas }: CopyTarget,
   from: { readonly id: string; readonly born: number },
   session: number,
   upTo: number,

@@ -387,7 +387,7 @@ const ROW = 64 * 1024;
 /** The local events of sessions, see `SessionReplicas`. */
 export type Replicas = Pick<SessionReplicas, "mark" | "setMark" | "last" | "replace" | "after">;
 
-interface Restoring {
+interface RestoreOptions {
   readonly journal: Journal;
   readonly replicas: Replicas;
   /** The stable id of this node. */
@@ -396,7 +396,7 @@ interface Restoring {
   readonly mostBehind: number;
 }
 
-export interface CatchUpOptions extends Restoring {
+export interface CatchUpOptions extends RestoreOptions {
   readonly claim: Claim;
   /** The events that only the local log has were refused before, and are removed. */
   readonly isTailDropped: boolean;
@@ -426,14 +426,18 @@ export async function catchUp(options: CatchUpOptions, session: number): Promise
  * last one in the journal, stay if no other node has written since: this node's process ended before
  * they were published. Otherwise they were replaced, and are removed.
  */
-async function restoreReplica(restoring: Restoring, session: number, claim: Claim): Promise<void> {
+async function restoreReplica(
+  restoring: RestoreOptions,
+  session: number,
+  claim: Claim,
+): Promise<void> {
   const { replicas, mostBehind } = restoring;
   const { born, bookmark } = claim.entry;
   const mark = await replicas.mark(session);
   const isKnown = mark !== undefined && mark.epoch >= born;
   const known = isKnown ? await replicas.last(session) : 0;
   const isNear = bookmark === undefined || bookmark.last - known <= mostBehind;
-  const beginnings: Beginning[] = [
+  const beginnings: StartPoint[] = [
     ...(isKnown && isNear ? [mark] : []),
     ...(isNear ? [] : [{ epoch: -1, ...bookmark }]),
     { epoch: -1, sequence: 0 },
@@ -447,7 +451,7 @@ async function restoreReplica(restoring: Restoring, session: number, claim: Clai
 }
 
 /** The first message to read, and the epoch of the local events. */
-interface Beginning {
+interface StartPoint {
   readonly epoch: number;
   readonly sequence: number;
   /** Number of the last event of that message, if events before it are left out. */
@@ -456,10 +460,10 @@ interface Beginning {
 
 /** Notes the mark of the claim. Returns false where the local events and those of the journal leave a gap. */
 async function restoreFrom(
-  { journal, replicas, node }: Restoring,
+  { journal, replicas, node }: RestoreOptions,
   session: number,
   claim: Claim,
-  { epoch: begun, sequence, last: bookmarked }: Beginning,
+  { epoch: begun, sequence, last: bookmarked }: StartPoint,
 ): Promise<boolean> {
   let epoch = begun;
   let isFirst = bookmarked !== undefined;
@@ -527,7 +531,7 @@ function isMarkerOf({ node, lines }: StoredPage, mine: string): boolean {
 }
 
 function incomplete({ id, last }: Claim): TrunklineError {
-  const why = `NATS has not all of its ${last} events`;
+  const why = `NATS does not have all of its ${last} events`;
   const next = "Restore the stream of events from a backup, or delete the session";
   return new TrunklineError("unavailable", `Cannot open session '${id}': ${why}. ${next}.`);
 }

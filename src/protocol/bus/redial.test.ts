@@ -97,7 +97,7 @@ describe("Redial", () => {
     const { redial, dialled, told } = redialling({ failures: 1 });
     await assert.rejects(async () => redial.get(), { message: "Nobody is there" });
     await assert.rejects(async () => redial.get(), {
-      message: "The other side is not reachable, and is tried again. Nobody is there",
+      message: "The other side is not reachable; connecting again. Nobody is there",
     });
     await until(() => dialled.length > 0);
     await turn();
@@ -131,7 +131,7 @@ describe("Redial", () => {
     t.mock.timers.tick(1_000);
     second.lose("pulled again");
     await assert.rejects(async () => redial.get(), {
-      message: "The other side is not reachable, and is tried again. Nobody is there",
+      message: "The other side is not reachable; connecting again. Nobody is there",
     });
     await redial[Symbol.asyncDispose]();
   });

@@ -275,7 +275,7 @@ export class Redial implements AsyncDisposable {
       return;
     }
     const wait = this.#backoff.failed();
-    this.#failure = this.#down(`is not reachable, and is tried again. ${reason.message}`);
+    this.#failure = this.#down(`is not reachable; connecting again. ${reason.message}`);
     this.#timer = setTimeout(() => {
       this.#dial().catch(() => {});
     }, wait).unref();

@@ -163,7 +163,7 @@ class HttpExchange implements Exchange {
   destroy(): void {
     if (this.#request !== undefined) this.#request.destroy();
     // It waits for a token. In a microtask, so that the caller is done first.
-    else queueMicrotask(() => this.#fail("was given up"));
+    else queueMicrotask(() => this.#fail("was sent a request that was cancelled here"));
   }
 
   #authorize(): void {
@@ -174,7 +174,7 @@ class HttpExchange implements Exchange {
     else {
       token.then(
         (known) => this.#send({ ...first, token: known }),
-        (error: Error) => this.#fail(`was not asked: ${error.message}`),
+        (error: Error) => this.#fail(`was sent no request: ${error.message}`),
       );
     }
   }
@@ -212,7 +212,7 @@ class HttpExchange implements Exchange {
       return send(url, { method, headers }, (response) => this.#respond(attempt, response));
     } catch (error) {
       // Deferred until the caller has the exchange object.
-      queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
+      queueMicrotask(() => this.#fail(`cannot be sent the request: ${(error as Error).message}`));
       return undefined;
     }
   }
@@ -256,7 +256,7 @@ class HttpExchange implements Exchange {
         return;
       }
       this.#answer.head(response);
-      this.#fail("why" in next ? next.why : `answered ${status} to a token that is new`);
+      this.#fail("why" in next ? next.why : `answered ${status} although the token is new`);
     };
     // The body is not read. Its end is not the end of the exchange.
     this.#request = undefined;

@@ -14,7 +14,7 @@ import { ControlPipe } from "./control-pipe.ts";
 import { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
 import { EngineError, giveBackFreed, native, takeErrors } from "./native.ts";
-import { PollSet, WAIT, type Waiting } from "./poll-set.ts";
+import { PollSet, WAIT, type Pollable } from "./poll-set.ts";
 import { SendLoad } from "./send-window.ts";
 import { TlsContext } from "./tls-context.ts";
 import { bindSocket, connectSocket, withAddress } from "./udp-socket.ts";
@@ -425,7 +425,7 @@ export class ClientEndpoint extends Endpoint {
 const FULL = { trouble: "full", detail: "too many connections" } as const;
 
 /** All connections that a listener took share its socket. */
-export class ListenerEndpoint extends Endpoint implements Waiting {
+export class ListenerEndpoint extends Endpoint implements Pollable {
   readonly id: number;
   readonly fd: number;
   readonly port: number;

@@ -14,7 +14,7 @@ import type { Endpoint, Engine } from "./engine.ts";
 import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
 import { internals, native } from "./native.ts";
-import { WAIT, type PollSet, type Waiting } from "./poll-set.ts";
+import { WAIT, type PollSet, type Pollable } from "./poll-set.ts";
 import { SendWindow } from "./send-window.ts";
 import { SpentStreams } from "./send-window.ts";
 
@@ -54,7 +54,7 @@ export interface NativeConnectionOptions {
 }
 
 /** One connection with its streams. Owns the native connection. */
-export class NativeConnection implements Waiting {
+export class NativeConnection implements Pollable {
   readonly id: number;
   readonly ssl: Pointer;
   readonly engine: Engine;

@@ -79,7 +79,7 @@ export class SendWindow {
 }
 
 /** A connection whose bytes are counted, and its peer. */
-interface Counted {
+interface CountedConnection {
   readonly peer: string;
   readonly window: SendWindow;
 }
@@ -91,7 +91,7 @@ const MOST = 256 * 1024 * 1024;
  * Counts what all connections have to send. Above the limit, the largest connection of the peer with
  * the most unsent bytes is closed: a peer that opens many connections and reads none pays for that.
  */
-export class SendLoad<C extends Counted> {
+export class SendLoad<C extends CountedConnection> {
   readonly #giveUp: (connection: C) => void;
   readonly #most: number;
   readonly #connections = new Set<C>();

@@ -202,7 +202,7 @@ const SILENT = 2;
 /** Flow control credit is sent in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
 
-interface Whole {
+interface WholeRead {
   readonly limit: number;
   /** Not looked at yet. */
   refuse: Refuse | undefined;
@@ -225,7 +225,7 @@ export class StreamReceiver implements Holder {
   #owed = 0;
   isEnded = false;
   #error: Error | undefined;
-  #whole: Whole | undefined;
+  #whole: WholeRead | undefined;
   #next: PromiseWithResolvers<void> | undefined;
   /** Something came since this was last set to false. */
   wasHeard = true;
@@ -307,7 +307,7 @@ export class StreamReceiver implements Holder {
   }
 
   /** More bytes have arrived for a reader that wants the whole stream. */
-  #fill(whole: Whole, bytes: number): void {
+  #fill(whole: WholeRead, bytes: number): void {
     const { limit, promise } = whole;
     const problem = this.#problemOf(whole);
     if (problem !== undefined) {
@@ -328,7 +328,7 @@ export class StreamReceiver implements Holder {
     return this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
   }
 
-  #problemOf(whole: Whole): string | undefined {
+  #problemOf(whole: WholeRead): string | undefined {
     const { refuse } = whole;
     if (refuse === undefined || this.#size < refuse.length) return undefined;
     whole.refuse = undefined;
@@ -356,7 +356,7 @@ export class StreamReceiver implements Holder {
 /** Leaves room in a payload for what precedes the bytes that open a stream. */
 const PIECE = LONGEST_PAYLOAD - 4;
 
-interface Waiting {
+interface PendingWrite {
   bytes: Uint8Array;
   readonly isLast: boolean;
   readonly promise: PromiseWithResolvers<void>;
@@ -373,7 +373,7 @@ export interface SenderOwner {
 /** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
 export class StreamSender {
   readonly #owner: SenderOwner;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PendingWrite[] = [];
   #room: number;
   #isEnded = false;
   #error: Error | undefined;
