@@ -11,6 +11,7 @@ import { headers, nuid } from "@nats-io/nats-core";
 import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 
 import { TrunklineError } from "../base/errors.ts";
+import { Lazy } from "../base/lazy.ts";
 import type { FleetConnection } from "./connection/connect.ts";
 import { ensureStream, StreamReader } from "./stream-reader.ts";
 import { checkpointStream } from "./store/session-streams.ts";
@@ -49,7 +50,7 @@ interface OpenedStore {
 /** Checkpoints of remote runs in the object store of the pool, for the worker that continues a run. */
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
-  #store: Promise<OpenedStore> | undefined;
+  readonly #store = new Lazy(() => this.#create());
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
@@ -61,7 +62,7 @@ export class Checkpoints {
    */
   async save({ workspace, session }: CarriedRun, packed: Buffer): Promise<void> {
     const { node, confirm } = this.#options;
-    const { stream, store } = await this.#open();
+    const { stream, store } = await this.#store.get();
     // A node that stands still after it was confirmed must not replace what the next holder has stored.
     const after = (await store.info(workspace))?.revision ?? 0;
     await confirm(session);
@@ -91,7 +92,7 @@ export class Checkpoints {
 
   /** Undefined if there is none, and if this node stored the last one and still has the workspace. */
   async load({ workspace }: CarriedRun, hasOwn: boolean): Promise<Buffer | undefined> {
-    const { store } = await this.#open();
+    const { store } = await this.#store.get();
     for (let tried = ""; ;) {
       const info = await store.info(workspace);
       if (info === null || info.deleted) return undefined;
@@ -141,7 +142,7 @@ export class Checkpoints {
   }
 
   async remove(workspace: string): Promise<void> {
-    const { store } = await this.#open();
+    const { store } = await this.#store.get();
     const info = await store.info(workspace);
     if (info !== null && !info.deleted) await store.delete(workspace);
     await this.#purge(workspace);
@@ -151,17 +152,11 @@ export class Checkpoints {
   async #purge(workspace: string, before = Infinity): Promise<void> {
     // NATS takes a first message for none, and would remove all.
     if (before === 1) return;
-    const { manager } = await this.#open();
+    const { manager } = await this.#store.get();
     const bucket = this.#options.connection.subjects.checkpoints;
     const filter = `$O.${bucket}.C.${workspace}.>`;
     const which = before === Infinity ? { filter } : { filter, seq: before };
     await manager.streams.purge(`OBJ_${bucket}`, which);
-  }
-
-  #open(): Promise<OpenedStore> {
-    this.#store ??= this.#create();
-    this.#store.catch(() => (this.#store = undefined));
-    return this.#store;
   }
 
   async #create(): Promise<OpenedStore> {

@@ -41,7 +41,7 @@ export class ClientInstances {
   readonly #clients = new Map<string, ToolContext>();
   /** Clients that have an open question of the main instance. */
   readonly #asked = new Map<string, number>();
-  #mode: InstanceMode;
+  mode: InstanceMode;
   /** Whose the main instance is, when each client has its own. */
   #owner: { readonly client: string; context: ToolContext } | undefined;
   #hasAsked = false;
@@ -50,16 +50,12 @@ export class ClientInstances {
 
   constructor(options: ClientInstancesOptions) {
     this.#options = options;
-    this.#mode = options.mode;
-  }
-
-  get mode(): InstanceMode {
-    return this.#mode;
+    this.mode = options.mode;
   }
 
   /** Whether the server was switched because it asked something. */
   get isSwitched(): boolean {
-    return this.#mode !== this.#options.mode;
+    return this.mode !== this.#options.mode;
   }
 
   /** The instances besides the main one that run now. */
@@ -71,7 +67,7 @@ export class ClientInstances {
   /** The instance for a caller. */
   for(context: ToolContext): Upstream {
     const { client } = context.caller;
-    if (this.#mode === "shared") {
+    if (this.mode === "shared") {
       this.#clients.set(client, context);
       if (this.#clients.size > MOST_CLIENTS) {
         const [oldest = ""] = this.#clients.keys();
@@ -87,7 +83,7 @@ export class ClientInstances {
   /** The main instance asks this caller something. Returns what to call when that is over. */
   asked({ caller: { client } }: ToolContext): () => void {
     this.#hasAsked = true;
-    if (this.#mode === "shared" && this.#clients.size > 1) this.#switch(client);
+    if (this.mode === "shared" && this.#clients.size > 1) this.#switch(client);
     this.#asked.set(client, (this.#asked.get(client) ?? 0) + 1);
     return () => {
       const left = (this.#asked.get(client) ?? 1) - 1;
@@ -100,7 +96,7 @@ export class ClientInstances {
   refused(): void {
     this.refusals++;
     this.#hasAsked = true;
-    if (this.#mode === "shared") this.#switch(undefined);
+    if (this.mode === "shared") this.#switch(undefined);
   }
 
   /** The last call of the client that has the main instance. */
@@ -158,7 +154,7 @@ export class ClientInstances {
 
   /** From now on each client has an instance. The main one goes to a client that has used it. */
   #switch(client = ""): void {
-    this.#mode = "client";
+    this.mode = "client";
     this.#options.log.info("upstream.instance-per-client", {
       why: "It asks questions while several clients use it",
       clients: this.#clients.size,

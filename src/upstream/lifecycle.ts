@@ -8,11 +8,12 @@ import { nextTurn } from "../base/event-loop.ts";
 import type { Log } from "../base/log.ts";
 import { StderrLog } from "../base/process/stderr-log.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
-import type { McpClient, McpClientOptions } from "../protocol/mcp/connect/connect.ts";
+import { LARGEST_LIST } from "../protocol/mcp/connect/lists.ts";
+import { McpClient, type McpClientOptions } from "../protocol/mcp/connect/connect.ts";
+import { LostRequest } from "../rpc/pending-requests.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
-import type { ChannelLimits } from "../wire/channel.ts";
+import { type ChannelLimits, resolveChannelLimits } from "../wire/channel.ts";
 import { type Link, openLink, type OpenLink } from "./link.ts";
-import { connectUpstream, type ConnectedUpstream, whyEnded } from "./connect-upstream.ts";
 import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
 
 /**
@@ -26,7 +27,7 @@ export interface LifecycleOptions {
   readonly settings: UpstreamSettings;
   readonly limits: UpstreamLimits;
   readonly log: Log;
-  readonly client: Pick<McpClientOptions, "events" | "name" | "report" | "limits">;
+  readonly client: Pick<McpClientOptions, "events" | "report" | "limits">;
   readonly open?: OpenLink;
   readonly channelLimits?: Partial<ChannelLimits>;
   readonly up: (client: McpClient) => void;
@@ -37,8 +38,14 @@ const openPlain: OpenLink = (settings, events, limits) => openLink(settings, eve
 
 /** Milliseconds that a caller waits to learn why a server has ended. */
 const EXPLAINING = 500;
-/** Milliseconds after which it is looked at again whether the last calls have been answered. */
+/** Milliseconds between checks whether the last calls have been answered. */
 const LOOK_AGAIN = 50;
+
+/** A server that is up, and the way to it. */
+interface ConnectedUpstream {
+  readonly client: McpClient;
+  readonly link: Link;
+}
 
 /** The lifecycle of an upstream: started when it is first needed, and restarted when it dies. */
 export class Lifecycle {
@@ -51,9 +58,10 @@ export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #log: Log;
   readonly #stopping = new AbortController();
-  #state: UpstreamState = "idle";
-  #since = new Date();
-  #lastError: string | undefined;
+  state: UpstreamState = "idle";
+  /** When the state last changed. */
+  since = new Date();
+  lastError: string | undefined;
   #starts = 0;
   #link: Link | undefined;
   #starting: Promise<McpClient> | undefined;
@@ -71,19 +79,6 @@ export class Lifecycle {
     this.stderrLog = new StderrLog(options.log, "upstream");
   }
 
-  get state(): UpstreamState {
-    return this.#state;
-  }
-
-  /** When the state last changed. */
-  get since(): Date {
-    return this.#since;
-  }
-
-  get lastError(): string | undefined {
-    return this.#lastError;
-  }
-
   /** How often it was started after its first time. */
   get restarts(): number {
     return Math.max(0, this.#starts - 1);
@@ -96,7 +91,7 @@ export class Lifecycle {
 
   /** Resolves when it is up, starting it if need be; rejects at once while it is down. */
   ready(): Promise<McpClient> {
-    switch (this.#state) {
+    switch (this.state) {
       case "up":
       case "starting":
       case "idle":
@@ -104,7 +99,7 @@ export class Lifecycle {
       case "waiting":
         return Promise.reject(this.down("is down and will be started again"));
       case "resting":
-        return Promise.reject(this.down("failed too often and is left alone for a while"));
+        return Promise.reject(this.down("failed too often and is started again later"));
       case "stopped":
         return Promise.reject(this.down("is stopped"));
     }
@@ -114,7 +109,7 @@ export class Lifecycle {
   restarted(): Promise<McpClient> {
     if (this.client?.hasEnded === false) return Promise.resolve(this.client);
     // It was ended on purpose: nothing else would start it.
-    if (this.#state === "idle") return this.#start();
+    if (this.state === "idle") return this.#start();
     const late = (): Error => this.down("did not come back in time");
     return atMost(this.#options.limits.start, this.#again.promise, late);
   }
@@ -143,7 +138,7 @@ export class Lifecycle {
     await this.#starting?.catch(() => {});
     const { client } = this;
     const link = this.#link;
-    if (client === undefined || this.#state === "stopped") return;
+    if (client === undefined || this.state === "stopped") return;
     this.client = undefined;
     this.#options.down();
     this.#become("idle");
@@ -155,7 +150,7 @@ export class Lifecycle {
 
   /** The error for callers while it is down. */
   down(what: string): TrunklineError {
-    const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;
+    const why = this.lastError === undefined ? "" : ` ${this.lastError}`;
     const message = `MCP server '${this.#options.name}' ${what}.${why}`;
     return new TrunklineError("unavailable", message);
   }
@@ -172,9 +167,9 @@ export class Lifecycle {
     this.#become("starting");
     this.#starts++;
     try {
-      const met = await this.#connectUpstream();
-      this.#isUp(met);
-      return met.client;
+      const connected = await this.#handshake();
+      this.#isUp(connected);
+      return connected.client;
     } catch (error) {
       // The remembered handshake failed: the server has changed since.
       if (error instanceof RpcError) this.era = "auto";
@@ -183,22 +178,50 @@ export class Lifecycle {
     }
   }
 
-  #connectUpstream(): Promise<ConnectedUpstream> {
-    const { settings, open = openPlain, limits, client, channelLimits = {} } = this.#options;
-    return connectUpstream({
-      settings,
-      open,
-      era: this.era,
-      stderrLog: this.stderrLog,
-      channelLimits,
-      signal: this.#stopping.signal,
-      client: {
-        ...client,
+  async #handshake(): Promise<ConnectedUpstream> {
+    try {
+      return await this.#handshakeAs(this.era);
+    } catch (error) {
+      // Some programs exit on a first message other than `initialize`: start again with that.
+      if (this.era !== "auto" || !isLost(error) || this.#stopping.signal.aborted) throw error;
+      return this.#handshakeAs("legacy");
+    }
+  }
+
+  /** Ends the process that was started if the handshake fails. */
+  async #handshakeAs(era: Era): Promise<ConnectedUpstream> {
+    const { name, settings, open = openPlain, limits, channelLimits = {} } = this.#options;
+    // One answer may be a whole list.
+    const maxMessage = Math.max(resolveChannelLimits(channelLimits).maxMessage, LARGEST_LIST);
+    const said = (line: string): void => this.stderrLog.add(line);
+    const link = await open(settings, { said }, { ...channelLimits, maxMessage }, name);
+    try {
+      const { originOf, canCall } = link;
+      const client = await McpClient.connect(link.channel, {
+        ...this.#options.client,
+        name,
+        era,
+        signal: this.#stopping.signal,
         timeout: limits.start,
         probe: limits.probe,
         questionLimits: limits.questions,
-      },
-    });
+        ...(originOf === undefined ? {} : { originOf }),
+        ...(canCall === undefined ? {} : { canCall }),
+      });
+      return { client, link };
+    } catch (error) {
+      await link.end();
+      if (!isLost(error)) throw error;
+      const why = error instanceof LostRequest ? `It ${error.message}` : await this.#whyEnded(link);
+      throw new TrunklineError("closed", why, { cause: error });
+    }
+  }
+
+  /** Why the connection ended, with the last line of stderr. */
+  async #whyEnded(link: Link): Promise<string> {
+    const why = (await link.ended) ?? "closed the connection";
+    const { last } = this.stderrLog;
+    return `It ${why}${last === undefined ? "" : `, after saying: ${last}`}`;
   }
 
   #isUp({ client, link }: ConnectedUpstream): void {
@@ -215,11 +238,11 @@ export class Lifecycle {
         if (this.client !== client) return;
         this.client = undefined;
         this.#options.down();
-        if (this.#state === "stopped") return;
+        if (this.state === "stopped") return;
         // One that was up for long has worked, also if nobody called: a proxy ends silent connections.
-        const isLong = Date.now() - this.#since.getTime() > this.#options.limits.longestWait;
+        const isLong = Date.now() - this.since.getTime() > this.#options.limits.longestWait;
         if (isLong) this.backoff.succeeded();
-        // No new calls from here on, however long it takes to end.
+        // No new calls from here on, even if ending it takes long.
         this.#become("waiting");
         this.#ending = this.#end(client, link);
       }),
@@ -229,7 +252,7 @@ export class Lifecycle {
 
   async #end(client: McpClient, link: Link): Promise<void> {
     await Promise.all([client.close(), link.end()]);
-    this.#failed(await whyEnded(link, this.stderrLog));
+    this.#failed(await this.#whyEnded(link));
   }
 
   async #leave(client: McpClient, link: Link | undefined): Promise<void> {
@@ -241,14 +264,14 @@ export class Lifecycle {
   }
 
   #failed(why: string): void {
-    this.#lastError = why;
-    if (this.#state === "stopped") return;
+    this.lastError = why;
+    if (this.state === "stopped") return;
     const wait = this.backoff.failed();
     const isOpen = this.backoff.isOpen;
     this.#become(isOpen ? "resting" : "waiting");
     this.#log.warn("upstream.down", { why, failures: this.backoff.failures, retryInMs: wait });
     if (isOpen) {
-      this.#again.reject(this.down("failed too often and is left alone for a while"));
+      this.#again.reject(this.down("failed too often and is started again later"));
       this.#again = promise();
     }
     this.#timer = setTimeout(() => {
@@ -257,10 +280,15 @@ export class Lifecycle {
   }
 
   #become(state: UpstreamState): void {
-    if (this.#state === "stopped" || this.#state === state) return;
-    this.#state = state;
-    this.#since = new Date();
+    if (this.state === "stopped" || this.state === state) return;
+    this.state = state;
+    this.since = new Date();
   }
+}
+
+/** Whether the connection was lost, so that no answer will come. */
+export function isLost(error: unknown): boolean {
+  return error instanceof TrunklineError && error.code === "closed";
 }
 
 /** A promise that may reject without anybody waiting for it. */

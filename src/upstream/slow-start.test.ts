@@ -101,8 +101,8 @@ describe("A list while a server is starting", { timeout: 600_000 }, () => {
     assert.deepEqual(
       notices.map(({ message }) => message?.replaceAll(/\d+/g, "N")),
       [
-        "MCP server 'slow' is still starting, after N s. Its tools are not in the list; when they " +
-          "are, that will be told.",
+        "MCP server 'slow' is still starting, after N s. Its tools are not in the list yet. " +
+          "Clients are notified when they are.",
       ],
     );
     servers.fail("slow", "the registry is down");

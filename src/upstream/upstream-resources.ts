@@ -113,20 +113,11 @@ function firstOfEach(
 
 /** The budget for matching the templates of one upstream, so that others do not wait for them. */
 const EFFORT = 1_000_000;
-const templates = new WeakMap<object, UriTemplate>();
 
 function hasTemplateFor({ catalogue }: Upstream, uri: string): boolean {
   const effort: Effort = { left: EFFORT };
-  return catalogue?.templates.some((entry) => templateOf(entry).fits(uri, effort)) ?? false;
-}
-
-function templateOf(entry: Readonly<Record<string, unknown>>): UriTemplate {
-  let template = templates.get(entry);
-  if (template === undefined) {
-    template = new UriTemplate(String(entry.uriTemplate));
-    templates.set(entry, template);
-  }
-  return template;
+  const fits = (template: unknown): boolean => new UriTemplate(String(template)).fits(uri, effort);
+  return catalogue?.templates.some(({ uriTemplate }) => fits(uriTemplate)) ?? false;
 }
 
 /** An index of a catalogue: one list may need a lookup for each of thousands of entries. */

@@ -1,8 +1,7 @@
 import { LostRequest } from "../rpc/pending-requests.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault, type ToolContext, type ToolResult } from "../tool/tool.ts";
-import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
-import { isLost } from "./connect-upstream.ts";
+import { isLost, Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import { atMost } from "../base/abort.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -61,6 +60,8 @@ export interface UpstreamOptions {
   readonly owner?: () => ToolContext | undefined;
 }
 
+/** How often a request is sent that does not reach the server. */
+const MOST_ATTEMPTS = 3;
 /** Questions that it may have open at once, to all clients. */
 const MOST_QUESTIONS = 256;
 /** Messages that belong to no call. */
@@ -116,7 +117,6 @@ export class Upstream {
       limits: this.#limits,
       log: this.#log,
       client: {
-        name,
         events: this.#events(),
         limits: { maxInFlight: MOST_QUESTIONS },
         report: (event, fields) => {
@@ -219,7 +219,8 @@ export class Upstream {
       }
       case "starting": {
         const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-        const said = stderrLog.last === undefined ? "" : `; it said last: ${stderrLog.last}`;
+        const said =
+          stderrLog.last === undefined ? "" : `; its last line on stderr: ${stderrLog.last}`;
         return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
       }
       case "idle":
@@ -235,16 +236,42 @@ export class Upstream {
   /**
    * Sends a request, and retries where that is safe. An error that the server answers with becomes a
    * `ToolFault`. A request that never reached the server is sent again. One whose answer was lost is
-   * repeated once, only if it is harmless (`again`), since it may have been carried out.
+   * repeated once, only if it is harmless, since it may have been carried out.
    */
-  async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
-    try {
-      const result = await work(this.#life.client ?? (await this.#life.ready()));
-      this.#life.backoff.succeeded();
-      return result;
-    } catch (error) {
-      return await new Attempts(this.name, this.#life, work, again).failed(error);
+  async use<T>(work: (client: McpClient) => Promise<T>, isHarmless = false): Promise<T> {
+    const life = this.#life;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const client =
+          attempt === 1 ? (life.client ?? (await life.ready())) : await life.restarted();
+        const result = await work(client);
+        life.backoff.succeeded();
+        return result;
+      } catch (error) {
+        if (error instanceof RpcError) {
+          // The server works: it has answered.
+          life.backoff.succeeded();
+          throw new ToolFault(error.code, error.message, error.data);
+        }
+        if (!isLost(error)) throw error;
+        const isUnsent = error instanceof LostRequest && error.isUnsent;
+        const mayRepeat = isUnsent ? attempt < MOST_ATTEMPTS : isHarmless && attempt === 1;
+        if (!mayRepeat) throw await this.#lost(error, attempt);
+      }
     }
+  }
+
+  async #lost(error: unknown, attempts: number): Promise<TrunklineError> {
+    const times = attempts > 1 ? `, ${attempts} times` : "";
+    if (!(error instanceof LostRequest)) {
+      await this.#life.explained();
+      return this.#life.down(`ended before it had answered${times}`);
+    }
+    const known = error.isUnsent
+      ? "It was not called."
+      : "It is not known whether the call was carried out.";
+    const message = `MCP server '${this.name}' ${error.message}${times}. ${known}`;
+    return new TrunklineError("unavailable", message);
   }
 
   /** The instance for a caller. */
@@ -286,7 +313,7 @@ export class Upstream {
   async callTool(
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,
-    again: boolean,
+    isHarmless: boolean,
   ): Promise<ToolResult> {
     if (this.#life.client === undefined || this.#refresh.listing !== undefined) {
       await this.#life.ready();
@@ -296,7 +323,7 @@ export class Upstream {
         throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
       }
     }
-    return this.use(call, again);
+    return this.use(call, isHarmless);
   }
 
   watch(uri: string): void {
@@ -367,65 +394,5 @@ export class Upstream {
     this.#file?.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
       this.#log.warn("upstream.not-remembered", { error });
     });
-  }
-}
-
-/** How often a call is retried that does not reach the server. */
-const MOST_ATTEMPTS = 3;
-
-/**
- * The attempts at one call. A call whose answer was lost is repeated only if that does no harm: the
- * call is idempotent (`isHarmless`), or it never reached the server. One object for each call, since
- * thousands may be in flight.
- */
-class Attempts<T> {
-  readonly #name: string;
-  readonly #life: Lifecycle;
-  readonly #call: (client: McpClient) => Promise<T>;
-  readonly #isHarmless: boolean;
-  #count = 1;
-
-  constructor(
-    name: string,
-    life: Lifecycle,
-    call: (client: McpClient) => Promise<T>,
-    isHarmless: boolean,
-  ) {
-    this.#name = name;
-    this.#life = life;
-    this.#call = call;
-    this.#isHarmless = isHarmless;
-  }
-
-  async failed(error: unknown): Promise<T> {
-    if (!isLost(error)) throw this.#answeredWith(error);
-    const isUnsent = error instanceof LostRequest && error.isUnsent;
-    const mayRepeat = isUnsent
-      ? this.#count < MOST_ATTEMPTS
-      : this.#isHarmless && this.#count === 1;
-    if (!mayRepeat) throw await this.#lost(error);
-    this.#count++;
-    const client = await this.#life.restarted();
-    return this.#call(client).catch((again: unknown) => this.failed(again));
-  }
-
-  /** An error response shows that the server works; the caller gets it with its code and data. */
-  #answeredWith(error: unknown): unknown {
-    if (!(error instanceof RpcError)) return error;
-    this.#life.backoff.succeeded();
-    return new ToolFault(error.code, error.message, error.data);
-  }
-
-  async #lost(error: unknown): Promise<TrunklineError> {
-    const times = this.#count > 1 ? `, ${this.#count} times` : "";
-    if (!(error instanceof LostRequest)) {
-      await this.#life.explained();
-      return this.#life.down(`ended before it had answered${times}`);
-    }
-    const known = error.isUnsent
-      ? "It was not called."
-      : "Nobody knows whether it has done what it was called for.";
-    const message = `MCP server '${this.#name}' ${error.message}${times}. ${known}`;
-    return new TrunklineError("unavailable", message);
   }
 }

@@ -186,7 +186,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       if (missing === undefined || this.#told.get(upstream) === state) continue;
       this.#told.set(upstream, state);
       log.warn("upstream.missing", { upstream: name, state, why: missing });
-      const message = `${missing}. Its tools are not in the list; when they are, that will be told.`;
+      const message = `${missing}. Its tools are not in the list yet. Clients are notified when they are.`;
       const data = { server: name, state, message };
       offer.notices.post({
         level: "warn",

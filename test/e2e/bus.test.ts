@@ -332,7 +332,7 @@ describe("a bus", { timeout: 600_000 }, () => {
       assert.match(lost.message, new RegExp(`^The orchestrator at ${orchestrator.addr} was lost`));
       const { error: down } = await bridge.call("create_project", { name: "x" });
       assert.equal(down?.code, -32603);
-      assert.match(down.message, /is not reachable, and is tried again/);
+      assert.match(down.message, /is not reachable; connecting again/);
       assert.deepEqual((await bridge.ask("ping")).result, {});
       const { code, err } = await orchestrator.plugin("list");
       assert.equal(code, 1);

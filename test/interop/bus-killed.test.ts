@@ -93,7 +93,7 @@ describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
     assert.match(error.message, /may or may not have been carried out/);
     const { error: down } = await bridge.call("note", { message: "never sent" });
     assert.equal(down?.code, -32603);
-    assert.match(down.message, /is not reachable, and is tried again/);
+    assert.match(down.message, /is not reachable; connecting again/);
     assert.deepEqual((await bridge.ask("ping")).result, {});
 
     const second = await home.orchestrator([home.testPlugin()], first.addr);

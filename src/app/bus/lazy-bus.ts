@@ -52,7 +52,7 @@ export function lazyBus(
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
       stop();
-      // Nobody would end plugins that a late call starts.
+      // A late call must not start plugins, which nobody would end.
       isWanted = false;
       await (await bus?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },

@@ -1,5 +1,4 @@
 import { limitsFor } from "../../base/limit/limits.ts";
-import type { Log } from "../../base/log.ts";
 import { JobQueue } from "../../fleet/members/job-queue.ts";
 import {
   Placer,
@@ -50,7 +49,7 @@ export class FleetGateway implements AsyncDisposable {
     const queue = ends.use(new JobQueue({ connection, self, members, most, changed }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     this.view = ends.use(new FleetView(fleet));
-    // The words of a refusal come before the time of the request is over.
+    // The refusal must arrive before the request itself times out.
     const { timeout } = limitsFor("session/new", app.config.limits.messages);
     const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
     const placer = new Placer({ connection, members, queue, longestWait, log: app.log });
@@ -79,11 +78,6 @@ export class FleetGateway implements AsyncDisposable {
     this.fleet.members.join();
   }
 
-  /** See `Fleet.untilRefused`. */
-  untilRefused(log: Log): Promise<never> {
-    return this.fleet.untilRefused(log);
-  }
-
   [Symbol.asyncDispose](): Promise<void> {
     return this.#ends.disposeAsync();
   }
@@ -106,15 +100,13 @@ export interface GatewaySharingOptions {
 export class GatewaySharing implements SessionSharing {
   readonly #app: AppContext;
   readonly #fleet: Fleet;
-  readonly #place: Place;
-  readonly #opened: GatewaySharingOptions["opened"];
+  readonly #options: GatewaySharingOptions;
   #store: GatewayStore | undefined;
 
-  constructor(app: AppContext, fleet: Fleet, { place, opened }: GatewaySharingOptions) {
+  constructor(app: AppContext, fleet: Fleet, options: GatewaySharingOptions) {
     this.#app = app;
     this.#fleet = fleet;
-    this.#place = place;
-    this.#opened = opened;
+    this.#options = options;
   }
 
   get holders(): SessionSharing["holders"] {
@@ -135,13 +127,13 @@ export class GatewaySharing implements SessionSharing {
         replicas: connection.replicas,
         isAlive,
         place: ({ id, notes }, lost, signal = NEVER, queued) =>
-          this.#place({ ...requestOf(notes), session: id, lost }, signal, queued),
+          this.#options.place({ ...requestOf(notes), session: id, lost }, signal, queued),
         log,
       }),
     );
     const local = opening.use(await SessionLog.open(this.#app.config.data));
     this.#store = store;
-    this.#opened(store);
+    this.#options.opened(store);
     const opened = opening.move();
     return {
       store,
@@ -165,7 +157,8 @@ export class GatewaySharing implements SessionSharing {
     signal: AbortSignal,
     queued: Queued,
   ): Promise<string | undefined> {
-    if (sessionId === undefined) return await this.#place(requestOf({}, _meta), signal, queued);
+    if (sessionId === undefined)
+      return await this.#options.place(requestOf({}, _meta), signal, queued);
     return await this.#store?.homeOf(sessionId, signal, queued);
   }
 }

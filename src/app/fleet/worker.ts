@@ -75,7 +75,7 @@ export class Worker implements AsyncDisposable {
     const { confirm } = sharing;
     const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
     const runs = opening.use(new LazyRuns(app, remote.spares, carried));
-    // Another worker may continue them, so that nobody asks this one for them again.
+    // Another worker may continue these runs, so nobody would ask this one to remove them.
     await runs.sweep(data);
     const sessions = opening.use(
       new LazySessions(app, { offer: async () => offer, runs, sharing }),
@@ -95,7 +95,7 @@ export class Worker implements AsyncDisposable {
       isDraining = true;
       members.tell();
       const draining = sessions.drain().then(() => {
-        // Its sessions are also gone when it was told to end.
+        // When the worker ends, its sessions are gone, too, but it was not drained.
         isDrained = !isEnding;
         return drained.resolve();
       });
@@ -201,9 +201,9 @@ function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
       try {
         await store.confirm(id);
       } catch (error) {
-        // Who has it open was told.
+        // The session was told already that it is lost.
         if (error instanceof TrunklineError && error.code === "closed") return;
-        // While NATS is away nobody can know, and this worker counts as the holder.
+        // Without NATS this cannot be known, so this worker counts as the holder.
         if (!isBehind) return;
         const why = `Cannot find out whether session '${id}' is still open here.`;
         throw new TrunklineError("unavailable", `${why} Resume it again.`, { cause: error });

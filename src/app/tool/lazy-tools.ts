@@ -7,7 +7,7 @@ import type { TaskRecords } from "../../store/task-records.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { RemoteTask } from "../../tool/tool.ts";
 
-/** Every tool there is, opened when the first is wanted. */
+/** All tools, opened with the first request for one. */
 export class LazyTools implements AsyncDisposable {
   readonly #tools: Lazy<OpenedTools>;
 

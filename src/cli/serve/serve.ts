@@ -80,7 +80,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     fleet?.join(server.publicUrl ?? server.localUrl);
     await greet(server, invocation);
-    await Promise.race([signalled, ...(fleet === undefined ? [] : [fleet.untilRefused(log)])]);
+    await Promise.race([
+      signalled,
+      ...(fleet === undefined ? [] : [fleet.fleet.untilRefused(log)]),
+    ]);
   } finally {
     await server.close(STOP_GRACE);
   }

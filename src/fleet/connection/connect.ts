@@ -107,8 +107,10 @@ export class FleetConnection implements AsyncDisposable {
   /** How many servers of a cluster are to keep each message of a stream; undefined to leave that as it is. */
   readonly replicas: number | undefined;
   readonly #listeners = new Set<() => void>();
-  #connectedSince: number | undefined = performance.now();
-  #maxPayload: number;
+  /** The time of `performance.now()` since which it is connected; undefined while it is not. */
+  connectedSince: number | undefined = performance.now();
+  /** Bytes of one message that the server accepts. */
+  maxPayload: number;
 
   private constructor(nats: NatsConnection, options: FleetConnectionOptions) {
     const { subjects, name, replicas } = options;
@@ -116,7 +118,7 @@ export class FleetConnection implements AsyncDisposable {
     this.nats = nats;
     this.subjects = subjects;
     this.name = name;
-    this.#maxPayload = nats.info?.max_payload ?? 0;
+    this.maxPayload = nats.info?.max_payload ?? 0;
     background(this.#watch(), "Watching the connection to NATS");
   }
 
@@ -140,18 +142,8 @@ export class FleetConnection implements AsyncDisposable {
     }
   }
 
-  /** The time of `performance.now()` since which it is connected; undefined while it is not. */
-  get connectedSince(): number | undefined {
-    return this.#connectedSince;
-  }
-
   get isConnected(): boolean {
-    return this.#connectedSince !== undefined && !this.nats.isClosed();
-  }
-
-  /** Bytes of one message that the server accepts. */
-  get maxPayload(): number {
-    return this.#maxPayload;
+    return this.connectedSince !== undefined && !this.nats.isClosed();
   }
 
   /** Calls back whenever the connection was lost or made again. Returns how to stop that. */
@@ -196,7 +188,7 @@ export class FleetConnection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
-      // So that what was published last, such as a farewell, arrives.
+      // The last messages, such as the last heartbeat, must arrive.
       await atMost(
         FLUSH_TIMEOUT,
         this.nats.flush().catch(() => {}),
@@ -214,8 +206,8 @@ export class FleetConnection implements AsyncDisposable {
   }
 
   #changed(since: number | undefined): void {
-    this.#connectedSince = since;
-    this.#maxPayload = this.nats.info?.max_payload ?? this.#maxPayload;
+    this.connectedSince = since;
+    this.maxPayload = this.nats.info?.max_payload ?? this.maxPayload;
     for (const listener of this.#listeners) listener();
   }
 }
@@ -236,7 +228,7 @@ function natsOptions(
     pingInterval: PING_EVERY,
     maxPingOut: PINGS,
     maxReconnectAttempts: -1,
-    // A stack for each request costs more than the request.
+    // Recording a stack for each request costs more than the request.
     noAsyncTraces: true,
     // New credentials may be on their way.
     ignoreAuthErrorAbort: true,

@@ -13,14 +13,15 @@ export const RESET = 3;
 
 /** Bytes before the data of a frame: its kind and its number. */
 const HEADER = 5;
-const STATE_LENGTH = HEADER + 6;
+/** Bytes of a number in a message of kind `STATE`. */
+const COUNT = 6;
 const NUMBERS = 2 ** 32;
 
-type Frame =
-  | { readonly kind: typeof DATA; readonly number: number; readonly data: Buffer }
-  | { readonly kind: typeof END; readonly number: number }
-  | { readonly kind: typeof STATE; readonly number: number; readonly consumed: number }
-  | { readonly kind: typeof RESET; readonly number: number; readonly why: string };
+interface Frame {
+  readonly kind: number;
+  readonly number: number;
+  readonly data: Buffer;
+}
 
 /**
  * The number after this one. Data and the end count: they carry how many came before, and the other
@@ -30,54 +31,27 @@ export function following(number: number): number {
   return (number + 1) % NUMBERS;
 }
 
-export function dataFrame(number: number, chunks: readonly Buffer[], length: number): Buffer {
-  const frame = Buffer.allocUnsafe(HEADER + length);
-  writeHeader(frame, DATA, number);
-  let at = HEADER;
-  for (const chunk of chunks) at += chunk.copy(frame, at);
-  return frame;
-}
-
-export function endFrame(number: number): Buffer {
-  return writeHeader(Buffer.allocUnsafe(HEADER), END, number);
+export function encodeFrame(kind: number, number: number, ...data: readonly Buffer[]): Buffer {
+  const header = Buffer.alloc(HEADER, kind);
+  header.writeUInt32BE(number, 1);
+  return Buffer.concat([header, ...data]);
 }
 
 /** `consumed` are all bytes of the other side's data that this side has taken. */
 export function stateFrame(number: number, consumed: number): Buffer {
-  const frame = writeHeader(Buffer.allocUnsafe(STATE_LENGTH), STATE, number);
-  frame.writeUIntBE(consumed, HEADER, 6);
-  return frame;
-}
-
-export function resetFrame(number: number, why: string): Buffer {
-  return Buffer.concat([writeHeader(Buffer.allocUnsafe(HEADER), RESET, number), Buffer.from(why)]);
+  const count = Buffer.alloc(COUNT);
+  count.writeUIntBE(consumed, 0, COUNT);
+  return encodeFrame(STATE, number, count);
 }
 
 /** Undefined for what is no frame. */
 export function readFrame(bytes: Uint8Array): Frame | undefined {
   const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (frame.length < HEADER) return undefined;
-  const number = frame.readUInt32BE(1);
+  const kind = frame.readUInt8(0);
   const data = frame.subarray(HEADER);
-  switch (frame.readUInt8(0)) {
-    case DATA:
-      return { kind: DATA, number, data };
-    case END:
-      return { kind: END, number };
-    case STATE:
-      if (frame.length !== STATE_LENGTH) return undefined;
-      return { kind: STATE, number, consumed: frame.readUIntBE(HEADER, 6) };
-    case RESET:
-      return { kind: RESET, number, why: data.toString() };
-    default:
-      return undefined;
-  }
-}
-
-function writeHeader(frame: Buffer, kind: number, number: number): Buffer {
-  frame[0] = kind;
-  frame.writeUInt32BE(number, 1);
-  return frame;
+  if (kind > RESET || (kind === STATE && data.length !== COUNT)) return undefined;
+  return { kind, number: frame.readUInt32BE(1), data };
 }
 
 /** Bytes that may be on their way to a reader that has not taken them. */
@@ -167,7 +141,7 @@ export class NatsSocket extends Duplex {
   override _final(callback: () => void): void {
     this.#unsent = [];
     this.#written = () => {
-      if (!this.#peerHasGone) this.#publish(endFrame(this.#sent));
+      if (!this.#peerHasGone) this.#publish(encodeFrame(END, this.#sent));
       this.#sent = following(this.#sent);
       this.#hasFinished = true;
       callback();
@@ -195,7 +169,7 @@ export class NatsSocket extends Duplex {
     if (frame === undefined) {
       this.destroy(new Error("The other node sent a message that is no frame"));
     } else if (frame.kind === RESET) {
-      this.#reset(frame.why);
+      this.#reset(frame.data.toString());
     } else if (frame.number !== this.#received) {
       this.destroy(
         new Error(`NATS lost a message: number ${frame.number} came instead of ${this.#received}`),
@@ -205,9 +179,9 @@ export class NatsSocket extends Duplex {
     }
   }
 
-  #take(frame: Exclude<Frame, { kind: typeof RESET }>): void {
-    if (frame.kind === STATE) {
-      this.#bytesTaken = Math.min(frame.consumed, this.#bytesSent);
+  #take({ kind, data }: Frame): void {
+    if (kind === STATE) {
+      this.#bytesTaken = Math.min(data.readUIntBE(0, COUNT), this.#bytesSent);
       this.#flush();
       return;
     }
@@ -216,15 +190,15 @@ export class NatsSocket extends Duplex {
       this.destroy(new Error("The other node sent data after its end"));
       return;
     }
-    if (frame.kind === END) {
+    if (kind === END) {
       this.#hasEnded = true;
     } else {
-      this.#bytesReceived += frame.data.length;
+      this.#bytesReceived += data.length;
       if (this.#bytesReceived - this.#bytesConsumed > WINDOW) {
         this.destroy(new Error(`The other node sent more than the ${WINDOW} bytes it may`));
         return;
       }
-      this.#unread.push(frame.data);
+      this.#unread.push(data);
     }
     this.#deliver();
   }
@@ -290,7 +264,7 @@ export class NatsSocket extends Duplex {
       chunks.push(part);
       length += part.length;
     }
-    this.#publish(dataFrame(this.#sent, chunks, length));
+    this.#publish(encodeFrame(DATA, this.#sent, ...chunks));
     this.#sent = following(this.#sent);
     this.#bytesSent += length;
   }
@@ -328,7 +302,8 @@ export class NatsSocket extends Duplex {
   /** Also while NATS seems away: a message may have come before we know that it is back. */
   #sayWhy(why: string): void {
     const { nats } = this.#connection;
-    if (!nats.isClosed()) nats.publish(this.#outgoing, resetFrame(this.#sent, why));
+    if (!nats.isClosed())
+      nats.publish(this.#outgoing, encodeFrame(RESET, this.#sent, Buffer.from(why)));
   }
 
   #publish(frame: Buffer): void {

@@ -148,7 +148,7 @@ const PEER_NAME = /^[A-Za-z0-9_-]+$/;
 const CONNECTION_ID = /^[0-9a-f-]{36}$/;
 
 /** A request to open a connection. */
-interface Open {
+interface OpenRequest {
   /** The name of the node that asks. */
   readonly from: string;
   readonly connection: string;
@@ -180,7 +180,7 @@ export class NodeServer implements Disposable {
     const { connection, node, service = "open" } = options;
     this.#options = options;
     this.#subscription = answerNodes(connection, node, service, (open) =>
-      this.#accept(open as Open),
+      this.#accept(open as OpenRequest),
     );
   }
 
@@ -189,7 +189,7 @@ export class NodeServer implements Disposable {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #accept(open: Open): void {
+  #accept(open: OpenRequest): void {
     const { connection, node, refuse } = this.#options;
     const refusal = refuse?.();
     if (refusal !== undefined) throw new Error(refusal);
@@ -221,7 +221,7 @@ export async function openSocket(
   { service = "open", gone }: ReachOptions = {},
 ): Promise<NatsSocket> {
   requireConnection(connection, node);
-  const open: Open = { from: connection.name, connection: randomUUID() };
+  const open: OpenRequest = { from: connection.name, connection: randomUUID() };
   const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });
   const end = (): void => {
@@ -254,7 +254,7 @@ export async function reachNode(
 function subjectsOf(
   { subjects }: FleetConnection,
   { name }: NodeAddress,
-  { from, connection }: Open,
+  { from, connection }: OpenRequest,
 ): [toServer: string, toClient: string] {
   if (!PEER_NAME.test(from) || !CONNECTION_ID.test(connection))
     throw new Error("the request is not valid");

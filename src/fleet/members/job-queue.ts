@@ -17,7 +17,7 @@ import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";
 import { ensureStream, firstFrom, isCode } from "../stream-reader.ts";
-import type { Members, Waiting } from "./members.ts";
+import type { Members, QueuedRequests } from "./members.ts";
 import { hasLabels, isCompatible } from "./placer.ts";
 
 /** A request that waits for a free slot, as it is in the stream. */
@@ -84,9 +84,9 @@ const RETRY_AFTER = 250;
 const TIMEOUT = 2_000;
 /** How often it is checked that a request still waits in the stream, and that no other is left there. */
 const CHECK_EVERY = 20_000;
-/** After that a request of a worker that was killed goes to another. */
+/** Milliseconds after which a request that a killed worker had taken goes to another worker. */
 const ACK_WAIT = 5_000;
-/** A request that is left behind goes after that, if no gateway is there to remove it. */
+/** Milliseconds after which the server removes a request that no gateway has removed. */
 const LONGEST_WAIT = 60 * 60_000;
 const UNUSED_QUEUE = 60 * 60_000;
 
@@ -127,15 +127,15 @@ export class JobQueue implements Disposable {
     const { connection, self, checkEvery = CHECK_EVERY } = options;
     this.#options = options;
     this.#tidying = setInterval(() => {
-      background(this.#tidy(), "Removing requests for slots that were left");
+      background(this.#tidy(), "Removing abandoned requests for slots");
     }, checkEvery).unref();
     const subject = connection.subjects.offer(addressOf(self), "*");
     this.#offers = connection.listen(subject, (message) => this.#offered(message));
   }
 
   /** To be told with the beats: workers look for requests only where some wait. */
-  get waiting(): Waiting[] {
-    const counts = new Map<string, Waiting>();
+  get waiting(): QueuedRequests[] {
+    const counts = new Map<string, QueuedRequests>();
     for (const { labels } of this.#jobs.values()) {
       const name = queueName(labels);
       counts.set(name, { labels, count: (counts.get(name)?.count ?? 0) + 1 });
@@ -163,7 +163,8 @@ export class JobQueue implements Disposable {
       for (let attempt = 0; ; attempt++) {
         sequence = await this.#enqueue(job, attempt, signal);
         this.#options.changed();
-        if (attempt === 0) background(this.#tellPlace(id, labels, queued), "Telling a place");
+        if (attempt === 0)
+          background(this.#tellPlace(id, labels, queued), "Reporting the place in the queue");
         const gone = this.#untilGone(sequence, over.signal);
         const worker = await untilAborted(Promise.race([offered.promise, gone]), signal);
         if (worker !== undefined) return worker;
@@ -217,14 +218,14 @@ export class JobQueue implements Disposable {
     labels: Readonly<Record<string, string>>,
     queued: (place: number) => void,
   ): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
+    const { subjects } = this.#options.connection;
     const subject = subjects.job(queueName(labels));
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const manager = await this.#manager();
       const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
       if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
-      // NATS is away, which is told elsewhere.
+      // The loss of the connection is reported elsewhere.
       if (this.#options.connection.isConnected) throw error;
     }
   }
@@ -235,8 +236,8 @@ export class JobQueue implements Disposable {
    */
   async #untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
     const { connection, checkEvery = CHECK_EVERY } = this.#options;
-    const { subjects, nats } = connection;
-    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+    const { subjects } = connection;
+    const manager = await this.#manager();
     let isThere = true;
     while (isThere) {
       await delay(checkEvery, undefined, { signal });
@@ -249,21 +250,9 @@ export class JobQueue implements Disposable {
 
   /** Makes the stream, and the consumer that all workers with these labels share. */
   async #prepare(name: string): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
-    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
-    await this.#prepareStream(manager);
-    await manager.consumers.add(subjects.jobs, {
-      durable_name: name,
-      filter_subject: subjects.job(name),
-      ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(ACK_WAIT),
-      inactive_threshold: nanos(UNUSED_QUEUE),
-    });
-  }
-
-  async #prepareStream(manager: JetStreamManager): Promise<void> {
     const { connection, most } = this.#options;
     const { subjects, replicas } = connection;
+    const manager = await this.#manager();
     const config = {
       name: subjects.jobs,
       subjects: [subjects.job("*")],
@@ -276,16 +265,23 @@ export class JobQueue implements Disposable {
     const { config: found } = await ensureStream(manager, config, replicas);
     if (found.max_msgs !== most)
       await manager.streams.update(config.name, { ...found, max_msgs: most });
+    await manager.consumers.add(subjects.jobs, {
+      durable_name: name,
+      filter_subject: subjects.job(name),
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ACK_WAIT),
+      inactive_threshold: nanos(UNUSED_QUEUE),
+    });
   }
 
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */
   async #remove(sequence: number): Promise<void> {
-    const { subjects, nats } = this.#options.connection;
+    const { subjects } = this.#options.connection;
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false });
+      const manager = await this.#manager();
       await manager.streams.deleteMessage(subjects.jobs, sequence, false);
     } catch {
-      // It was taken meanwhile, or NATS is away.
+      // It was taken meanwhile, or NATS cannot be reached.
     }
   }
 
@@ -295,10 +291,10 @@ export class JobQueue implements Disposable {
    */
   async #tidy(): Promise<void> {
     const { connection, self, members } = this.#options;
-    const { subjects, nats } = connection;
+    const { subjects } = connection;
     if (!connection.isConnected || !members.isReady) return;
     try {
-      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const manager = await this.#manager();
       const { state } = await manager.streams.info(subjects.jobs);
       const waiting = members.alive.flatMap((member) => member.waiting);
       const wanted = waiting.reduce((sum, { count }) => sum + count, 0);
@@ -314,8 +310,13 @@ export class JobQueue implements Disposable {
         if (!isWanted) await this.#remove(seq);
       }
     } catch {
-      // There is no stream yet, or NATS is away. It is tried again.
+      // There is no stream yet, or NATS cannot be reached. The next check retries.
     }
+  }
+
+  #manager(): Promise<JetStreamManager> {
+    const { nats } = this.#options.connection;
+    return jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
   }
 
   #offered(message: Msg): void {
@@ -331,7 +332,7 @@ export class JobQueue implements Disposable {
     message.respond(JSON.stringify(answer));
   }
 
-  /** A worker that was not heard yet may. */
+  /** True for a worker that was not heard yet. */
   #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
     const { members, version = VERSION } = this.#options;
     const worker = members.get(id);

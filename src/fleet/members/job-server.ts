@@ -127,7 +127,7 @@ export class JobServer implements AsyncDisposable {
       message.term();
       return;
     }
-    // The queue is also that of gateways that this worker may serve.
+    // Compatible gateways use the same queue, so the request goes back into it.
     if (job.version !== undefined && !this.#isCompatible(job.version)) {
       message.nak(RETRY_AFTER);
       return;

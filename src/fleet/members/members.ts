@@ -29,11 +29,11 @@ export interface NodeState {
   /** Tools of its MCP servers and plugins, which it offers to the other nodes. */
   readonly tools?: number | undefined;
   /** Of a gateway: requests of its clients that wait for a free slot. */
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly QueuedRequests[];
 }
 
 /** Requests that ask for the same labels. */
-export interface Waiting {
+export interface QueuedRequests {
   readonly labels: Readonly<Record<string, string>>;
   readonly count: number;
 }
@@ -91,12 +91,12 @@ function readState(given: unknown): NodeState | undefined {
     isDrained: value.isDrained === true,
     sessions: asNumber(value.sessions),
     tools: asNumber(value.tools),
-    waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readWaiting),
+    waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readQueued),
   };
 }
 
-function readWaiting(given: unknown): Waiting {
-  const { labels, count } = (given ?? {}) as Partial<Record<keyof Waiting, unknown>>;
+function readQueued(given: unknown): QueuedRequests {
+  const { labels, count } = (given ?? {}) as Partial<Record<keyof QueuedRequests, unknown>>;
   return { labels: asLabels(labels), count: asNumber(count) };
 }
 
@@ -127,11 +127,11 @@ function asLabels(value: unknown): Record<string, string> {
 const BEAT_EVERY = 1_000;
 /** Changes within this time are sent as one message. */
 const TELL_AFTER = 20;
-/** Beats of our own that came back since a node was last heard, after which it counts as dead. */
+/** A node counts as dead if so many of our own beats came back since its last one. */
 const DEAD_AFTER = 4;
-/** The same, if another node counts it as dead already. */
+/** The same if another node already counts it as dead. */
 const DOUBTFUL_AFTER = 2;
-/** The same after which NATS is asked for its connection. Other nodes believe then that it is dead. */
+/** After so many beats NATS is asked whether it has the node's connection. Other nodes then count it as dead. */
 const ASKED_AFTER = DOUBTFUL_AFTER + 1;
 /** Intervals after which a beat that did not come back is sent again. */
 const RESEND_AFTER = 3;
@@ -172,9 +172,7 @@ interface MembersOptions {
  * was restarted, the other nodes may come back later than this one.
  */
 export class Members implements Disposable {
-  readonly #connection: FleetConnection;
-  readonly #self: NodeAddress;
-  readonly #state: () => NodeState;
+  readonly #options: MembersOptions;
   readonly #heard = new Map<string, { member: Member; at: number; gone: AbortController }>();
   /** Members that another node counts as dead and this one, which has just started, has not heard. */
   readonly #doubted = new Set<string>();
@@ -183,8 +181,6 @@ export class Members implements Disposable {
   readonly #ready = Promise.withResolvers<void>();
   readonly #subscription: Subscription;
   readonly #stopWatching: () => void;
-  readonly #beatEvery: number;
-  readonly #asks: boolean;
   readonly #answers: Subscription;
   #timer: NodeJS.Timeout | undefined;
   #telling: NodeJS.Timeout | undefined;
@@ -197,10 +193,8 @@ export class Members implements Disposable {
   #connected = -1;
 
   constructor(options: MembersOptions) {
-    const { connection, self, state, beatEvery = BEAT_EVERY, asks = false } = options;
-    this.#connection = connection;
-    this.#self = self;
-    this.#state = state;
+    const { connection, self } = options;
+    this.#options = options;
     const beats = `${connection.subjects.beat}.*`;
     this.#subscription = connection.listen(beats, (message) => this.#receive(message));
     this.#stopWatching = connection.onChange(() => {
@@ -209,13 +203,11 @@ export class Members implements Disposable {
       this.tell();
     });
     this.#answers = answerNodes(connection, self, THERE, () => null);
-    this.#beatEvery = beatEvery;
-    this.#asks = asks;
   }
 
   /** Begins to beat: this node can be reached now. */
   join(): void {
-    this.#timer = setInterval(() => this.#tick(), this.#beatEvery);
+    this.#timer = setInterval(() => this.#tick(), this.#options.beatEvery ?? BEAT_EVERY);
     this.#beat();
   }
 
@@ -331,24 +323,24 @@ export class Members implements Disposable {
 
   /** Only beats with a number count as time when they come back. */
   #publish(number: number, isLeaving = false): void {
-    if (this.#timer === undefined || !this.#connection.isConnected) return;
-    const beat: Beat = { id: this.#self.id, number, isLeaving, state: this.#state() };
-    const subject = `${this.#connection.subjects.beat}.${this.#self.name}`;
-    this.#connection.nats.publish(subject, encodeBeat(beat));
+    const { connection, self, state } = this.#options;
+    if (this.#timer === undefined || !connection.isConnected) return;
+    const beat: Beat = { id: self.id, number, isLeaving, state: state() };
+    connection.nats.publish(`${connection.subjects.beat}.${self.name}`, encodeBeat(beat));
   }
 
   #receive(message: Msg): void {
     const { subject, reply, headers } = message;
-    const prefix = `${this.#connection.subjects.beat}.`;
+    const prefix = `${this.#options.connection.subjects.beat}.`;
     // What JetStream delivers has another subject, and one for an answer: whoever stored it forged it.
     const isDelivered = Boolean(reply) || headers !== undefined;
     if (isDelivered || !subject.startsWith(prefix)) return;
     const beat = readBeat(message.string());
     if (beat === undefined) return;
-    // Whom the server lets publish there is what counts, not what the message says.
+    // Trust the subject, which the server checks, not the message.
     const name = subject.slice(prefix.length);
     this.#hear(beat, name);
-    if (beat.id === this.#self.id && beat.number === this.#number) this.#returned();
+    if (beat.id === this.#options.self.id && beat.number === this.#number) this.#returned();
   }
 
   #hear({ id, number, isLeaving, state }: Beat, name: string): void {
@@ -363,14 +355,14 @@ export class Members implements Disposable {
     }
     const { gone = new AbortController() } = known ?? {};
     this.#heard.set(member.id, { member, at: this.#now, gone });
-    if (name === this.#self.name && number > 0 && this.isReady) this.#meet(member, number);
+    if (name === this.#options.self.name && number > 0 && this.isReady) this.#meet(member, number);
     if (known === undefined) this.#notify({ kind: "joined", member });
     else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
   }
 
   /** A node with this one's name: whoever has sent more beats was there first. */
   #meet(member: Member, number: number): void {
-    const { id } = this.#self;
+    const { id } = this.#options.self;
     if (member.id === id) return;
     const wasFirst = number === this.#number ? member.id < id : number > this.#number;
     this.#twin.resolve({ member, wasFirst });
@@ -383,7 +375,7 @@ export class Members implements Disposable {
     for (const [id, { member, at }] of this.#heard) {
       const missed = this.#now - at;
       if (missed > DEAD_AFTER) this.#lose(id);
-      else if (this.#asks && missed === ASKED_AFTER && at > this.#connected) {
+      else if (this.#options.asks === true && missed === ASKED_AFTER && at > this.#connected) {
         background(this.#ask(member), "Asking whether a node is there");
       }
     }
@@ -394,7 +386,7 @@ export class Members implements Disposable {
 
   /** Loses a silent member whose connection to NATS is closed. */
   async #ask(member: Member): Promise<void> {
-    if (!(await isThere(this.#connection, member))) this.doubt(member.id);
+    if (!(await isThere(this.#options.connection, member))) this.doubt(member.id);
   }
 
   #lose(id: string): void {

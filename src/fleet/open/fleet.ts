@@ -102,7 +102,7 @@ export class Fleet implements AsyncDisposable {
       log.error("fleet.same-name", { name: member.name, what });
       return await new Promise<never>(() => {});
     }
-    // At once: closing takes time, in which the other one would go on to hear of this one.
+    // At once: closing takes time, and until then the other node would receive heartbeats of this one.
     this.members[Symbol.dispose]();
     const next = "Give each node a name of its own with --name or `fleet.name`";
     throw new TrunklineError("conflict", `Cannot be node '${member.name}': ${what}. ${next}.`);

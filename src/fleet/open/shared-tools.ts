@@ -171,7 +171,8 @@ export class SharedOffer implements Disposable {
   readonly #stopFollowing: () => void;
   readonly #keys = new WeakMap<Tool, number>();
   #lastKey = 0;
-  #count = 0;
+  /** How many tools other nodes are offered, as far as that is known. */
+  count = 0;
 
   constructor(app: AppContext, own: Offer, options: SharedOfferOptions) {
     this.#app = app;
@@ -181,11 +182,6 @@ export class SharedOffer implements Disposable {
     this.#offered.waitFor(own);
     this.#stopFollowing = own.tools.onChange(() => this.#publish());
     this.#publish();
-  }
-
-  /** How many tools other nodes are offered, as far as that is known. */
-  get count(): number {
-    return this.#count;
   }
 
   /** Serves another node until its channel ends. */
@@ -207,15 +203,15 @@ export class SharedOffer implements Disposable {
       const isOurs = tool.source === undefined && tool.bringer === undefined;
       return !isOurs && !this.#options.isForeign(tool);
     });
-    const before = this.#count;
-    this.#count = tools.length;
+    const before = this.count;
+    this.count = tools.length;
     this.#tools.replace(
       tools.map((tool) => {
         const { name } = tool.definition;
         return { name, key: this.#keyOf(tool), make: () => this.#passedOn(tool) };
       }),
     );
-    if (this.#count !== before) this.#options.changed();
+    if (this.count !== before) this.#options.changed();
   }
 
   #keyOf(tool: Tool): string {

@@ -30,7 +30,7 @@ export interface EventPage {
   readonly lines: string;
 }
 
-interface Waiting {
+interface PendingPage {
   readonly last: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -44,10 +44,12 @@ interface Waiting {
 export class EventPublisher {
   readonly #options: EventPublisherOptions;
   readonly #pieces: EventPiece[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PendingPage[] = [];
   #sequence: number;
-  #last: number;
-  #bookmark: Bookmark | undefined;
+  /** Number of the last event that is in the journal. */
+  last: number;
+  /** The last message of whole events; undefined if none was published yet. */
+  bookmark: Bookmark | undefined;
   /** Parts of the present event that were published before. */
   #part = 0;
   #running: Promise<void> | undefined;
@@ -56,17 +58,7 @@ export class EventPublisher {
   constructor(options: EventPublisherOptions) {
     this.#options = options;
     this.#sequence = options.sequence;
-    this.#last = options.last;
-  }
-
-  /** Number of the last event that is in the journal. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** The last message of whole events; undefined if none was published yet. */
-  get bookmark(): Bookmark | undefined {
-    return this.#bookmark;
+    this.last = options.last;
   }
 
   /** Resolves when the events are in the journal. */
@@ -105,7 +97,7 @@ export class EventPublisher {
         return;
       }
       const isWhole = this.#part === 0 && !piece.more;
-      if (isWhole) this.#bookmark = { sequence: this.#sequence, last: piece.last };
+      if (isWhole) this.bookmark = { sequence: this.#sequence, last: piece.last };
       this.#part = piece.more ? this.#part + 1 : 0;
       this.#acknowledge(piece.last);
     }
@@ -113,7 +105,7 @@ export class EventPublisher {
   }
 
   #acknowledge(last: number): void {
-    this.#last = last;
+    this.last = last;
     const count = this.#waiting.findIndex((waiting) => waiting.last > last);
     const stored = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count);
     for (const { resolve } of stored) resolve();
@@ -127,30 +119,26 @@ export class EventPublisher {
   }
 
   async #publish(message: EventMessage): Promise<number> {
-    const { journal, id, pause, unanswered } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await journal.publish(id, message, this.#sequence);
-      } catch (error) {
-        if (error instanceof Refused) throw error;
-        if (error instanceof Outdated) return await this.#whereIs(message);
-        unanswered?.(error, attempt);
-        await pause(attempt);
-      }
-      if (this.#failure !== undefined) throw this.#failure;
+    const { journal, id } = this.#options;
+    try {
+      return await this.#retry(() => journal.publish(id, message, this.#sequence));
+    } catch (error) {
+      if (!(error instanceof Outdated)) throw error;
     }
+    // The message may have been stored although its answer was lost.
+    const last = await this.#retry(() => journal.last(id));
+    if (last?.id === message.id && last.epoch === message.epoch) return last.sequence;
+    throw new Fenced(`Another process has taken session '${id}'.`);
   }
 
-  /** The sequence of a message that was stored although its answer was lost. */
-  async #whereIs(message: EventMessage): Promise<number> {
-    const { journal, id, pause, unanswered } = this.#options;
+  /** Repeats what got no answer, until it gets one or the publisher is stopped. */
+  async #retry<T>(work: () => Promise<T>): Promise<T> {
+    const { pause, unanswered } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
-        const last = await journal.last(id);
-        if (last?.id === message.id && last.epoch === message.epoch) return last.sequence;
-        throw new Fenced(`Another process has taken session '${id}'.`);
+        return await work();
       } catch (error) {
-        if (error instanceof Fenced) throw error;
+        if (error instanceof Refused || error instanceof Outdated) throw error;
         unanswered?.(error, attempt);
         await pause(attempt);
       }

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import {
   DeliverPolicy,
   type JetStreamClient,
@@ -11,7 +12,14 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { firstFrom, StreamReader } from "../stream-reader.ts";
 import type { Subjects } from "../subjects.ts";
-import { ATTEMPTS, isFinal, isSessionId, toProtocolError, unanswered } from "./session-entry.ts";
+import {
+  ATTEMPTS,
+  isFinal,
+  isSessionId,
+  sessionNotFound,
+  toProtocolError,
+  unanswered,
+} from "./session-entry.ts";
 import type { NatsLink } from "./nats-link.ts";
 
 /** A message with events of one session. */
@@ -78,7 +86,7 @@ interface StreamJournalOptions {
   readonly subjects: Subjects;
 }
 
-/** Is told the number of the last event of a session. */
+/** Called with the number of the last event of a session. */
 type Follower = (id: string, last: number) => void;
 
 interface StreamFollower {
@@ -128,7 +136,7 @@ export class StreamJournal implements Journal {
     return await this.#get(stream, firstFrom(from, subject));
   }
 
-  /** Tells of the last message of each session, and then of each new message. */
+  /** Reports the last message of each session, and then each new message. */
   follow(heard: Follower): Following {
     const over = new AbortController();
     const { eventStreams } = this.#options.subjects;
@@ -153,7 +161,7 @@ export class StreamJournal implements Journal {
         await this.#followOn(follower, over);
         attempt = 0;
       } catch {
-        // Whatever it was, it begins anew.
+        // Retry after any error.
       }
       if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
       if (this.#options.link.isClosed) return;
@@ -168,21 +176,15 @@ export class StreamJournal implements Journal {
       StreamReader.open(connection, stream, reading, options),
     );
     if (reader.pending === 0) known();
-    const stop = (): void => reader.stop();
-    over.addEventListener("abort", stop);
-    if (over.aborted) stop();
-    try {
-      // Until there is a new connection: its server may not know this reader any more.
-      await link.ask(async () => {
-        for await (const message of reader) {
-          const { last } = messageOf(message, message.headers);
-          heard(subjects.sessionOf(message.subject), last);
-          if (message.info.pending === 0) known();
-        }
-      });
-    } finally {
-      over.removeEventListener("abort", stop);
-    }
+    using _stop = addAbortListener(over, () => reader.stop());
+    // Until there is a new connection: its server may not know this reader any more.
+    await link.ask(async () => {
+      for await (const message of reader) {
+        const { last } = messageOf(message, message.headers);
+        heard(subjects.sessionOf(message.subject), last);
+        if (message.info.pending === 0) known();
+      }
+    });
   }
 
   async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
@@ -225,7 +227,7 @@ export class StreamJournal implements Journal {
       }
     } finally {
       clearTimeout(late);
-      // Whoever reads need not wait until the server has forgotten the reader.
+      // In the background: the caller need not wait until the server has deleted the reader.
       background(reader[Symbol.asyncDispose](), "Ending a reader of events");
     }
     const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;
@@ -249,7 +251,7 @@ export class StreamJournal implements Journal {
   #placeOf(id: string): { readonly stream: string; readonly subject: string } {
     const { subjects } = this.#options;
     if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    throw sessionNotFound(id);
   }
 }
 

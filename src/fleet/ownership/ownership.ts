@@ -10,6 +10,7 @@ import {
   type Records,
   retryUnanswered,
   type SessionEntry,
+  sessionNotFound,
   type StoredEntry,
   unanswered,
 } from "./session-entry.ts";
@@ -52,7 +53,7 @@ export class Fenced extends Error {
   override readonly name = "Fenced";
 }
 
-/** Attempts that others were faster in. The holder that is replaced may be publishing all the time. */
+/** Attempts that may lose against another writer. The holder that is replaced may be publishing all the time. */
 const RACES = 200;
 
 const NOTHING = new Uint8Array();
@@ -111,7 +112,7 @@ export class Ownership {
     const { holder } = this.#options;
     let { entry: now, revision } = claim;
     for (let race = 0; ; race++) {
-      // What is undefined is left out of the JSON text.
+      // JSON leaves undefined values out.
       const entry = { ...now, ...change, write: this.#nextWrite() } as SessionEntry;
       const written = await this.#put(claim.id, entry, revision);
       if (written !== undefined) return { ...claim, entry, revision: written };
@@ -191,7 +192,7 @@ export class Ownership {
       try {
         return { sequence: await journal.publish(id, message, before?.sequence ?? 0), last };
       } catch (error) {
-        // Whether it was stored is seen in the next round.
+        // The next round finds whether it was stored.
         if (error instanceof Outdated && race < RACES) continue;
         if (isFinal(error)) throw error;
         if (++failures === ATTEMPTS) throw unanswered(error);
@@ -235,7 +236,7 @@ function markerOf(id: string, epoch: number, node: string, last: number): EventM
 
 function existing(id: string, found: StoredEntry | undefined): StoredEntry {
   if (found !== undefined) return found;
-  throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  throw sessionNotFound(id);
 }
 
 function deletedError(id: string): TrunklineError {

@@ -87,6 +87,10 @@ export function isSessionId(text: string): boolean {
   return ID.test(text);
 }
 
+export function sessionNotFound(id: string): TrunklineError {
+  return new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+}
+
 export interface StoredEntry {
   readonly entry: SessionEntry;
   readonly revision: number;

@@ -2,20 +2,13 @@ import { createHash, hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { fromKept } from "../../store/review/reviews-rows.ts";
 import type { PermissionRule } from "../../store/session/session-rules.ts";
-import {
-  DatabaseKind,
-  type Decide,
-  rowText,
-  type SharedKind,
-  type SharedRows,
-  type SharedText,
-} from "./shared-base.ts";
+import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
 
 /** A rule without its number, which every node has its own for. */
 type SharedRule = Omit<PermissionRule, "id">;
 
 /** The remembered permissions that are in force: one for each principal, folder and subject. */
-export class RuleKind extends DatabaseKind implements SharedKind {
+export class RuleKind extends DatabaseKind {
   readonly name = "rule";
 
   async read(): Promise<SharedRows> {
@@ -23,28 +16,17 @@ export class RuleKind extends DatabaseKind implements SharedKind {
     return { rows: new Map([...rules].map(([key, rule]) => [key, textOf(rule)])), isWhole: true };
   }
 
-  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
-    return this.database.change((database) => {
-      const rules = inForce(database);
-      for (const key of keys) {
-        const local = rules.get(key);
-        const before = local && textOf(local);
-        const next = decide(key, before);
-        if (next === before) continue;
-        const rule = next === undefined ? undefined : readRule(next);
-        // A rule of a newer version, which this one does not understand, permits nothing here.
-        if (next !== undefined && (rule === undefined || keyOf(rule) !== key)) continue;
-        revoke(database, local);
-        if (rule !== undefined) insert(database, rule);
-      }
-      const after = inForce(database);
-      return new Map(
-        keys.map((key) => {
-          const rule = after.get(key);
-          return [key, rule && textOf(rule)];
-        }),
-      );
-    });
+  protected override find(database: DatabaseSync, key: string): SharedText {
+    const rule = inForce(database).get(key);
+    return rule && textOf(rule);
+  }
+
+  protected override write(database: DatabaseSync, key: string, next: SharedText): void {
+    const rule = next === undefined ? undefined : readRule(next);
+    // A rule of a newer version, which this one does not understand, permits nothing here.
+    if (next !== undefined && (rule === undefined || keyOf(rule) !== key)) return;
+    revoke(database, inForce(database).get(key));
+    if (rule !== undefined) insert(database, rule);
   }
 
   /** Of two answers that were given at the same time, the one that permits less. */
@@ -110,7 +92,7 @@ function permits(text: SharedText): number {
 }
 
 /** The texts of files that are commented on, by git's ids of them. A text never changes. */
-export class TextKind extends DatabaseKind implements SharedKind {
+export class TextKind extends DatabaseKind {
   readonly name = "text";
 
   /** The texts of the threads that were opened since. */
@@ -129,22 +111,15 @@ export class TextKind extends DatabaseKind implements SharedKind {
     });
   }
 
-  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
-    return this.database.change((database) => {
-      const find = database.prepare("SELECT content FROM text WHERE blob = ?");
-      const insert = database.prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)");
-      const result = new Map<string, SharedText>();
-      for (const key of keys) {
-        const row = find.get(key);
-        const local = row && encoded(row.content as Uint8Array);
-        const next = decide(key, local);
-        const kept = Buffer.from(next ?? "", "base64");
-        const isText = next !== undefined && isTextOf(kept, key);
-        if (isText) insert.run(key, kept);
-        result.set(key, local ?? (isText ? next : undefined));
-      }
-      return result;
-    });
+  protected override find(database: DatabaseSync, key: string): SharedText {
+    const row = database.prepare("SELECT content FROM text WHERE blob = ?").get(key);
+    return row && encoded(row.content as Uint8Array);
+  }
+
+  protected override write(database: DatabaseSync, key: string, next: SharedText): void {
+    const kept = Buffer.from(next ?? "", "base64");
+    if (next === undefined || !isTextOf(kept, key)) return;
+    database.prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)").run(key, kept);
   }
 
   merge(local: SharedText, shared: SharedText): SharedText {

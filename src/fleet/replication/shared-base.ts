@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { Database } from "../../store/database.ts";
 
 /** A row of a store as all nodes have it; undefined where the row is deleted. */
@@ -40,11 +41,31 @@ export interface SharedKind {
 }
 
 /** A kind whose rows are in a database. */
-export abstract class DatabaseKind {
+export abstract class DatabaseKind implements SharedKind {
+  abstract readonly name: string;
   protected readonly database: Database;
 
   constructor(database: Database) {
     this.database = database;
+  }
+
+  abstract read(since?: unknown): Promise<SharedRows>;
+  abstract merge(local: SharedText, shared: SharedText): SharedText;
+  protected abstract find(database: DatabaseSync, key: string): SharedText;
+  /** Changes a row. Leaves it as it is where this version does not understand the text. */
+  protected abstract write(database: DatabaseSync, key: string, next: SharedText): void;
+
+  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
+    return this.database.change((database) => {
+      const changed = new Map<string, SharedText>();
+      for (const key of keys) {
+        const before = this.find(database, key);
+        const next = decide(key, before);
+        if (next !== before) this.write(database, key, next);
+        changed.set(key, this.find(database, key));
+      }
+      return changed;
+    });
   }
 
   /** Changes with every commit of another connection to the database. */

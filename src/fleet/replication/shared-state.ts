@@ -75,7 +75,7 @@ export class SharedState extends SharedStore {
     for (const message of messages) {
       const [kind = "", ...rest] = message.subject.slice(this.stream.prefix.length).split(".");
       const key = rest.join(".");
-      // What a newer version shares is read after the upgrade.
+      // Kinds of a newer version are read after the upgrade.
       if (!this.#kinds.has(kind)) continue;
       const rows = latest.get(kind) ?? new Map<string, Published>();
       latest.set(kind, rows.set(key, message));
@@ -109,7 +109,7 @@ export class SharedState extends SharedStore {
     const fresh = new Map([...rows].filter(isNew));
     const agreed = new Map<string, Entry>();
     if (kind === undefined || fresh.size === 0) return agreed;
-    /** Rows that the others do not have so. */
+    /** Rows that differ from those of the other nodes. */
     const unsent = new Map<string, string>();
     const decide: Decide = (key, local) => {
       const shared = textOf(fresh.get(key));

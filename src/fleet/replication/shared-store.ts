@@ -1,4 +1,5 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
+import { addAbortListener } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   DeliverPolicy,
@@ -103,15 +104,9 @@ export class ChangeStream {
     const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
     const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
     await using reader = await StreamReader.open(this.#connection, this.name, reading, options);
-    const stop = (): void => reader.stop();
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    try {
-      for await (const { subject, data, seq } of reader) {
-        yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
-      }
-    } finally {
-      signal.removeEventListener("abort", stop);
+    using _stop = addAbortListener(signal, () => reader.stop());
+    for await (const { subject, data, seq } of reader) {
+      yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
     }
   }
 }
@@ -120,7 +115,7 @@ export class ChangeStream {
 const LOOK_EVERY = 200;
 /** Milliseconds until NATS is tried again. */
 const RETRY_AFTER = 500;
-/** Messages that are applied at once: meanwhile this process does nothing else. */
+/** Messages that are applied in one transaction, which blocks this process. */
 const MOST_AT_ONCE = 32;
 
 export interface SharedStoreOptions {
@@ -130,7 +125,7 @@ export interface SharedStoreOptions {
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** How the sharing goes, for people. */
+/** The state of the sharing, for people. */
 export interface SharingStatus {
   /** This node has what the others had when it joined, and the others have what it had. */
   readonly isUpToDate: boolean;
@@ -148,7 +143,7 @@ export abstract class SharedStore implements AsyncDisposable {
   readonly #report: SharedStoreOptions["report"];
   readonly #over = new AbortController();
   #running: Promise<void> | undefined;
-  /** A row is not sent while it is changed. */
+  /** Sending and applying never overlap. */
   readonly #queue = new TaskQueue();
   #isCaughtUp = false;
   #isUpToDate = false;
@@ -230,7 +225,7 @@ export abstract class SharedStore implements AsyncDisposable {
       for (let first = await next; first.done !== true; first = await next) {
         const batch = [first.value];
         next = handled(messages.next());
-        // Whatever else is here already is applied in the same transaction.
+        // Messages that have already arrived are applied in the same transaction.
         while (batch.length < MOST_AT_ONCE) {
           const more = await Promise.race([next, nextTurn()]);
           if (more === undefined || more.done === true) break;
@@ -266,7 +261,7 @@ function nextTurn(): Promise<undefined> {
   return new Promise((resolve) => setImmediate(() => resolve(undefined)));
 }
 
-/** It may fail before somebody waits for it. */
+/** Marks a rejection as handled: the promise may fail before it is awaited. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

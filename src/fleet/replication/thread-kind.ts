@@ -13,14 +13,7 @@ import {
   type ThreadDocument,
   writeDocument,
 } from "../../store/review/thread-document.ts";
-import {
-  DatabaseKind,
-  type Decide,
-  rowText,
-  type SharedKind,
-  type SharedRows,
-  type SharedText,
-} from "./shared-base.ts";
+import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
 
 /**
  * A thread that was changed here and meanwhile also elsewhere: everything that happened to it, in the
@@ -84,7 +77,7 @@ const ID = /^[\w-]{1,64}$/;
 const MARK = 8;
 
 /** The review threads, with all that happened to them. */
-export class ThreadKind extends DatabaseKind implements SharedKind {
+export class ThreadKind extends DatabaseKind {
   readonly name = "thread";
   readonly #moment: () => Moment;
 
@@ -110,42 +103,27 @@ export class ThreadKind extends DatabaseKind implements SharedKind {
     });
   }
 
-  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
+  protected override find(database: DatabaseSync, key: string): SharedText {
+    const local = findLocal(database, key, this.#moment());
+    return local && textOf(local);
+  }
+
+  /** Two nodes may have imported the same thread of a forge: then it is one thread here. */
+  protected override write(database: DatabaseSync, key: string, next: SharedText): void {
     const moment = this.#moment();
-    return this.database.change((database) => {
-      const result = new Map<string, SharedText>();
-      for (const key of keys) {
-        const local = findLocal(database, key, moment);
-        const before = local && textOf(local);
-        const next = decide(key, before);
-        const document = next === undefined || next === before ? undefined : parseDocument(next);
-        if (document !== undefined && keyOf(document) === key) {
-          this.#write(database, document, local?.id, moment);
-        }
-        const after = document === undefined ? local : findLocal(database, key, moment);
-        result.set(key, after && textOf(after));
-      }
-      return result;
-    });
+    const document = next === undefined ? undefined : parseDocument(next);
+    if (document === undefined || keyOf(document) !== key) return;
+    const known = findLocal(database, key, moment)?.id;
+    const id = known ?? twinOf(database, document) ?? freeIdFor(database, document);
+    const twin = known === undefined ? readDocument(database, id, moment) : undefined;
+    const whole = twin === undefined ? document : mergeThreads(twin, document);
+    writeDocument(database, { ...whole, id });
   }
 
   merge(local: SharedText, shared: SharedText): SharedText {
     const [one, other] = [local, shared].map((text) => text && parseDocument(text));
     if (!one || !other) return shared ?? local;
     return textOf(mergeThreads(one, other));
-  }
-
-  /** Two nodes may have imported the same thread of a forge: then it is one thread here. */
-  #write(
-    database: DatabaseSync,
-    document: ThreadDocument,
-    known: string | undefined,
-    moment: Moment,
-  ): void {
-    const id = known ?? twinOf(database, document) ?? freeIdFor(database, document);
-    const twin = known === undefined ? readDocument(database, id, moment) : undefined;
-    const whole = twin === undefined ? document : mergeThreads(twin, document);
-    writeDocument(database, { ...whole, id });
   }
 }
 

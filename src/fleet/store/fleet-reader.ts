@@ -62,7 +62,7 @@ export class FleetReader implements SessionReading {
       await untilAborted(reader.#following.known, late);
     } catch {
       reader[Symbol.dispose]();
-      const why = `NATS did not tell the last events of sessions in ${PATIENCE / 1000} seconds`;
+      const why = `NATS did not send the last events of the sessions within ${PATIENCE / 1000} seconds`;
       throw new TrunklineError("unavailable", `${why}. Try again later.`);
     }
     return reader;
@@ -70,7 +70,7 @@ export class FleetReader implements SessionReading {
 
   [Symbol.dispose](): void {
     this.#ends.dispose();
-    background(this.#following[Symbol.asyncDispose](), "Ending to follow the events of sessions");
+    background(this.#following[Symbol.asyncDispose](), "Ending the readers of session events");
   }
 
   async list(request: ListRequest): Promise<ReadSession[]> {

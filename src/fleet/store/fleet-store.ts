@@ -1,7 +1,11 @@
-import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionRecord } from "../../session/store.ts";
-import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
+import {
+  liveHolder,
+  recordOf,
+  type SessionEntry,
+  sessionNotFound,
+} from "../ownership/session-entry.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import type { SessionStreams, SessionStreamsOptions } from "./session-streams.ts";
 
@@ -46,6 +50,6 @@ export abstract class FleetStore {
   protected async need(id: string): Promise<SessionEntry> {
     const entry = await this.streams.find(id);
     if (entry !== undefined) return entry;
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    throw sessionNotFound(id);
   }
 }

@@ -62,12 +62,14 @@ export class HeldReplica {
   claim: Claim;
   readonly #log: SessionLog;
   #publisher: EventPublisher;
-  #first: number;
+  /** Number of the first event that the local log has. Earlier ones are only in NATS. */
+  first: number;
   #pending: PendingAppend | undefined;
   readonly #unstored = new Set<PendingAppend>();
   #waiting = 0;
-  #failure: Error | undefined;
-  /** What reads and writes the entry comes one after the other. */
+  /** Why nothing can be appended. */
+  failure: Error | undefined;
+  /** Reads and writes of the entry run one after the other. */
   readonly queue = new TaskQueue();
   /** Another process has taken the session. */
   isLost = false;
@@ -82,17 +84,7 @@ export class HeldReplica {
     this.claim = claim;
     this.#log = log;
     this.#publisher = publisher;
-    this.#first = first;
-  }
-
-  /** Why nothing can be appended. */
-  get failure(): Error | undefined {
-    return this.#failure;
-  }
-
-  /** Number of the first event that the local log has. Earlier ones are only in NATS. */
-  get first(): number {
-    return this.#first;
+    this.first = first;
   }
 
   /** Number of the last event that is stored. */
@@ -111,7 +103,7 @@ export class HeldReplica {
   }
 
   append(direction: "client" | "agent", text: string): Appended {
-    const refusal = this.#failure ?? (this.#waiting > MOST_WAITING ? full(this.id) : undefined);
+    const refusal = this.failure ?? (this.#waiting > MOST_WAITING ? full(this.id) : undefined);
     if (refusal !== undefined) return refused(this.last, refusal);
     const page = this.#log.append(this.key, direction, text);
     if (page.failure !== undefined) return page;
@@ -123,18 +115,18 @@ export class HeldReplica {
 
   /** Fails what is not stored, and refuses everything from now on. */
   fail(error: Error): void {
-    this.#failure ??= error;
+    this.failure ??= error;
     this.#pending = undefined;
-    this.#publisher.stop(this.#failure);
-    for (const pending of this.#unstored) this.#settle(pending, this.#failure);
+    this.#publisher.stop(this.failure);
+    for (const pending of this.#unstored) this.#settle(pending, this.failure);
   }
 
   /** Accepts events again, after the session was taken once more. */
   resume({ claim, publisher, first }: TakenReplica): void {
     this.claim = claim;
     this.#publisher = publisher;
-    this.#first = first;
-    this.#failure = undefined;
+    this.first = first;
+    this.failure = undefined;
   }
 
   /** Resolves when everything is stored or has failed. */

@@ -1,9 +1,8 @@
-import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import { type LoggedEvent, eventsIn } from "../../store/session/session-pages.ts";
 import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
-import { retryUnanswered, type SessionEntry } from "../ownership/session-entry.ts";
+import { retryUnanswered, type SessionEntry, sessionNotFound } from "../ownership/session-entry.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
 type Streams = Pick<SessionStreams, "find" | "last" | "journal" | "link">;
@@ -26,9 +25,7 @@ export async function* readEvents(
   upTo = Infinity,
 ): AsyncGenerator<readonly StoredEvent[]> {
   const entry = await streams.find(id);
-  if (entry === undefined) {
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
-  }
+  if (entry === undefined) throw sessionNotFound(id);
   for await (const { events } of readPages(streams, entry, after, upTo)) yield events;
 }
 
@@ -87,14 +84,14 @@ export async function* eventsUpTo(
   }
 }
 
-interface Copying {
+interface CopyTarget {
   readonly streams: Pick<SessionStreams, "last" | "journal">;
   readonly replicas: Pick<SessionReplicas, "replace">;
 }
 
 /** Makes the events of a session that NATS has, up to a number, those of a local session. */
 export async function copyEvents(
-  { streams, replicas }: Copying,
+  { streams, replicas }: CopyTarget,
   from: { readonly id: string; readonly born: number },
   session: number,
   upTo: number,

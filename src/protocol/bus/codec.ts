@@ -15,8 +15,7 @@ import {
   type PluginResponse,
   PluginResponseSchema,
 } from "./plugin.gen.ts";
-import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
-import { shapeOf } from "./wire-check.ts";
+import { checkWire, MAX_DEPTH, WireLimitError } from "./wire-check.ts";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 
 export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
@@ -85,12 +84,12 @@ function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Bu
     const body = toBinary(schema, create(schema, init));
     if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
     // A message that we would refuse to read is not sent either.
-    checkWire(shapeOf(schema), body);
+    checkWire(schema, body);
     return encodeFrame(body);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;
-    const code = isLimit(error) ? "limit" : "usage";
+    const code = error instanceof WireLimitError ? "limit" : "usage";
     throw new TrunklineError(code, `Cannot send a ${schema.name}: ${message}`, { cause: error });
   }
 }
@@ -102,13 +101,13 @@ function decode<D extends DescMessage>(
 ): MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {
-    const parts = checkWire(shapeOf(schema), body);
+    const parts = checkWire(schema, body);
     weigh?.(parts);
     return fromBinary(schema, body, RECURSION);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;
-    const code = isLimit(error) ? "limit" : "unavailable";
+    const code = error instanceof WireLimitError ? "limit" : "unavailable";
     throw new TrunklineError(code, `Cannot read a ${schema.name}: ${message}`, { cause: error });
   }
 }
@@ -116,10 +115,6 @@ function decode<D extends DescMessage>(
 function tooLong(verb: string, what: string, length: number): TrunklineError {
   const says = `it has ${length} bytes, the limit is ${MAX_FRAME}`;
   return new TrunklineError("limit", `Cannot ${verb} a ${what}: ${says}`);
-}
-
-function isLimit(error: unknown): boolean {
-  return error instanceof WireProblem && error.kind === "limit";
 }
 
 function unreadable(why: string): TrunklineError {

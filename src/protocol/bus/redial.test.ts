@@ -5,13 +5,14 @@ import { setImmediate as turn } from "node:timers/promises";
 import { until } from "../../../test/support/until.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { Redial } from "./redial.ts";
+import { MOST_AT_ONCE, Redial } from "./redial.ts";
 
 /** A connection of which only the life matters. */
 class FakeConnection implements Connection {
   readonly address = "quic://nowhere:1";
   readonly peer = undefined;
-  readonly openStreams = 0;
+  openStreams = 0;
+  wear = 0;
   /** Resolved when nothing is under way on it. */
   readonly idle = Promise.withResolvers<void>();
   isClosed = false;
@@ -55,13 +56,19 @@ class FakeConnection implements Connection {
   }
 }
 
-function redialling(options: { mostExchanges?: number; failures?: number } = {}) {
+interface RedialSettings {
+  readonly mostExchanges?: number;
+  readonly mostConnections?: number;
+  readonly failures?: number;
+}
+
+function redialling({ failures: given = 0, ...limits }: RedialSettings = {}) {
   const dialled: FakeConnection[] = [];
   const told: string[] = [];
-  let failures = options.failures ?? 0;
+  let failures = given;
   const redial = new Redial({
     name: "The other side",
-    ...(options.mostExchanges === undefined ? {} : { mostExchanges: options.mostExchanges }),
+    ...limits,
     dial: async () => {
       await turn();
       if (failures-- > 0) throw new ConnectionError("refused", "Nobody is there");
@@ -90,7 +97,7 @@ describe("Redial", () => {
     const { redial, dialled, told } = redialling({ failures: 1 });
     await assert.rejects(async () => redial.get(), { message: "Nobody is there" });
     await assert.rejects(async () => redial.get(), {
-      message: "The other side is not reachable, and is tried again. Nobody is there",
+      message: "The other side is not reachable; connecting again. Nobody is there",
     });
     await until(() => dialled.length > 0);
     await turn();
@@ -124,7 +131,7 @@ describe("Redial", () => {
     t.mock.timers.tick(1_000);
     second.lose("pulled again");
     await assert.rejects(async () => redial.get(), {
-      message: "The other side is not reachable, and is tried again. Nobody is there",
+      message: "The other side is not reachable; connecting again. Nobody is there",
     });
     await redial[Symbol.asyncDispose]();
   });
@@ -208,5 +215,57 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
     await assert.rejects(async () => redial.get(), /closed on this side/);
     assert.equal(dialled.length, 0);
+  });
+});
+
+describe("Redial with a full connection", () => {
+  async function full(limits: RedialSettings = {}) {
+    const opened = redialling(limits);
+    const first = (await opened.redial.get()) as FakeConnection;
+    first.openStreams = MOST_AT_ONCE;
+    return { ...opened, first };
+  }
+
+  it("dials one connection for all concurrent requests, and another when that is full", async () => {
+    const { redial, dialled } = await full();
+    await using _ = redial;
+    const found = await Promise.all([redial.get(), redial.get(), redial.get()]);
+    assert.deepEqual([dialled.length, new Set(found).size], [2, 1]);
+    const [, second] = dialled;
+    assert.ok(second);
+    second.openStreams = MOST_AT_ONCE - 1;
+    assert.equal(redial.get(), second);
+    second.openStreams = MOST_AT_ONCE;
+    assert.equal(await redial.get(), dialled[2]);
+  });
+
+  it("uses the first one if all allowed connections are full", async () => {
+    const { redial, dialled, first } = await full({ mostConnections: 2 });
+    await using _ = redial;
+    await redial.get();
+    for (const connection of dialled) connection.openStreams = MOST_AT_ONCE;
+    assert.equal(redial.get(), first);
+  });
+
+  it("replaces a worn connection", async () => {
+    const { redial, dialled } = await full({ mostExchanges: 100 });
+    await using _ = redial;
+    const second = (await redial.get()) as FakeConnection;
+    second.wear = 100;
+    second.idle.resolve();
+    assert.equal(await redial.get(), dialled[2]);
+    await until(() => second.isClosed);
+  });
+
+  it("closes all, also one that is being dialled", async () => {
+    const { redial, dialled } = await full();
+    const getting = redial.get();
+    const refused = assert.rejects(async () => getting, /closed on this side/);
+    await redial[Symbol.asyncDispose]();
+    await refused;
+    assert.deepEqual(
+      dialled.map(({ isClosed }) => isClosed),
+      [true, true],
+    );
   });
 });

@@ -23,6 +23,13 @@ export interface RedialOptions {
 
 const MOST_EXCHANGES = 5_000;
 const MOST_CONNECTIONS = 8;
+/**
+ * Exchanges that one connection carries at once. The other side limits them (Orchestra's programs to
+ * 100), and more would wait for one of them to end.
+ */
+export const MOST_AT_ONCE = 64;
+/** Milliseconds after which a further connection that is idle is closed. */
+const IDLE = 10_000;
 /** Milliseconds for a second connection while the first is silent; doubled after each failure. */
 const FIRST_PROBE = 200;
 const LONGEST_PROBE = 10_000;
@@ -41,7 +48,12 @@ export class Redial implements AsyncDisposable {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #stopping = new AbortController();
   readonly #draining = new Set<Connection>();
-  readonly #further: FurtherConnections;
+  /** Connections in addition to the current one, dialled when that is full. */
+  readonly #further = new Set<Connection>();
+  /** Further connections that had no exchange at the last check. */
+  readonly #idle = new Set<Connection>();
+  #diallingFurther: Promise<void> | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
   /** Callers that wait for the connection to come back. */
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
   #current: Connection | undefined;
@@ -59,12 +71,6 @@ export class Redial implements AsyncDisposable {
     this.#options = options;
     this.#mostExchanges = options.mostExchanges ?? MOST_EXCHANGES;
     this.#wasUp = options.isKnown ?? false;
-    this.#further = new FurtherConnections({
-      dial: () => options.dial(this.#stopping.signal),
-      connected: (connection) => this.#watch(connection),
-      most: (options.mostConnections ?? MOST_CONNECTIONS) - 1,
-      mostExchanges: this.#mostExchanges,
-    });
   }
 
   get isUp(): boolean {
@@ -90,9 +96,23 @@ export class Redial implements AsyncDisposable {
     }
     this.#count(current);
     if (current.openStreams < MOST_AT_ONCE) return current;
-    const further = this.#further.get();
-    if (further instanceof Promise) return further.then((found) => found ?? this.get());
-    return further ?? current;
+    return this.#getFurther() ?? current;
+  }
+
+  /** A further connection with a free slot; dials one if all are full. Undefined if there are too many already. */
+  #getFurther(): Connection | Promise<Connection> | undefined {
+    for (const connection of this.#further) {
+      if (connection.isClosed) continue;
+      if ((connection.wear ?? 0) >= this.#mostExchanges) this.#drain(connection);
+      else if (connection.openStreams < MOST_AT_ONCE) return connection;
+    }
+    const most = (this.#options.mostConnections ?? MOST_CONNECTIONS) - 1;
+    if (this.#diallingFurther === undefined && this.#further.size >= most) return undefined;
+    this.#diallingFurther ??= this.#connectFurther().finally(() => {
+      this.#diallingFurther = undefined;
+    });
+    // Several callers may wait for the new connection; those that find it full try again.
+    return this.#diallingFurther.then(() => this.get());
   }
 
   /** Waits until it is connected again, for so many milliseconds. Rejects with the reason if it is not. */
@@ -116,12 +136,12 @@ export class Redial implements AsyncDisposable {
     this.#stopping.abort(over);
     for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);
-    await Promise.all([this.#dialling?.catch(() => {}), this.#probing]);
-    const further = this.#further[Symbol.asyncDispose]();
-    const all = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
+    clearInterval(this.#idleTimer);
+    await Promise.allSettled([this.#dialling, this.#diallingFurther, this.#probing]);
+    const current = this.#current === undefined ? [] : [this.#current];
+    const all = [...this.#draining, ...this.#further, ...current];
     this.#current = undefined;
     await Promise.all(all.map((connection) => connection.close(0, "client closed")));
-    await further;
   }
 
   /** Counts an exchange. A worn connection is used until its replacement is connected. */
@@ -139,16 +159,11 @@ export class Redial implements AsyncDisposable {
   }
 
   async #connect(): Promise<Connection> {
-    const { signal } = this.#stopping;
-    signal.throwIfAborted();
+    this.#stopping.signal.throwIfAborted();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     try {
-      const connection = await this.#options.dial(signal);
-      if (signal.aborted) {
-        await connection.close(0, "client closed");
-        throw signal.reason as Error;
-      }
+      const connection = await this.#dialNew();
       this.#use(connection);
       return connection;
     } catch (error) {
@@ -156,6 +171,36 @@ export class Redial implements AsyncDisposable {
       // After a first connection, the message says that it is tried again.
       throw this.#wasUp ? (this.#failure ?? error) : error;
     }
+  }
+
+  async #connectFurther(): Promise<void> {
+    const connection = await this.#dialNew();
+    this.#further.add(connection);
+    this.#watch(connection);
+    background(
+      connection.closed.then(() => this.#further.delete(connection)),
+      "Forgetting a connection",
+    );
+    this.#idleTimer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
+  }
+
+  #closeIdle(): void {
+    for (const connection of this.#further) {
+      if (connection.openStreams > 0) this.#idle.delete(connection);
+      else if (this.#idle.delete(connection)) this.#drain(connection);
+      else this.#idle.add(connection);
+    }
+    if (this.#further.size > 0) return;
+    clearInterval(this.#idleTimer);
+    this.#idleTimer = undefined;
+  }
+
+  async #dialNew(): Promise<Connection> {
+    const { signal } = this.#stopping;
+    const connection = await this.#options.dial(signal);
+    if (!signal.aborted) return connection;
+    await connection.close(0, "client closed");
+    throw signal.reason as Error;
   }
 
   #use(connection: Connection): void {
@@ -170,13 +215,7 @@ export class Redial implements AsyncDisposable {
     this.#watch(connection);
     this.#options.connected?.(connection);
     for (const { resolve } of this.#waiting) resolve();
-    if (before !== undefined && !before.isClosed) {
-      this.#draining.add(before);
-      background(
-        before.drain().then(() => this.#draining.delete(before)),
-        "Ending a connection",
-      );
-    }
+    if (before !== undefined && !before.isClosed) this.#drain(before);
     background(
       connection.closed.then((reason) => {
         if (this.#current !== connection || this.#stopping.signal.aborted) return;
@@ -187,6 +226,14 @@ export class Redial implements AsyncDisposable {
         else this.#dial().catch(() => {});
       }),
       "Noting that a connection is closed",
+    );
+  }
+
+  #drain(connection: Connection): void {
+    this.#draining.add(connection);
+    background(
+      connection.drain().then(() => this.#draining.delete(connection)),
+      "Ending a connection",
     );
   }
 
@@ -228,7 +275,7 @@ export class Redial implements AsyncDisposable {
       return;
     }
     const wait = this.#backoff.failed();
-    this.#failure = this.#down(`is not reachable, and is tried again. ${reason.message}`);
+    this.#failure = this.#down(`is not reachable; connecting again. ${reason.message}`);
     this.#timer = setTimeout(() => {
       this.#dial().catch(() => {});
     }, wait).unref();
@@ -236,90 +283,5 @@ export class Redial implements AsyncDisposable {
 
   #down(what: string): TrunklineError {
     return new TrunklineError("unavailable", `${this.#options.name} ${what}`);
-  }
-}
-
-/**
- * Exchanges that one connection carries at once. The other side limits them (Orchestra's programs to
- * 100), and more would wait for one of them to end.
- */
-export const MOST_AT_ONCE = 64;
-/** Milliseconds after which an idle connection is closed. */
-const IDLE = 10_000;
-
-export interface FurtherConnectionsOptions {
-  readonly dial: () => Promise<Connection>;
-  readonly connected?: (connection: Connection) => void;
-  /** In addition to the first. */
-  readonly most: number;
-  /** Exchanges after which a connection is replaced. */
-  readonly mostExchanges: number;
-}
-
-/** Connections in addition to the first, dialled when that one is full. */
-export class FurtherConnections implements AsyncDisposable {
-  readonly #options: FurtherConnectionsOptions;
-  readonly #open = new Set<Connection>();
-  readonly #idle = new Set<Connection>();
-  #dialling: Promise<Connection> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #isOver = false;
-
-  constructor(options: FurtherConnectionsOptions) {
-    this.#options = options;
-  }
-
-  /** A connection with a free slot; dials one if all are full. Undefined if there are too many already. */
-  get(): Connection | Promise<Connection | undefined> | undefined {
-    for (const connection of this.#open) {
-      if (connection.isClosed) continue;
-      if ((connection.wear ?? 0) >= this.#options.mostExchanges)
-        background(connection.drain(), "Ending a connection");
-      else if (connection.openStreams < MOST_AT_ONCE) return connection;
-    }
-    if (this.#dialling === undefined && this.#open.size >= this.#options.most) return undefined;
-    // Several callers may wait for the new connection; those that find it full try again.
-    return this.#dial().then(() => this.get());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    clearInterval(this.#timer);
-    await this.#dialling?.catch(() => {});
-    await Promise.all([...this.#open].map((connection) => connection.close(0, "client closed")));
-  }
-
-  #dial(): Promise<Connection> {
-    this.#dialling ??= this.#connect().finally(() => {
-      this.#dialling = undefined;
-    });
-    return this.#dialling;
-  }
-
-  async #connect(): Promise<Connection> {
-    const connection = await this.#options.dial();
-    this.#open.add(connection);
-    this.#options.connected?.(connection);
-    background(
-      connection.closed.then(() => this.#open.delete(connection)),
-      "Forgetting a connection",
-    );
-    if (this.#isOver) {
-      await connection.close(0, "client closed");
-      throw new TrunklineError("closed", "The connection was closed on this side");
-    }
-    this.#timer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
-    return connection;
-  }
-
-  #closeIdle(): void {
-    for (const connection of this.#open) {
-      if (connection.openStreams > 0) this.#idle.delete(connection);
-      else if (this.#idle.delete(connection)) background(connection.drain(), "Ending a connection");
-      else this.#idle.add(connection);
-    }
-    if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }

@@ -145,12 +145,12 @@ const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
 /** A request that lasts: nobody waits for its answer. */
 const LISTEN = "subscriptions/listen";
-/** A server that does not say whether it has a stream of its own is not waited for longer. */
+/** Milliseconds to wait for a server to say whether it has a stream of its own. */
 const LONGEST_HOLD = 2_000;
 /** Characters that are repeated of what is no message. */
 const LONGEST_QUOTE = 200;
 const CUT_OFF = "cut its answer off";
-/** A stream that was cut off is taken up again so often, and then given up. */
+/** How often a stream that was cut off is resumed before it is given up. */
 const MOST_RESUMES = 5;
 
 /**
@@ -181,7 +181,7 @@ export class HttpChannel extends PostingChannel {
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
     if (message.method === undefined) {
-      // Several have one answer in 2025-03-26.
+      // In 2025-03-26, an answer may be a batch.
       for (const { id } of [message].flat()) this.#origins.delete(JSON.stringify(id));
     }
     if (this.#held !== undefined) {
@@ -336,7 +336,7 @@ export class HttpChannel extends PostingChannel {
     this.sink?.lost?.(pending.id, new LostRequest(why, { isUnsent }));
   }
 
-  /** Takes up the stream of a request where it was cut off. */
+  /** Resumes the stream of a request where it was cut off. */
   #resume(pending: HttpPending): void {
     if (++pending.attempts > MOST_RESUMES) {
       this.#lose(pending, CUT_OFF, false);

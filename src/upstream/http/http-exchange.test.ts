@@ -85,7 +85,7 @@ describe("HttpAuthorization", { timeout: 600_000 }, () => {
     await using server = await guarded("none");
     await assert.rejects(
       call(server, new Tokens("a", "b", "c", "d")),
-      /answered 401 to a token that is new/,
+      /answered 401 although the token is new/,
     );
     assert.equal(server.exchanges.length, 2);
   });
@@ -107,7 +107,7 @@ describe("HttpAuthorization", { timeout: 600_000 }, () => {
       token: () => Promise.reject(new Error("the keychain is locked")),
       refused: () => assert.fail(),
     };
-    await assert.rejects(call(server, broken), /was not asked: the keychain is locked/);
+    await assert.rejects(call(server, broken), /was sent no request: the keychain is locked/);
     assert.equal(server.exchanges.length, 0);
   });
 
@@ -272,7 +272,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
       lost,
       /^ERROR MCP server 'web' could not be reached at http:\S+: .*(hang up|RESET)/,
     );
-    assert.match(lost, /Nobody knows whether it has done what it was called for\.$/);
+    assert.match(lost, /It is not known whether the call was carried out\.$/);
     assert.equal(rig.calls("write"), 1);
     assert.equal(await slow.answer(), "done");
     const [status] = rig.app.upstreams.status();
@@ -286,7 +286,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
     await using rig = await Rig.open({ slow: wait, read: once, readNever: reset });
     const slow = await rig.inFlight("slow");
     assert.equal(await rig.call("read"), "done");
-    assert.match(await rig.call("readNever"), /^ERROR .*, 2 times\. Nobody knows/);
+    assert.match(await rig.call("readNever"), /^ERROR .*, 2 times\. It is not known/);
     assert.equal(rig.calls("readNever"), 2);
     assert.equal(await slow.answer(), "done");
   });

@@ -163,7 +163,7 @@ class HttpExchange implements Exchange {
   destroy(): void {
     if (this.#request !== undefined) this.#request.destroy();
     // It waits for a token. In a microtask, so that the caller is done first.
-    else queueMicrotask(() => this.#fail("was given up"));
+    else queueMicrotask(() => this.#fail("was sent a request that was cancelled here"));
   }
 
   #authorize(): void {
@@ -174,7 +174,7 @@ class HttpExchange implements Exchange {
     else {
       token.then(
         (known) => this.#send({ ...first, token: known }),
-        (error: Error) => this.#fail(`was not asked: ${error.message}`),
+        (error: Error) => this.#fail(`was sent no request: ${error.message}`),
       );
     }
   }
@@ -211,8 +211,8 @@ class HttpExchange implements Exchange {
     try {
       return send(url, { method, headers }, (response) => this.#respond(attempt, response));
     } catch (error) {
-      // Only after the caller has the exchange object.
-      queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
+      // Deferred until the caller has the exchange object.
+      queueMicrotask(() => this.#fail(`cannot be sent the request: ${(error as Error).message}`));
       return undefined;
     }
   }
@@ -256,7 +256,7 @@ class HttpExchange implements Exchange {
         return;
       }
       this.#answer.head(response);
-      this.#fail("why" in next ? next.why : `answered ${status} to a token that is new`);
+      this.#fail("why" in next ? next.why : `answered ${status} although the token is new`);
     };
     // The body is not read. Its end is not the end of the exchange.
     this.#request = undefined;
@@ -278,7 +278,7 @@ class HttpExchange implements Exchange {
     response.on("data", (chunk: Buffer) => {
       readRetry(chunk, this.#answer);
       decoder.push(chunk);
-      // What HTTP needs for itself is not in the chunk.
+      // The chunk is smaller than what was read: HTTP framing is not in it.
       if (chunk.length >= FULL_READ / 2) this.#holdUntil(nextTurn(), response);
     });
     response.on("end", () => {

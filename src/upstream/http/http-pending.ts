@@ -72,14 +72,14 @@ export function messagesOf(text: string): HttpMessage[] {
   }
 }
 
-/** What to say of an exchange that was completed and brought no answer. */
+/** The error for an exchange that was completed without an answer. */
 export function withoutAnswer({ method, garbage }: HttpPending): string {
   if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
   const beginning = JSON.stringify(garbage.trim());
   return `answered '${method}' with something that is not an MCP message: ${beginning}`;
 }
 
-/** What to say of an answer that is no success. Its text often has the reason; a page for people has not. */
+/** The error for a status that is no success. The body often has the reason, but an HTML page has not. */
 export function refusal(status: number, { garbage = "" }: HttpPending): string {
   const said = garbage.trim();
   return said === "" || said.startsWith("<")

@@ -103,7 +103,7 @@ export abstract class PostingChannel implements Channel<string> {
     if (this.isClosed) return;
     this.post(text, resolve);
     await promise;
-    // Not before it is gone: what is under way takes memory, too.
+    // Not earlier: a message in flight takes memory, too.
     this.#unsent -= text.length;
     if (this.#unsent > this.limits.highWater) return;
     this.#room?.resolve();

@@ -57,7 +57,9 @@ export class ServerLogins {
   /** The place of the login at a server: for its name and its address, and for no other. */
   of(name: string, server: URL): LoginStore {
     const key = `${name} ${createHash("sha256").update(server.href).digest("hex").slice(0, 16)}`;
-    return new StoredLogin(key, server.href, this.#options.data, this.#states, this.#secrets);
+    const { data } = this.#options;
+    const [states, secrets] = [this.#states, this.#secrets];
+    return new StoredLogin({ key, server: server.href, data, states, secrets });
   }
 
   /** The tokens for requests to a server, whose references are resolved. */
@@ -76,42 +78,36 @@ export class ServerLogins {
   }
 }
 
-class StoredLogin implements LoginStore {
-  readonly #key: string;
-  readonly #server: string;
-  readonly #data: string;
-  readonly #states: RecordFile<LoginState>;
-  readonly #secrets: Lazy<SecretStore>;
+interface StoredLoginOptions {
+  readonly key: string;
+  readonly server: string;
+  readonly data: string;
+  readonly states: RecordFile<LoginState>;
+  readonly secrets: Lazy<SecretStore>;
+}
 
-  constructor(
-    key: string,
-    server: string,
-    data: string,
-    states: RecordFile<LoginState>,
-    secrets: Lazy<SecretStore>,
-  ) {
-    this.#key = key;
-    this.#server = server;
-    this.#data = data;
-    this.#states = states;
-    this.#secrets = secrets;
+class StoredLogin implements LoginStore {
+  readonly #options: StoredLoginOptions;
+
+  constructor(options: StoredLoginOptions) {
+    this.#options = options;
   }
 
   async read(): Promise<Login | undefined> {
     const { issuer, ended } = await this.state();
     // Most servers want no login: their secrets are not looked for.
     if (issuer === undefined || ended !== undefined) return undefined;
-    const text = await (await this.#secrets.get()).get(this.#name);
+    const text = await (await this.#options.secrets.get()).get(this.#name);
     const login = parsed(text);
     holdSecrets(login);
-    return login?.server === this.#server && login.issuer === issuer ? login : undefined;
+    return login?.server === this.#options.server && login.issuer === issuer ? login : undefined;
   }
 
   async write(login: Login): Promise<void> {
     const { issuer, scopes, expiresAt, refreshToken } = login;
     holdSecrets(login);
-    await (await this.#secrets.get()).set(this.#name, JSON.stringify(login));
-    await this.#states.change(this.#key, (known) => ({
+    await (await this.#options.secrets.get()).set(this.#name, JSON.stringify(login));
+    await this.#options.states.change(this.#options.key, (known) => ({
       issuer,
       scopes,
       ...(expiresAt === undefined ? {} : { expiresAt }),
@@ -121,13 +117,13 @@ class StoredLogin implements LoginStore {
   }
 
   async remove(state?: LoginState): Promise<boolean> {
-    const wasThere = await (await this.#secrets.get()).remove(this.#name);
-    await this.#states.change(this.#key, () => state);
+    const wasThere = await (await this.#options.secrets.get()).remove(this.#name);
+    await this.#options.states.change(this.#options.key, () => state);
     return wasThere;
   }
 
   async state(): Promise<LoginState> {
-    return (await this.#states.get(this.#key)) ?? {};
+    return (await this.#options.states.get(this.#options.key)) ?? {};
   }
 
   /** Bounded, since each change is news to all processes, and a server may name other scopes each time. */
@@ -138,26 +134,26 @@ class StoredLogin implements LoginStore {
     };
     const { wanted = [] } = await this.state();
     if (beyond(wanted).length === wanted.length) return;
-    await this.#states.change(this.#key, (known = {}) => {
+    await this.#options.states.change(this.#options.key, (known = {}) => {
       return { ...known, wanted: beyond(known.wanted) };
     });
   }
 
   stamp(): string {
-    return this.#states.stamp();
+    return this.#options.states.stamp();
   }
 
   async alone<T>(work: () => Promise<T>): Promise<T> {
     const path = join(
-      this.#data,
-      `login-${createHash("sha256").update(this.#key).digest("hex")}.lock`,
+      this.#options.data,
+      `login-${createHash("sha256").update(this.#options.key).digest("hex")}.lock`,
     );
     using _lock = await FileLock.takeBrief(path, LONGEST_RENEWAL);
     return await work();
   }
 
   get #name(): SecretName {
-    return { service: "trunkline.logins", account: this.#key };
+    return { service: "trunkline.logins", account: this.#options.key };
   }
 }
 

@@ -20,7 +20,7 @@ import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { shownAddress } from "../http/http-exchange.ts";
 
-/** What is configured for each security scheme of a document, by its name. */
+/** The configured credential of each security scheme of a document, by its name. */
 export type Credentials = Readonly<Record<string, string>>;
 
 /**
@@ -388,7 +388,7 @@ export class OpenApiServer {
       headers: sent,
       ...rest
     } = withCredentials(request, operation.security, this.#schemes, auth);
-    // What is configured is not for a model to replace, in whatever case it writes it.
+    // A model must not replace configured headers, in upper or lower case.
     const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
     const others = Object.entries(sent).filter(([name]) => !own.has(name.toLowerCase()));
     return { ...rest, url, headers: { ...Object.fromEntries(others), ...headers } };

@@ -136,7 +136,7 @@ function tooMany(): Error {
   return refused(`needs more than ${MOST_DEFINITIONS} schemas for its tools. ${next}`);
 }
 
-interface Found {
+interface OperationSource {
   readonly name: string;
   readonly method: string;
   readonly path: string;
@@ -144,7 +144,7 @@ interface Found {
   readonly operation: Json;
 }
 
-function operationOf(document: OpenApiDocument, found: Found): Operation {
+function operationOf(document: OpenApiDocument, found: OperationSource): Operation {
   const { name, method, path, item, operation } = found;
   const closure = new SchemaClosure(document);
   const properties: Record<string, unknown> = {};
@@ -215,16 +215,16 @@ function parametersOf(document: OpenApiDocument, item: Json, operation: Json): J
   return [...all.values()];
 }
 
-type Placed = Pick<Parameter, "name" | "in">;
+type ParameterPlace = Pick<Parameter, "name" | "in">;
 
 /** Undefined for what an API does not decide, such as the length of a body. */
-function placeOf({ name, in: place }: Json): Placed | undefined {
+function placeOf({ name, in: place }: Json): ParameterPlace | undefined {
   if (typeof name !== "string" || !isPlace(place)) return undefined;
   const isOwn = place === "header" && OWN_HEADERS.has(name.toLowerCase());
   return isOwn ? undefined : { name, in: place };
 }
 
-function parameterOf(value: Json, placed: Placed, names: ArgumentNames): Parameter {
+function parameterOf(value: Json, placed: ParameterPlace, names: ArgumentNames): Parameter {
   const { required, style, explode, content } = value;
   const { name, in: place } = placed;
   const used = typeof style === "string" ? style : DEFAULT_STYLE[place];
@@ -248,7 +248,7 @@ function parameterText({ description }: Json, { argument, name }: Parameter): st
 }
 
 /** Credentials are configured: a model is not asked for them. */
-function isCredential(document: OpenApiDocument, { name, in: place }: Placed): boolean {
+function isCredential(document: OpenApiDocument, { name, in: place }: ParameterPlace): boolean {
   return Object.values(schemesOf(document)).some((scheme) => {
     if (scheme.type !== "apiKey" || scheme.in !== place) return false;
     const key = String(scheme.name);
@@ -300,7 +300,7 @@ function securityOf(security: unknown): string[][] {
   return listOf(security).map((each) => (isObject(each) ? Object.keys(each) : []));
 }
 
-function describe({ method, path, operation }: Found): string {
+function describe({ method, path, operation }: OperationSource): string {
   const { summary, description, deprecated } = operation;
   const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined);
   const call = `${method.toUpperCase()} ${path}`;

@@ -76,10 +76,10 @@ export class QuicEngine {
   }
 }
 
-/** The one that serves the whole program. */
+/** The engine of the whole program. */
 export const sharedEngine = new QuicEngine();
 
-/** Put in by the bundler: the engine's code. */
+/** The engine's code, which the bundler inserts. */
 declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 
 /**
@@ -143,7 +143,7 @@ export class EngineProcess {
     return this.#child.pid;
   }
 
-  /** Delivers what the engine tells; then, once, how it ended. */
+  /** Delivers the engine's events, and finally how it ended. */
   receive(take: TakeFrame, gone: (how: string) => void): void {
     this.#child.stdout.on("data", (chunk: Buffer) => {
       const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
@@ -196,7 +196,7 @@ export class EngineSession {
   readonly #listeners = new Map<number, ListenerEvents>();
   readonly #unused: (session: EngineSession) => void;
   #lastId = 0;
-  #isOver = false;
+  isOver = false;
 
   /** `unused` is called when the last connection or listener has gone, or the engine itself. */
   constructor(engine: EngineLink, unused: (session: EngineSession) => void) {
@@ -207,10 +207,6 @@ export class EngineSession {
 
   get pid(): number {
     return this.#process.pid;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
   }
 
   dial(
@@ -238,7 +234,7 @@ export class EngineSession {
 
   /** Ends the engine; what still lives in it ends as if it had failed. */
   async end(): Promise<void> {
-    this.#isOver = true;
+    this.isOver = true;
     await this.#process.end();
   }
 
@@ -254,7 +250,7 @@ export class EngineSession {
     this.#process.send(COMMAND.close, 0, id, Buffer.from(reason), code);
   }
 
-  /** Even, so that it is none of the engine's, which are odd. */
+  /** Even: the engine's own ids are odd. */
   nextId(): number {
     do this.#lastId = (this.#lastId + 2) >>> 0;
     while (this.#lastId === 0 || this.streams.has(this.#lastId) || this.#isTaken(this.#lastId));
@@ -334,7 +330,7 @@ export class EngineSession {
   }
 
   #gone(how: string): void {
-    this.#isOver = true;
+    this.isOver = true;
     const ending: Ending = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
     const connections = [...this.#connections.values()];
     const listeners = [...this.#listeners.values()];
@@ -362,9 +358,9 @@ export class QuicConnection extends MultiplexedConnection {
   readonly #session: EngineSession;
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
-  #isQuiet = false;
+  isQuiet = false;
   #whenQuiet: () => void = () => {};
-  #wear = 0;
+  wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: Ending = { trouble: "closed", detail: "" };
 
@@ -391,16 +387,8 @@ export class QuicConnection extends MultiplexedConnection {
     return this.id;
   }
 
-  get wear(): number {
-    return this.#wear;
-  }
-
   get isClosed(): boolean {
     return this.isDraining || this.#state === "closing" || this.#state === "over";
-  }
-
-  get isQuiet(): boolean {
-    return this.#isQuiet;
   }
 
   watchQuiet(quiet: () => void): void {
@@ -413,7 +401,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   openStream(): MultiplexedStream {
-    this.#wear += 1;
+    this.wear += 1;
     const stream = this.#add(this.#session.nextId(), false);
     if (this.isClosed) stream.fail(this.#trouble("open a stream", this.#ending));
     return stream;
@@ -446,13 +434,13 @@ export class QuicConnection extends MultiplexedConnection {
     this.#opened.resolve(this);
   }
 
-  /** The engine's word: whether the peer acknowledges what it is sent. */
+  /** The engine reports whether the peer acknowledges what it is sent. */
   heard(isHeard: boolean): void {
-    this.#isQuiet = !isHeard;
-    if (this.#isQuiet) this.#whenQuiet();
+    this.isQuiet = !isHeard;
+    if (this.isQuiet) this.#whenQuiet();
   }
 
-  /** The engine's word, or that the engine is gone. */
+  /** The engine reports the end of the connection, or has ended itself. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
     const what = this.#state === "opening" ? `connect` : `continue`;
@@ -465,7 +453,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   override forget(stream: MultiplexedStream, isBroken: boolean): void {
-    if (isBroken) this.#wear += BROKEN_WEAR;
+    if (isBroken) this.wear += BROKEN_WEAR;
     this.#session.streams.delete(stream.id);
     super.forget(stream, isBroken);
   }

@@ -19,10 +19,10 @@ import type { Ending, ListenSettings } from "./settings.ts";
 
 const FIRST_WAIT = 50;
 const LONGEST_WAIT = 5_000;
-/** An engine that ran so long did not crash because of what it is asked to do at first. */
+/** Milliseconds: an engine that ran longer did not crash because of its first commands. */
 const STEADY = 10_000;
 
-/** Takes connections at an address, whatever becomes of the engine. */
+/** Accepts connections at an address, and listens again if the engine crashes. */
 export class QuicListener implements Listener, ListenerEvents {
   readonly limits: ConnectionLimits;
   readonly #engine: QuicEngine;
@@ -83,7 +83,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#renewing = newPromise();
     this.#session?.renew(this.#id, { ...credentials, alpn: this.#options.alpn ?? BUS_ALPN });
     await this.#renewing.promise;
-    // For when it has to listen anew.
+    // Needed if it has to listen again.
     this.#credentials = credentials;
   }
 
@@ -92,7 +92,7 @@ export class QuicListener implements Listener, ListenerEvents {
       this.#isClosing = true;
       clearInterval(this.#sweep);
       clearTimeout(this.#retry);
-      // What was answered last is still to arrive.
+      // The last answers may still be in flight.
       await Promise.all([...this.#connections].map((connection) => connection.close()));
       // While it waits to listen anew there is nothing to close.
       if (this.#session === undefined) this.#closed.resolve();
@@ -201,7 +201,7 @@ export class QuicListener implements Listener, ListenerEvents {
   }
 }
 
-/** One whose failure is nobody's loss when nobody waits for it. */
+/** A promise whose rejection may stay unhandled. */
 function newPromise(): PromiseWithResolvers<void> {
   const promise = Promise.withResolvers<void>();
   promise.promise.catch(() => {});

@@ -42,8 +42,8 @@ describe("toStruct()", () => {
   });
 
   const refused: [name: string, value: unknown, says: string][] = [
-    ["NaN", { a: [0, { b: NaN }] }, "'args.a[1].b' is NaN, which JSON cannot say"],
-    ["Infinity", { a: -Infinity }, "'args.a' is -Infinity, which JSON cannot say"],
+    ["NaN", { a: [0, { b: NaN }] }, "'args.a[1].b' is NaN, which JSON cannot express"],
+    ["Infinity", { a: -Infinity }, "'args.a' is -Infinity, which JSON cannot express"],
     ["a bigint", { "a b": 1n }, `'args["a b"]' is a bigint, not a value of JSON`],
     ["a function", { f: () => {} }, "'args.f' is a function, not a value of JSON"],
     ["a date", { at: new Date() }, "'args.at' is an object of a class, not a value of JSON"],

@@ -35,7 +35,7 @@ function clean(value: unknown, path: Path): JsonValue {
       return value;
     case "number":
       if (Number.isFinite(value)) return value;
-      throw new NotJson(`is ${value}, which JSON cannot say`);
+      throw new NotJson(`is ${value}, which JSON cannot express`);
     case "object":
       if (value === null) return null;
       if (path.length >= MAX_DEPTH) {

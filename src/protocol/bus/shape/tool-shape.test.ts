@@ -77,7 +77,8 @@ describe("toToolRequest()", () => {
 
   it("names the argument that cannot be sent", () => {
     assert.throws(() => toToolRequest({ name: "t", args: { n: Infinity } }), {
-      message: "Cannot send this over the bus: 'arguments.n' is Infinity, which JSON cannot say",
+      message:
+        "Cannot send this over the bus: 'arguments.n' is Infinity, which JSON cannot express",
     });
   });
 

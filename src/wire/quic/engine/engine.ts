@@ -14,7 +14,7 @@ import { ControlPipe } from "./control-pipe.ts";
 import { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
 import { EngineError, giveBackFreed, native, takeErrors } from "./native.ts";
-import { PollSet, WAIT, type Waiting } from "./poll-set.ts";
+import { PollSet, WAIT, type Pollable } from "./poll-set.ts";
 import { SendLoad } from "./send-window.ts";
 import { TlsContext } from "./tls-context.ts";
 import { bindSocket, connectSocket, withAddress } from "./udp-socket.ts";
@@ -26,7 +26,7 @@ const READS_NOTHING: Ending = { trouble: "limit", detail: "it does not take what
  */
 const SLACK = 5;
 
-/** Connections that have to end before it is worth it, and milliseconds after that. */
+/** Memory is returned to the system after so many connections have ended, and so many milliseconds later. */
 const WORTH_GIVING = 16;
 const GIVE_BACK_AFTER = 2_000;
 
@@ -38,13 +38,13 @@ export class Engine {
   readonly pipe = new ControlPipe();
   readonly streams = new Map<number, NativeStream>();
   readonly connections = new Map<number, NativeConnection>();
-  /** How much is to be sent, by whom it is for. */
+  /** Bytes that are to be sent, counted for each peer. */
   readonly load = new SendLoad<NativeConnection>((connection) =>
     this.doom(connection, READS_NOTHING),
   );
   /** The time of this turn, in milliseconds. */
   now = performance.now();
-  /** Something was done in this turn of an endpoint that takes another one. */
+  /** OpenSSL has something to send, so the endpoint needs another turn. */
   needsTurn = false;
   /** By their socket. */
   readonly #endpoints = new Map<number, Endpoint>();
@@ -57,7 +57,7 @@ export class Engine {
   #awaitsRoom = false;
   #isWanted = true;
   #nextCheck = Infinity;
-  /** Connections that have ended since memory was given back, and when that is due. */
+  /** Connections that have ended since memory was returned, and when it is returned next. */
   #ended = 0;
   #giveBackAt = Infinity;
   #lastId = 1;
@@ -95,7 +95,7 @@ export class Engine {
     this.#starved.add(endpoint);
   }
 
-  /** Odd, so that it is none of the program's, which are even. */
+  /** Odd: the program's own ids are even. */
   nextId(): number {
     do this.#lastId = (this.#lastId + 2) >>> 0;
     while (this.streams.has(this.#lastId) || this.connections.has(this.#lastId));
@@ -159,12 +159,12 @@ export class Engine {
 
   #serve(): void {
     const touched = [...this.#touched];
-    // Who is not done with its turn is touched anew, for the next one.
+    // An endpoint that is not done adds itself again, for the next turn.
     this.#touched.clear();
     for (const endpoint of touched) endpoint.service();
   }
 
-  /** What it held is given back to the system soon, with that of others that end meanwhile. */
+  /** Returns freed memory to the system soon, once for all connections that end until then. */
   connectionEnded(): void {
     this.#ended += 1;
     if (this.#ended < WORTH_GIVING || this.#giveBackAt !== Infinity) return;
@@ -221,10 +221,10 @@ export class Engine {
       return;
     }
     const connection = this.connections.get(payload.readUInt32LE());
-    // One that is over has told so, and the program knows what that means for the stream.
+    // The program was told that the connection is over, and fails the stream itself.
     if (connection === undefined || connection.isEnding) return;
     const stream = connection.open(id);
-    // It may turn out to be over only now: what is written then would count as unsent for ever.
+    // Opening the stream may show that the connection is over. Bytes written then would count as unsent for ever.
     if (connection.isEnding) return;
     stream.write(payload.subarray(4), isLast);
     this.#touched.add(connection.endpoint);
@@ -282,11 +282,11 @@ const VALUE_IDLE_TIMEOUT = 5;
 const CTRL_SERVER_NAME = 55;
 const TLSEXT_HOST_NAME = 0n;
 const NO_BLOCK = 1n;
-/** Then the other endpoints have their turn. */
+/** Turns of one endpoint before the others have theirs. */
 const MOST_TURNS = 8;
 /**
- * Bytes that are read before the peer is told of the room they made. OpenSSL tells when a quarter of
- * a window is left at the latest, which is far more: a peer that waits for it is told in time.
+ * Bytes that are read before the flow control credit for them is sent. OpenSSL itself sends it when a
+ * quarter of a window is left at the latest, which is far more: a waiting peer gets it in time.
  */
 const WORTH_TELLING = 16 * 1024;
 const timeout = pinnedBuffer(16);
@@ -298,9 +298,9 @@ const isInfiniteAddress = addressOf(isInfinite);
 export abstract class Endpoint {
   readonly pollSet = new PollSet();
   readonly connections = new Set<NativeConnection>();
-  /** Those of them that begin or close, and go on with that at every turn. */
+  /** Connections in their handshake, or closing: both continue at every turn. */
   readonly #unsettled = new Set<NativeConnection>();
-  /** Those of them with streams that wait for the peer to take what it was sent. */
+  /** Connections with streams that wait for acknowledgements of the peer. */
   readonly spending = new Set<NativeConnection>();
   readonly engine: Engine;
   abstract readonly fd: number;
@@ -312,16 +312,16 @@ export abstract class Endpoint {
     this.engine = engine;
   }
 
-  /** The native object whose turn is that of all on this socket; NULL when there is none left. */
+  /** The native object that handles the events of this socket; NULL when there is none left. */
   protected abstract get root(): Pointer;
 
-  /** Takes what came, tells of it, and sends what is due. */
+  /** Reads what came, reports it to the program, and sends what is due. */
   service(): void {
     let turns = 0;
     do {
       if (this.root === NULL) return;
       native.SSL_handle_events(this.root);
-      // What goes on there is sent with the next turn.
+      // What is written here is sent with the next turn.
       this.engine.needsTurn = this.#tidy();
       this.#read = 0;
       this.pollSet.settle();
@@ -335,7 +335,7 @@ export abstract class Endpoint {
     this.#updateDeadline();
   }
 
-  /** Bytes were read, which made room. */
+  /** Bytes were read, so the peer may send as many more. */
   took(bytes: number): void {
     this.#read += bytes;
     if (this.#read >= WORTH_TELLING) this.engine.needsTurn = true;
@@ -349,12 +349,12 @@ export abstract class Endpoint {
     this.engine.connectionEnded();
   }
 
-  /** Has a connection go on at every turn until it is open, or gone. */
+  /** Has `advance` called for a connection at every turn until it is open or over. */
   unsettle(connection: NativeConnection): void {
     this.#unsettled.add(connection);
   }
 
-  /** The connection that has begun its handshake first, and not ended it; undefined if all have. */
+  /** The connection whose handshake takes longest; undefined if none is in its handshake. */
   protected oldestArriving(): NativeConnection | undefined {
     return [...this.#unsettled].find((connection) => connection.isArriving);
   }
@@ -400,7 +400,7 @@ export class ClientEndpoint extends Endpoint {
     this.fd = socket.fd;
     const ssl = native.SSL_new(context.pointer);
     this.#root = ssl;
-    // Which owns the socket from here on.
+    // OpenSSL owns the socket from here on.
     native.SSL_set_bio(ssl, socket.bio, socket.bio);
     withAddress(settings.host, settings.port, (address) =>
       native.SSL_set1_initial_peer_addr(ssl, address),
@@ -425,7 +425,7 @@ export class ClientEndpoint extends Endpoint {
 const FULL = { trouble: "full", detail: "too many connections" } as const;
 
 /** All connections that a listener took share its socket. */
-export class ListenerEndpoint extends Endpoint implements Waiting {
+export class ListenerEndpoint extends Endpoint implements Pollable {
   readonly id: number;
   readonly fd: number;
   readonly port: number;
@@ -462,7 +462,7 @@ export class ListenerEndpoint extends Endpoint implements Waiting {
   }
 
   renew(settings: TlsSettings): void {
-    // Tried first: half of it taken over would leave a listener that cannot let anybody in.
+    // Checked first: a listener that has taken over only a part of the settings could accept nobody.
     TlsContext.forClient(settings)[Symbol.dispose]();
     this.#context.load(settings);
   }
@@ -497,14 +497,14 @@ export class ListenerEndpoint extends Endpoint implements Waiting {
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };
       const connection = new NativeConnection(this.engine, this, options);
       this.adopt(connection);
-      // Anybody can begin a handshake: who has taken longest makes room.
+      // Anybody can begin a handshake: the one that takes longest is dropped.
       if (isFull) (this.oldestArriving() ?? connection).abandon(FULL);
     }
     native.ERR_clear_error();
   }
 }
 
-/** Whom we expect: shown to the server, and checked against its certificate. */
+/** Sets the name that is sent to the server (SNI) and that its certificate must have. */
 function setServerName(ssl: Pointer, name: string): void {
   const text = fixedText(name);
   const parameters = native.SSL_get0_param(ssl);
@@ -543,12 +543,12 @@ export class FileWatch {
     this.#files.set(fd, OUT);
   }
 
-  /** Also of one that was closed. */
+  /** The file may be closed already. */
   forget(fd: number): void {
     this.#files.delete(fd);
   }
 
-  /** Waits so many milliseconds at most, -1 without end, and names the files for which it was. */
+  /** Waits at most so many milliseconds (-1: no limit). Returns the files that are ready. */
   wait(milliseconds: number): readonly number[] {
     const files = [...this.#files];
     const items = fixedBuffer(ITEM * files.length);

@@ -14,7 +14,7 @@ import type { Endpoint, Engine } from "./engine.ts";
 import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
 import { internals, native } from "./native.ts";
-import { WAIT, type PollSet, type Waiting } from "./poll-set.ts";
+import { WAIT, type PollSet, type Pollable } from "./poll-set.ts";
 import { SendWindow } from "./send-window.ts";
 import { SpentStreams } from "./send-window.ts";
 
@@ -29,11 +29,11 @@ const POLICY_ACCEPT = 1;
 const POLICY_REJECT = 2;
 const OVER = WAIT.failed | WAIT.connectionOver;
 
-/** How long what was written may take to arrive before a connection that closes is cut. */
+/** Milliseconds that closing waits for acknowledgements. Then the connection is cut. */
 const FLUSH_TIME = 2_000;
-/** How long a peer may go on sending what nobody wants, before it gets STOP_SENDING. */
+/** Milliseconds that a peer may go on sending what nobody reads, before it gets STOP_SENDING. */
 const DISCARD_TIME = 2_000;
-/** OpenSSL keeps something of each stream that broke off as long as its connection. */
+/** Aborted streams of one connection. OpenSSL keeps memory for each until the connection ends. */
 const MOST_BROKEN = 10_000;
 /**
  * Streams that are accepted before the peer is told how many more it may open. OpenSSL changes that
@@ -54,7 +54,7 @@ export interface NativeConnectionOptions {
 }
 
 /** One connection with its streams. Owns the native connection. */
-export class NativeConnection implements Waiting {
+export class NativeConnection implements Pollable {
   readonly id: number;
   readonly ssl: Pointer;
   readonly engine: Engine;
@@ -138,7 +138,7 @@ export class NativeConnection implements Waiting {
     const isBroken = !stream.isComplete;
     stream.free();
     if (isBroken) {
-      // To free it made OpenSSL owe the peer a RESET_STREAM, a STOP_SENDING, or both.
+      // Freeing it has queued a RESET_STREAM, a STOP_SENDING, or both.
       this.tell();
       if (++this.#broken > MOST_BROKEN) this.engine.doom(this, BREAKS_OFF);
     }
@@ -177,7 +177,7 @@ export class NativeConnection implements Waiting {
     this.endpoint.spending.add(this);
   }
 
-  /** Has a stream go on when there is room for what it sends. */
+  /** Resumes a stream when there is room for what it sends. */
   await(stream: NativeStream): void {
     this.window.await(stream);
     this.endpoint.spending.add(this);
@@ -192,7 +192,7 @@ export class NativeConnection implements Waiting {
     if ((events & WAIT.mayOpen) !== 0) this.#openWaiting();
   }
 
-  /** Goes on with what takes several turns: the handshake, and closing. */
+  /** Continues the handshake or the closing, which take several turns. */
   advance(): void {
     if (this.#state === "handshake") this.#shakeHands();
     else if (this.#state === "closing") this.#close();
@@ -210,7 +210,7 @@ export class NativeConnection implements Waiting {
     this.#close();
   }
 
-  /** Bytes were read, which made room. */
+  /** Bytes were read, so the peer may send as many more. */
   took(bytes: number): void {
     this.#liveness.heard();
     this.endpoint.took(bytes);
@@ -292,7 +292,7 @@ export class NativeConnection implements Waiting {
     this.#await();
   }
 
-  /** A stream has gone. If it was one too many, there is room for one that OpenSSL may have. */
+  /** A stream has ended. If the limit was reached, another may be accepted, which OpenSSL may have already. */
   #acceptMore(): void {
     if (this.#incoming !== this.#options.maxStreams - 1) return;
     this.#await();
@@ -336,14 +336,14 @@ export class NativeConnection implements Waiting {
     this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
   }
 
-  /** Who dialled, and waits for an answer, wants to know soon that the peer is out of reach. */
+  /** A client that waits for an answer has to learn soon that the peer cannot be reached. */
   #checkSoon(): void {
     if (this.#options.listener !== undefined || this.#streams.size === 0) return;
     const soon = this.engine.now + SOON;
     if (this.#state === "open" && soon < this.nextCheck) this.#checkAt(soon);
   }
 
-  /** Again and again while it is quiet: whoever looks for another way may find none at first. */
+  /** Reported at each check while the peer is quiet: a first attempt to reach it otherwise may fail. */
   #tellQuiet(): void {
     const { isQuiet } = this.#liveness;
     if (this.#options.listener !== undefined || (!isQuiet && !this.#wasQuiet)) return;
@@ -367,7 +367,7 @@ export class NativeConnection implements Waiting {
     this.#closeReason ??= new CloseReason(0, ending.detail);
     this.#closeReason.say(this.ssl, false);
     native.SSL_handle_events(this.ssl);
-    // That may have taken in what is for others on the same socket.
+    // That may have read packets of other connections on the same socket.
     this.engine.touch(this.endpoint);
     this.#end(ending);
   }
@@ -398,11 +398,11 @@ export class NativeConnection implements Waiting {
   }
 }
 
-/** How often in a keep-alive interval a connection is looked at, and how often in vain. */
+/** Checks of a connection in a keep-alive interval; after more checks without a sign the peer is silent. */
 export const CHECKS = 3;
-/** Milliseconds between two looks at one that we dialled while an answer is awaited. */
+/** Milliseconds between two checks of a connection that we dialled, while an answer is awaited. */
 export const SOON = 100;
-/** Looks in vain after which such a peer is quiet. */
+/** Checks without a sign of the peer after which it is quiet. */
 const QUIET = 2;
 
 /** What a connection knows of its peer's acknowledgements, and how it asks for one. */
@@ -457,7 +457,7 @@ export class Liveness {
 
   /** True when a ping was scheduled. While an answer is awaited, each check sends one. */
   check(now: number, isWaiting: boolean): boolean {
-    // OpenSSL then pings by itself, if less often, and its idle timeout is what finds the dead.
+    // OpenSSL then sends pings itself, less often, and its idle timeout finds dead peers.
     if (this.#pings === undefined) return false;
     const acks = this.#pings.acks();
     if (acks !== this.#acks || this.#isHeard) this.#silentChecks = this.#quietChecks = 0;
@@ -473,7 +473,7 @@ export class Liveness {
 
   #count(now: number): void {
     this.#quietChecks += 1;
-    // Those that come sooner than usual do not make a peer silent sooner.
+    // Checks that come sooner than usual must not make a peer silent sooner.
     if (now - this.#lastCounted < (this.#keepAlive / CHECKS) * 0.9) return;
     this.#lastCounted = now;
     this.#silentChecks += 1;

@@ -3,7 +3,7 @@ import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-fra
 import type { Endpoint } from "./engine.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { native } from "./native.ts";
-import { WAIT, type Waiting } from "./poll-set.ts";
+import { WAIT, type Pollable } from "./poll-set.ts";
 import type { Sender } from "./send-window.ts";
 import { bytesUnderWay } from "./send-window.ts";
 
@@ -25,7 +25,7 @@ const ROOM_STEP = 32 * 1024;
 const WORTH_COUNTING = 64 * 1024;
 
 /** One stream of a connection. Owns the native stream from `attach` on. */
-export class NativeStream implements Waiting, Sender {
+export class NativeStream implements Pollable, Sender {
   readonly id: number;
   slot = -1;
   #ssl = NULL;
@@ -289,7 +289,7 @@ const lengthAddress = addressOf(length);
  * away: if it were freed at once, OpenSSL would count what still arrives against the flow control
  * window of the connection (RFC 9000 § 4.1) and never give it back.
  */
-export class DiscardedStream implements Waiting {
+export class DiscardedStream implements Pollable {
   readonly ssl: Pointer;
   slot = -1;
   readonly #connection: NativeConnection;

@@ -9,13 +9,13 @@ const MOST_UNDER_WAY = 4 * 1024 * 1024;
 
 /** A stream with something to send. */
 export interface Sender {
-  /** Counts anew what of it is under way. */
+  /** Counts its bytes in flight again. */
   recount(): void;
   /** There is room to go on. */
   resume(): void;
 }
 
-/** How much of what a connection is to send is under way or waits for that. */
+/** Counts the bytes of a connection that are in flight, and those that wait to be sent. */
 export class SendWindow {
   readonly #changed: (bytes: number) => void;
   /** Streams with bytes under way. */
@@ -29,7 +29,7 @@ export class SendWindow {
     this.#changed = changed;
   }
 
-  /** All that there is, under way or not. */
+  /** Bytes in flight and bytes that wait. */
   get size(): number {
     return this.#underWay + this.#held;
   }
@@ -42,20 +42,20 @@ export class SendWindow {
     return this.#waiting.size > 0;
   }
 
-  /** So many more bytes are under way, or fewer; of a stream, if that has not ended. */
+  /** Adds bytes in flight (negative: removes them), of a stream unless it has ended. */
   move(bytes: number, sender?: Sender): void {
     if (bytes > 0 && sender !== undefined) this.#senders.add(sender);
     this.#underWay += bytes;
     this.#changed(bytes);
   }
 
-  /** So many more bytes wait, or fewer. */
+  /** Adds bytes that wait (negative: removes them). */
   hold(bytes: number): void {
     this.#held += bytes;
     this.#changed(bytes);
   }
 
-  /** Has the stream go on when there is room. */
+  /** Resumes the stream when there is room. */
   await(sender: Sender): void {
     this.#waiting.add(sender);
   }
@@ -65,7 +65,7 @@ export class SendWindow {
     this.#waiting.delete(sender);
   }
 
-  /** Looks what has arrived, and lets those go on that wait for room. Returns whether one could. */
+  /** Counts what was acknowledged, and resumes streams that wait for room. Returns whether there was any. */
   advance(): boolean {
     for (const sender of this.#senders) sender.recount();
     const hadRoom = this.hasRoom;
@@ -78,8 +78,8 @@ export class SendWindow {
   }
 }
 
-/** A connection whose bytes are counted, and whose it is. */
-interface Counted {
+/** A connection whose bytes are counted, and its peer. */
+interface CountedConnection {
   readonly peer: string;
   readonly window: SendWindow;
 }
@@ -91,7 +91,7 @@ const MOST = 256 * 1024 * 1024;
  * Counts what all connections have to send. Above the limit, the largest connection of the peer with
  * the most unsent bytes is closed: a peer that opens many connections and reads none pays for that.
  */
-export class SendLoad<C extends Counted> {
+export class SendLoad<C extends CountedConnection> {
   readonly #giveUp: (connection: C) => void;
   readonly #most: number;
   readonly #connections = new Set<C>();
@@ -115,7 +115,8 @@ export class SendLoad<C extends Counted> {
       all.reduce((sum, { window }) => sum + window.size, 0);
     const [worst = []] = [...peers.values()].toSorted((a, b) => sizeOf(b) - sizeOf(a));
     const [largest] = worst.toSorted((a, b) => b.window.size - a.window.size);
-    if (largest === undefined) throw new Error("Nothing is to be sent, and yet too much");
+    if (largest === undefined)
+      throw new Error("The bytes to send are over the limit, but no connection has any");
     return largest;
   }
 }
@@ -143,7 +144,6 @@ export class SpentStreams {
   readonly #connection: Pointer;
   readonly #window: SendWindow;
   readonly #streams: { readonly ssl: Pointer; readonly underWay: number }[] = [];
-  #first = 0;
   /** Ids of streams that were freed and that OpenSSL would still send something on. */
   #unreleased: bigint[] = [];
   /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
@@ -164,23 +164,15 @@ export class SpentStreams {
     this.#window.move(underWay);
   }
 
-  /** Frees those whose last bytes have arrived. They mostly arrive in order. */
+  /** Frees the streams whose last bytes were acknowledged. They mostly are in order. */
   release(): void {
-    for (
-      let spent = this.#streams[this.#first];
-      spent !== undefined;
-      spent = this.#streams[this.#first]
-    ) {
-      if (!hasArrived(spent.ssl)) break;
-      this.#first += 1;
-      this.#window.move(-spent.underWay);
-      this.#free(spent.ssl);
+    const waiting = this.#streams.findIndex(({ ssl }) => !hasArrived(ssl));
+    const arrived = this.#streams.splice(0, waiting === -1 ? this.#streams.length : waiting);
+    for (const { ssl, underWay } of arrived) {
+      this.#window.move(-underWay);
+      this.#free(ssl);
     }
-    if (this.#first > 0) this.#streams.splice(0, this.#first);
-    this.#first = 0;
-    if (this.#unreleased.length > 0) {
-      this.#unreleased = this.#unreleased.filter((id) => !this.#release(id));
-    }
+    this.#unreleased = this.#unreleased.filter((id) => !this.#release(id));
   }
 
   /** Frees all. What was written still goes out while the connection lasts. */

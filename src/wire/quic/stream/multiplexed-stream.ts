@@ -87,7 +87,8 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   readonly #connection: StreamOwner;
   readonly #receiver: StreamReceiver;
   readonly #sender: StreamSender;
-  #isOpened: boolean;
+  /** Something was sent on it, or came. */
+  isOpened: boolean;
   #isPatient = false;
   readonly #controller = new AbortController();
   readonly signal: AbortSignal = this.#controller.signal;
@@ -97,14 +98,9 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
     this.id = id;
     this.#carrier = carrier;
     this.#connection = connection;
-    this.#isOpened = isOpened;
+    this.isOpened = isOpened;
     this.#receiver = new StreamReceiver(this);
     this.#sender = new StreamSender(this, connection.writeWindow);
-  }
-
-  /** Something was sent on it, or came. */
-  get isOpened(): boolean {
-    return this.#isOpened;
   }
 
   write(bytes: Uint8Array): Promise<void> {
@@ -178,15 +174,15 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
   breakOff(error: ConnectionError, code = 0): void {
     if (this.#isOver) return;
-    if (this.#isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
+    if (this.isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
     this.fail(error);
   }
 
   /** Sends a piece, for which there is room. */
   pass(piece: Uint8Array, isLast: boolean): void {
-    const flags = (this.#isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
-    const lead = this.#isOpened ? undefined : this.#connection.lead;
-    this.#isOpened = true;
+    const flags = (this.isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
+    const lead = this.isOpened ? undefined : this.#connection.lead;
+    this.isOpened = true;
     this.#carrier.send(COMMAND.write, flags, this.id, piece, lead);
   }
 
@@ -199,10 +195,10 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
 
 /** So many intervals without a byte make a stream silent. */
 const SILENT = 2;
-/** Room is given back in steps: a message for each small piece would cost more than the piece. */
+/** Flow control credit is sent in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
 
-interface Whole {
+interface WholeRead {
   readonly limit: number;
   /** Not looked at yet. */
   refuse: Refuse | undefined;
@@ -223,9 +219,9 @@ export class StreamReceiver implements Holder {
   #chunks: Buffer[] = [];
   #size = 0;
   #owed = 0;
-  #isEnded = false;
+  isEnded = false;
   #error: Error | undefined;
-  #whole: Whole | undefined;
+  #whole: WholeRead | undefined;
   #next: PromiseWithResolvers<void> | undefined;
   /** Something came since this was last set to false. */
   wasHeard = true;
@@ -235,10 +231,6 @@ export class StreamReceiver implements Holder {
     this.#owner = owner;
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
   /**
    * Whether it has not ended and nothing came for two intervals. Called once in each: one alone says
    * nothing where the whole program stood still meanwhile.
@@ -246,19 +238,19 @@ export class StreamReceiver implements Holder {
   isSilent(): boolean {
     this.#silent = this.wasHeard ? 0 : this.#silent + 1;
     this.wasHeard = false;
-    return !this.#isEnded && this.#silent >= SILENT;
+    return !this.isEnded && this.#silent >= SILENT;
   }
 
   /** The bytes are lent. */
   push(bytes: Buffer, isLast: boolean): void {
     this.wasHeard = true;
-    this.#isEnded ||= isLast;
+    this.isEnded ||= isLast;
     if (bytes.length > 0) {
       // A copy: what is lent is a small part of a large buffer, and would keep all of it.
       this.#chunks.push(Buffer.from(bytes));
       this.#size += bytes.length;
       this.#owner.held.add(this, bytes.length);
-      // Its reader may have been given up for it.
+      // `held.add` may have aborted this stream, because too much is held.
       if (this.#error !== undefined) return;
     }
     if (this.#whole !== undefined) this.#fill(this.#whole, bytes.length);
@@ -267,7 +259,7 @@ export class StreamReceiver implements Holder {
 
   fail(error: Error): void {
     if (this.#error !== undefined) return;
-    const isWhole = this.#isEnded && this.#whole === undefined;
+    const isWhole = this.isEnded && this.#whole === undefined;
     // A stream that has arrived whole can still be read.
     if (isWhole) return;
     this.#error = error;
@@ -299,7 +291,7 @@ export class StreamReceiver implements Holder {
         yield chunk;
       } else if (this.#error !== undefined) {
         throw this.#error;
-      } else if (this.#isEnded) {
+      } else if (this.isEnded) {
         this.#letGo();
         return;
       } else {
@@ -311,7 +303,7 @@ export class StreamReceiver implements Holder {
   }
 
   /** More bytes have arrived for a reader that wants the whole stream. */
-  #fill(whole: Whole, bytes: number): void {
+  #fill(whole: WholeRead, bytes: number): void {
     const { limit, promise } = whole;
     const problem = this.#problemOf(whole);
     if (problem !== undefined) {
@@ -319,7 +311,7 @@ export class StreamReceiver implements Holder {
     } else if (this.#size > limit) {
       const message = `Cannot read the whole stream: it is longer than the limit of ${limit} bytes.`;
       this.#owner.breakOff(new ConnectionError("limit", message));
-    } else if (this.#isEnded) {
+    } else if (this.isEnded) {
       promise.resolve(this.#joined());
       this.#letGo();
     } else {
@@ -332,7 +324,7 @@ export class StreamReceiver implements Holder {
     return this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
   }
 
-  #problemOf(whole: Whole): string | undefined {
+  #problemOf(whole: WholeRead): string | undefined {
     const { refuse } = whole;
     if (refuse === undefined || this.#size < refuse.length) return undefined;
     whole.refuse = undefined;
@@ -342,7 +334,7 @@ export class StreamReceiver implements Holder {
   }
 
   #took(bytes: number): void {
-    if (this.#isEnded) return;
+    if (this.isEnded) return;
     this.#owed += bytes;
     if (this.#owed < STEP) return;
     this.#owner.grant(this.#owed);
@@ -360,7 +352,7 @@ export class StreamReceiver implements Holder {
 /** Leaves room in a payload for what precedes the bytes that open a stream. */
 const PIECE = LONGEST_PAYLOAD - 4;
 
-interface Waiting {
+interface PendingWrite {
   bytes: Uint8Array;
   readonly isLast: boolean;
   readonly promise: PromiseWithResolvers<void>;
@@ -377,7 +369,7 @@ export interface SenderOwner {
 /** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
 export class StreamSender {
   readonly #owner: SenderOwner;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PendingWrite[] = [];
   #room: number;
   #isEnded = false;
   #error: Error | undefined;
@@ -463,30 +455,26 @@ export interface Holder {
 export class HeldBytes {
   readonly #limit: number;
   readonly #holders = new Set<Holder>();
-  #held = 0;
+  held = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get held(): number {
-    return this.#held;
-  }
-
   add(holder: Holder, bytes: number): void {
     this.#holders.add(holder);
-    this.#held += bytes;
-    if (this.#held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.#held, this.#limit);
+    this.held += bytes;
+    if (this.held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.held, this.#limit);
   }
 
   /** Bytes were read. */
   remove(bytes: number): void {
-    this.#held -= bytes;
+    this.held -= bytes;
   }
 
-  /** A holder is done, and so many bytes of its are left. */
+  /** A holder is done, and its remaining bytes are dropped. */
   leave(holder: Holder, bytes: number): void {
-    this.#held -= bytes;
+    this.held -= bytes;
     this.#holders.delete(holder);
   }
 }

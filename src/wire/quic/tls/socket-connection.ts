@@ -27,7 +27,7 @@ export interface SocketConnectionOptions {
 const WINDOW = 256 * 1024;
 /** Bytes that the other side may leave in our socket. Then it is cut off. */
 const MOST_UNSENT = 128 * 1024 * 1024;
-/** So much of one connection is told to the listener, which counts for all of them. */
+/** Unsent bytes of one connection from which on the listener is told, which limits all of them together. */
 const MUCH_UNSENT = 1024 * 1024;
 /** Milliseconds for what was sent last to leave. */
 const CLOSING = 5_000;
@@ -124,7 +124,7 @@ export class SocketConnection extends MultiplexedConnection implements FrameCarr
   }
 
   sendNumber(kind: number, id: number, value: number): void {
-    // One that the other side does not know of cannot be broken off there.
+    // The other side does not know a stream that still waits, so it cannot reset it.
     if (!this.#waiting.has(id)) this.#write(kind, 0, id, undefined, value);
   }
 
