@@ -78,8 +78,13 @@ function refuse(message: string): ForeignRefusal {
 }
 
 function headerTwice(rawHeaders: readonly string[]): string | undefined {
-  const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
-  return ONLY_ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    if (ONLY_ONCE.includes(name) && seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 /** Whether a `Host` header may stand for this server. */

@@ -158,7 +158,7 @@ export interface RunRow {
   /** The last message about its progress. */
   readonly says?: string;
   readonly agent: string;
-  readonly cost?: SessionRow["cost"];
+  readonly cost?: NonNullable<SessionRow["cost"]>;
   readonly created: number;
   readonly updated: number;
   readonly last: number;

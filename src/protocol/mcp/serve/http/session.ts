@@ -35,6 +35,8 @@ export class Session implements Channel<string> {
   // MCP 2025-11-25, basic/transports § Session Management: secure, and visible ASCII only.
   readonly id = randomBytes(24).toString("base64url");
   readonly connection: Connection;
+  /** The principal who began it. */
+  readonly owner: string;
   readonly peer: Peer<Connection>;
   readonly #options: ResolvedMcpHttpOptions;
   readonly #log: EventLog<EventStream>;
@@ -54,13 +56,9 @@ export class Session implements Channel<string> {
     this.#own = new EventStream(0, this.#log);
     this.#streams.set(0, this.#own);
     this.connection = new Connection(principal);
+    this.owner = principal.id;
     const door = options.door.optionsFor(this.connection);
     this.peer = new Peer<Connection>(this, this.connection, options.withLimits(door));
-  }
-
-  /** The principal who began it. */
-  get owner(): string {
-    return this.connection.principal.id;
   }
 
   /** Milliseconds since it was last used; 0 while a client is connected. */
