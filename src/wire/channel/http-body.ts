@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 
 import type { FrameFault } from "../channel.ts";
@@ -16,18 +17,22 @@ export async function readHttpBody(
   const size = Number(request.headers["content-length"] ?? 0);
   if (size > limit) return { kind: "oversize", size, limit, head: "", tail: "" };
   const body = new ByteQueue(limit, { isOfStrangers: true });
+  const refused = new AbortController();
+  const take = (chunk: Buffer): void => {
+    body.append(chunk);
+    if (body.isRefused) refused.abort();
+  };
+  request.on("data", take);
   try {
-    // The response still has to be sent: leaving the loop must not close the connection.
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      body.append(chunk as Buffer);
-      if (body.isRefused) return faultOf("busy", body, limit);
-    }
+    await once(request, "end", refused);
     const bytes = body.take();
     if (bytes === undefined) return faultOf("oversize", body, limit);
     return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", body, limit);
   } catch {
-    return undefined;
+    return body.isRefused ? faultOf("busy", body, limit) : undefined;
   } finally {
+    // What still comes is read and dropped: the response has to be sent.
+    request.off("data", take);
     body.clear();
   }
 }
