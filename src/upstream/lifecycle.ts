@@ -18,7 +18,7 @@ import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
 
 /**
  * `idle` was not needed yet; `waiting` failed and is tried again soon; `resting` failed too often
- * and is left alone for a while.
+ * and is started again after a longer pause.
  */
 export type UpstreamState = "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
 

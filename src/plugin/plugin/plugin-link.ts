@@ -179,7 +179,7 @@ export class PluginLink implements AsyncDisposable {
     const { call, calls } = this.#limits;
     const late = new AbortController();
     const timer = setTimeout(() => {
-      const what = `Waited ${call} ms for one of the ${calls} calls that ${this.#name} answers at once to end`;
+      const what = `No free slot of ${this.#name} within ${call} ms: it takes ${calls} calls at once`;
       late.abort(new TrunklineError("timeout", what));
     }, call);
     const ends = [late.signal, this.#draining.signal, ...(signal === undefined ? [] : [signal])];

@@ -34,7 +34,7 @@ import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts"
 
 /**
  * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
- * and is left alone for a while.
+ * and is started again after a longer pause.
  */
 export type PluginState = "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
 
@@ -395,7 +395,7 @@ const STATES: Record<PluginState, string> = {
   starting: "is being started",
   up: "is up",
   waiting: "is down and will be started again",
-  resting: "failed too often and is left alone for a while",
+  resting: "failed too often and is started again later",
   stopped: "is stopped",
 };
 
