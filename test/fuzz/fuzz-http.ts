@@ -127,6 +127,7 @@ export class HttpFuzzer {
     const answers = headers.get("content-type")?.startsWith("text/event-stream")
       ? body.split("\n").filter((line) => line.startsWith("data: {"))
       : [body];
+    if (answers.includes("")) return `${status} without a body: ${JSON.stringify([...headers])}`;
     const ids = answers.flatMap((answer) => idsIn(answer.replace(/^data: /, "")));
     const [id, ...more] = ids;
     const isRight = id === idOf(request.message) || (status !== 200 && id === null);

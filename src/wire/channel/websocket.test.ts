@@ -15,13 +15,14 @@ describe("webSocketChannel", { timeout: 600_000 }, () => {
     channel.receive(sink);
     client.send("first");
     client.send(Buffer.from("{}"), { binary: true });
+    client.send(Buffer.from("x".repeat(1001)), { binary: true });
     client.send(Buffer.from([0x7b, 0xed, 0xa0, 0x80]), { binary: false });
     client.send("last 🙂");
     await sink.until(({ messages }) => messages.length === 2);
     assert.deepEqual(sink.messages, ["first", "last 🙂"]);
     assert.deepEqual(
       sink.faults.map(({ kind, size }) => `${kind} ${size}`),
-      ["encoding 2", "encoding 4"],
+      ["encoding 2", "encoding 1001", "encoding 4"],
     );
     void channel.send("answer");
     const [answer] = (await once(client, "message")) as [Buffer];

@@ -160,7 +160,8 @@ class WebSocketChannel implements Channel<string> {
     const limit = this.#limits.maxMessage;
     const isOversize = bytes.length > limit;
     if (isOversize || isBinary || !isUtf8(bytes)) {
-      const kind = isOversize ? "oversize" : "encoding";
+      // What is no text names no id, whatever its size.
+      const kind = isBinary || !isOversize ? "encoding" : "oversize";
       const head = bytes.subarray(0, 4096).toString();
       const tail = bytes.subarray(-256).toString();
       this.#sink?.fault({ kind, size: bytes.length, limit, head, tail });
