@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
@@ -60,5 +61,46 @@ describe("createListener()", () => {
     assert.throws(open, { code: "config", message: /named by `serve\.tls\.keyFile`/ });
     await writeFile(tls.keyFile, "not a key");
     assert.throws(open, { code: "config", message: /^Cannot use '.*cert\.pem' with '.*key\.pem'/ });
+  });
+
+  it("keeps 'Expect: 100-continue' out of the answers on a connection with several requests", async () => {
+    const { server } = createListener(sampleServing("127.0.0.1"), log, (request, response) => {
+      // The first answer waits until the second one is complete.
+      const answer = () => response.end(Buffer.from(`answer to ${request.url}`));
+      if (request.url === "/first") server.once("second", answer);
+      else {
+        answer();
+        server.emit("second");
+      }
+    });
+    await using _server = server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    await using socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.write("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
+    socket.end(
+      "POST /second HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n",
+    );
+    const [, first, second, ...more] = (await text(socket)).split("HTTP/1.1 ");
+    assert.match(first ?? "", /^200 OK\r\n[^]*\r\n\r\nanswer to \/first$/);
+    assert.match(second ?? "", /^200 OK\r\n[^]*\r\n\r\nanswer to \/second$/);
+    assert.deepEqual(more, []);
+  });
+
+  it("lets a client that waits for it send its body", async () => {
+    const { server } = createListener(
+      sampleServing("127.0.0.1"),
+      log,
+      (request, response) => void request.pipe(response),
+    );
+    await using _server = server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    await using socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.write(
+      "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\nConnection: close\r\n\r\n",
+    );
+    const [heard] = (await once(socket, "data")) as [Buffer];
+    assert.equal(heard.toString(), "HTTP/1.1 100 Continue\r\n\r\n");
+    socket.write("body");
+    assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n4\r\nbody\r\n0\r\n\r\n$/);
   });
 });

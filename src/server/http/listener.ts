@@ -16,8 +16,16 @@ export function createListener(
   handle: RequestListener,
 ): { readonly server: Server; readonly scheme: "http" | "https" } {
   const memory = memoryReturn();
-  const watched = <T extends Server>(server: T): T =>
+  const watched = <T extends Server>(server: T): T => {
     server.on("connection", (socket) => socket.once("close", () => memory.connectionEnded()));
+    // A response that waits behind others on its connection has no socket yet. Node would put its
+    // "100 Continue" between the header and the body, so we leave it out (RFC 9110, 10.1.1).
+    server.on("checkContinue", (request, response) => {
+      if (response.socket !== null) response.writeContinue();
+      handle(request, response);
+    });
+    return server;
+  };
   if (tls === undefined) return { server: watched(createServer(handle)), scheme: "http" };
   const server = watched(createTlsServer(readTls(tls), handle));
   // Certificates are renewed while servers run.
