@@ -5,7 +5,7 @@ export const device: Command = {
   summary: "List and revoke browsers that are logged in to the gateway",
   description:
     "`trunkline open` logs in a browser of this machine for 12 hours. `trunkline open --qr` pairs a phone, " +
-    "which stays logged in until it was not used for 30 days. All can do what you can.",
+    "which stays logged in until nobody has used it for 30 days. All can do what you can.",
   examples: {
     "trunkline device list": "Show who is logged in.",
     "trunkline open --qr": "Pair a phone.",

@@ -18,7 +18,7 @@ export const models: Command = {
       name: "add",
       summary: "Add a provider of language models to your configuration file",
       description:
-        "Its key never is an argument, nor in the file: it is in an environment variable, or in the " +
+        "The key is neither an argument nor in the file: it is in an environment variable, or in the " +
         "system's keychain under the name of that variable.",
       args: [arg("NAME", "Name of the provider, the first part of its models' names")],
       options: {

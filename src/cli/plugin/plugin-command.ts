@@ -76,7 +76,7 @@ export const plugin: Command = {
     },
     {
       name: "approve",
-      summary: "Approve what a configured plugin asks for by now",
+      summary: "Approve what a configured plugin asks for now",
       description:
         "Asks about what a plugin wants that nobody was asked about: one that was added before plugins " +
         "had permissions, or one that wants more than when it was added.",
@@ -117,7 +117,7 @@ export const plugin: Command = {
     },
     {
       name: "wrap",
-      summary: "Be a plugin with the tools of an MCP server, as orchestrators start it",
+      summary: "Run an MCP server as a plugin; orchestrators start this",
       description:
         "Starts an MCP server on standard streams and offers its tools and prompts on the bus. " +
         'In your configuration, `"mcp": ["npx", "SERVER"]` in `bus.plugins.ID` does the same, and ' +

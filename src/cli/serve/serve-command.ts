@@ -42,8 +42,8 @@ export const open: Command = {
   description:
     "Prints a login link that works once, within 15 minutes, and opens it if this machine has a " +
     "screen. The browser stays logged in for 12 hours, or until `trunkline device revoke`.\n\n" +
-    "With --qr it draws the link for the camera of a phone, which then stays logged in until it was " +
-    "not used for 30 days. The phone must reach the gateway: at `serve.publicUrl` of the configuration, " +
+    "With --qr it draws the link for the camera of a phone, which then stays logged in until " +
+    "nobody has used it for 30 days. The phone must reach the gateway: at `serve.publicUrl` of the configuration, " +
     "or in your network.",
   options: {
     qr: flag("Pair a phone: draw a link that works once as a QR code"),
