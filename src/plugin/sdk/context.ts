@@ -1,4 +1,4 @@
-/** Diagnostics: lines on stderr, which the orchestrator keeps. */
+/** Writes diagnostics to stderr. The orchestrator keeps the last lines (`trunkline plugin logs`). */
 export interface PluginLog {
   debug(event: string, fields?: Readonly<Record<string, unknown>>): void;
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -6,18 +6,18 @@ export interface PluginLog {
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** One piece of an answer: text, image, audio, resource or a link to one, as MCP has them. */
+/** A content block of MCP: text, image, audio, resource or resource link. */
 export type ContentPiece = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface CallResult {
-  /** What a person reads of it. */
+  /** The result as text, for people and models. */
   readonly text: string;
   readonly structured?: unknown;
   readonly content: readonly ContentPiece[];
 }
 
-/** A document of a storage. */
+/** A document in a storage. */
 export interface StoredDocument {
   readonly content: Uint8Array;
   /** The content as UTF-8. */
@@ -27,7 +27,7 @@ export interface StoredDocument {
 }
 
 export interface WriteOptions {
-  /** The version that is replaced; 0 if there must be none yet. Left out, whatever is there. */
+  /** The version that must be there: 0 for a new document. Without it, any version is replaced. */
   readonly version?: number;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -41,29 +41,29 @@ export interface StoredEntry {
 
 /** Documents that outlive the plugin. Every write makes a new version. */
 export interface PluginStorage {
-  /** Undefined when there is none. */
+  /** Resolves to undefined if there is no such document. */
   read(path: string): Promise<StoredDocument | undefined>;
-  /** Resolves to the new version. Rejects when another than the given one is there. */
+  /** Resolves to the new version. Rejects if `options.version` is not the current one. */
   write(path: string, content: string | Uint8Array, options?: WriteOptions): Promise<number>;
-  /** Whether there was one. */
+  /** Resolves to whether the document existed. */
   delete(path: string): Promise<boolean>;
   list(prefix?: string, pattern?: string): Promise<StoredEntry[]>;
-  /** The storage of another kind, such as `markdown`. */
+  /** A storage of another type, such as `markdown`. */
   of(type: string): PluginStorage;
 }
 
-/** What a plugin can do outside itself. */
+/** Gives a handler access to the log, the storage, other tools and events. */
 export interface PluginContext {
   readonly log: PluginLog;
-  /** Aborted when what is being done is no longer wanted. */
+  /** Aborted when the caller has cancelled or gone, or the plugin ends. */
   readonly signal: AbortSignal;
   readonly storage: PluginStorage;
-  /** Calls a tool of another plugin or of the program. Throws a `ToolError` when it fails. */
+  /** Calls a tool of another plugin, or of Trunkline. Throws a `ToolError` if the tool fails. */
   readonly callTool: (
     name: string,
     args?: Readonly<Record<string, unknown>>,
   ) => Promise<CallResult>;
-  /** Tells whoever subscribed to the topic. */
+  /** Publishes an event to the subscribers of a topic. */
   readonly publish: (
     topic: string,
     type: string,
@@ -71,13 +71,13 @@ export interface PluginContext {
   ) => Promise<void>;
 }
 
-/** While a tool is called. */
+/** The context of a tool call. */
 export interface CallContext extends PluginContext {
-  /** Who calls, as far as is known. */
+  /** The caller, as far as it is known. */
   readonly caller: string;
   readonly sessionId?: string;
-  /** The folder of the project that it is about, where known. Tools that it calls are told it too. */
+  /** The folder of the project, if known. Tools that this call calls get it, too. */
   readonly project?: string;
-  /** Which provider of AI is meant, where several offer the tool. */
+  /** The AI provider to use, if several plugins offer the tool. */
   readonly provider?: string;
 }

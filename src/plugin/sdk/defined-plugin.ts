@@ -26,7 +26,7 @@ export class DefinedPlugin implements Plugin {
     return plugin.#isTaken;
   }
 
-  /** Whether anybody has done anything with it, be it to look at what it offers. */
+  /** Whether the program has used it: run it, tested it, or read its manifest. */
   static isUsed(plugin: DefinedPlugin): boolean {
     return plugin.#isTaken || plugin.#isSeen;
   }

@@ -9,23 +9,23 @@ import type { FromSchema, Schema } from "./from-schema.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An answer in full, as MCP has it. */
+/** A complete result, in the form of MCP. */
 export interface FullResult {
   readonly content: readonly ContentPiece[];
   readonly structuredContent?: unknown;
-  /** The tool could not do it; the content says why. */
+  /** The call failed; the content says why. */
   readonly isError?: boolean;
 }
 
 /**
- * What a tool may return: a text; an object, whose `text` is what a person reads of it, if it has
- * one; a full result; or nothing.
+ * What a tool may return: text; an object, which becomes structured content (its member `text`, if
+ * any, becomes the text); a complete result; or nothing.
  */
 export type Returned = string | FullResult | object | undefined | void;
 
 export type Chunk = string | Uint8Array;
 
-/** Arguments without a schema may be anything. */
+/** The type of a tool's arguments. Without a schema, any object. */
 export type ArgumentsOf<S> = unknown extends S ? Record<string, unknown> : FromSchema<S>;
 
 type Call<S> = (args: ArgumentsOf<S>, context: CallContext) => Returned | Promise<Returned>;
@@ -36,19 +36,19 @@ type Stream<S> = (
 
 interface Described<S> {
   readonly description: string;
-  /** JSON Schema of its arguments. They are checked before the tool sees them. */
+  /** JSON Schema of the arguments. Arguments are checked before the tool is called. */
   readonly input?: S & Schema;
-  /** Calling it twice does no more than calling it once: it may be called again after a failure. */
+  /** The tool may be called again after a failure: a second call has no further effect. */
   readonly idempotent?: boolean;
 }
 
-/** A tool that answers at once, and in pieces too if it has `stream`. */
+/** A tool with a single result. With `stream` it can also send chunks. */
 export interface CalledTool<S> extends Described<S> {
   readonly call: Call<S>;
   readonly stream?: Stream<S>;
 }
 
-/** A tool that answers in pieces. Whoever wants the answer whole gets the pieces put together. */
+/** A tool that sends chunks. A caller that does not stream gets them joined. */
 export interface StreamedTool<S> extends Described<S> {
   readonly stream: Stream<S>;
   readonly call?: undefined;
@@ -61,7 +61,7 @@ export interface PromptArgumentSpec {
   readonly required?: boolean;
 }
 
-/** The values of a prompt's arguments: texts, of which those not required may be missing. */
+/** The arguments of a prompt. Those that are not required may be missing. */
 export type PromptValues<A> = {
   [Name in keyof A as A[Name] extends { readonly required: true } ? Name : never]: string;
 } & {
@@ -76,7 +76,7 @@ export interface PromptMessage {
 export interface PromptSpec<A> {
   readonly description?: string;
   readonly arguments?: A & Readonly<Record<string, PromptArgumentSpec>>;
-  /** A text is one message of the user. */
+  /** A string becomes one message of the user. */
   readonly get: (
     args: PromptValues<A>,
     context: PluginContext,
@@ -94,17 +94,17 @@ export interface PluginEvent {
 export type EventHandler = (event: PluginEvent, context: PluginContext) => unknown;
 
 export interface EventSpec {
-  /** What members of the payload must be, as text. */
+  /** Members of the payload and the text that each must have. Other events are skipped. */
   readonly filters?: Readonly<Record<string, string>>;
   readonly handle: EventHandler;
 }
 
-/** A storage that the plugin offers to others. What it throws is told to whoever asked. */
+/** A storage that the plugin offers to others. An error that it throws is sent to the caller. */
 export interface StorageProvider {
   read(path: string): Maybe<StorageReadResult | undefined>;
-  /** Returns the new version. `version` is the one that must be there: 0 none, undefined any. */
+  /** Returns the new version. `options.version` is the one that must be there: 0 none, undefined any. */
   write(path: string, content: Uint8Array, options: WriteOptions): Maybe<number>;
-  /** Whether there was one. */
+  /** Returns whether the document existed. */
   delete(path: string): Maybe<boolean>;
   list(prefix: string, pattern: string): Maybe<readonly StoredEntry[]>;
 }
@@ -112,7 +112,7 @@ export interface StorageProvider {
 export interface StorageReadResult {
   readonly content: string | Uint8Array;
   readonly metadata?: Fields;
-  /** From 1. */
+  /** Starts at 1. */
   readonly version: number;
 }
 
@@ -126,58 +126,58 @@ export interface Health {
   readonly details?: Readonly<Record<string, string>>;
 }
 
-/** What a plugin wants of the machine and of the bus: absolute paths, hosts, documents of others. */
+/** Rights that a plugin asks for. Paths are absolute. */
 export interface PermissionRequest {
   readonly read?: readonly string[];
   readonly write?: readonly string[];
-  /** Whether programs that it starts have all files of the user. */
+  /** Programs that the plugin starts may use all files of the user. */
   readonly run?: boolean;
-  /** The plugin whose documents it uses instead of its own; `/` for those that plugins share. */
+  /** The plugin whose documents it uses instead of its own; `/` for the shared ones. */
   readonly namespace?: string;
-  /** Such as `api.example.org`, `*.example.org`, `db.example.org:5432` or `localhost:5432`. */
+  /** Hosts it may reach: `api.example.org`, `*.example.org`, `db.example.org:5432`, `localhost:5432`. */
   readonly hosts?: readonly string[];
 }
 
-/** All that makes a plugin. */
+/** What `definePlugin` takes. */
 export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
-  /** Its name on the bus: letters, digits, `.`, `_` and `-`, such as `tools.greet`. */
+  /** The plugin's name on the bus, such as `tools.greet`: letters, digits, `.`, `_` and `-`. */
   readonly id: string;
   readonly version: string;
   readonly description?: string;
   readonly author?: string;
   readonly tools?: { readonly [Name in keyof Tools]: ToolSpec<Tools[Name]> };
   readonly prompts?: { readonly [Name in keyof Prompts]: PromptSpec<Prompts[Name]> };
-  /** By topic. */
+  /** Handlers of events, by topic. */
   readonly events?: Readonly<Record<string, EventHandler | EventSpec>>;
-  /** By the kind of storage. */
+  /** Storages that it offers, by type. */
   readonly storage?: Readonly<Record<string, StorageProvider>>;
-  /** What else it offers. */
+  /** What it offers besides tools, prompts and storages. */
   readonly provides?: {
     /** Topics that it publishes. */
     readonly events?: readonly string[];
-    /** Providers of AI that its tools speak for. */
+    /** AI providers that its tools use. */
     readonly ai?: readonly string[];
   };
-  /** What it wants of others. Tools of the program can only be called if they are named here. */
+  /** What it needs from others. Trunkline's own tools can be called only if they are named here. */
   readonly needs?: {
     readonly tools?: readonly string[];
     readonly storage?: readonly string[];
     readonly ai?: readonly string[];
   };
   /**
-   * What it wants of the machine. A person approves it when the plugin is added, and everything else
-   * is then denied.
+   * Rights that it needs on the machine. A person approves them when the plugin is added; everything
+   * else is denied.
    */
   readonly permissions?: PermissionRequest;
-  /** Before its first call, with what the orchestrator's configuration says of it. */
+  /** Called before the first tool call, with the plugin's `config` from the orchestrator. */
   boot?(config: Readonly<Record<string, string>>, context: PluginContext): unknown;
-  /** Before it ends. */
+  /** Called before the plugin ends. */
   shutdown?(): unknown;
-  /** Healthy, if it does not say. */
+  /** Reports the plugin's health. Without it, the plugin counts as healthy. */
   health?(): Maybe<HealthStatus | Health>;
 }
 
-/** What a plugin says of itself, by the names that it has on the bus. */
+/** A plugin's description of itself, with the field names of the bus. */
 export interface Manifest {
   readonly id: string;
   readonly version: string;
@@ -194,7 +194,7 @@ export interface Manifest {
   readonly needs_events: readonly string[];
   readonly needs_storage: readonly string[];
   readonly needs_ai: readonly string[];
-  /** Only where it is printed: the bus has no place for it. */
+  /** Only in the printed manifest: the message of the bus has no field for it. */
   readonly permissions?: PermissionRequest;
 }
 

@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 
 /** How an orchestrator starts a plugin. */
 export interface PluginFlags {
-  /** Empty when there is none to dial. */
+  /** Empty if the plugin has no orchestrator to dial. */
   readonly orchestrator: string;
   readonly listen: string;
   readonly certsDir: string;
@@ -16,7 +16,7 @@ export const PREFERRED_TRANSPORT = "TRUNKLINE_BUS_TRANSPORT";
 
 const FLAG = /^--?(orchestrator-addr|listen-addr|certs-dir|manifest)(?:=(.*))?$/s;
 
-/** Whether somebody wants the program to be a plugin. */
+/** Whether the program was started as a plugin. */
 export function wantsPlugin(args: readonly string[]): boolean {
   return args.some((arg) => {
     const name = FLAG.exec(arg)?.[1];
@@ -33,7 +33,7 @@ export function splitFlags(args: readonly string[]): {
   return { own: args.slice(0, before + 1), flags: args.slice(before + 1) };
 }
 
-/** Reads `--name=value` and `--name value`. Whatever else is there is the plugin's own. */
+/** Reads `--name=value` and `--name value`. All other arguments are the plugin's own. */
 export function readFlags(args: readonly string[], env = process.env): PluginFlags {
   const given = new Map<string, string>();
   for (let at = 0; at < args.length; at++) {

@@ -18,9 +18,9 @@ export interface OutsideOptions {
   readonly id: string;
   readonly client: BusClient;
   readonly log: Log;
-  /** Resolves when the orchestrator knows what the plugin may call; undefined when it does. */
+  /** Resolves when the plugin is registered; undefined if it is. */
   readonly registered?: () => Promise<void> | undefined;
-  /** The kind of storage that is meant where nothing is said; empty for the orchestrator's. */
+  /** The default type of storage; empty for the orchestrator's own. */
   readonly storageType: string;
 }
 
@@ -72,7 +72,7 @@ export class Outside {
   }
 }
 
-/** A tool's answer, or its failure thrown. */
+/** Returns a tool's result, or throws its failure. */
 export function callResult(response: ToolResponse): CallResult {
   if (!response.success) {
     const { errorCode, errorMessage, result } = response;

@@ -36,8 +36,8 @@ export class Registration {
   }
 
   /**
-   * Resolves when the orchestrator was told for the first time what the plugin needs, or could not
-   * be: until then it lets the plugin call nothing. Undefined when that is over.
+   * Resolves when the first registration has succeeded or failed: before it, the orchestrator lets the
+   * plugin call nothing. Undefined once the plugin is registered.
    */
   known(): Promise<void> | undefined {
     if (this.#isKnown) return undefined;
@@ -53,7 +53,7 @@ export class Registration {
     if (this.#options.client.isUp) this.connected();
   }
 
-  /** There is a new connection: registers and subscribes again. */
+  /** Registers and subscribes again, on a new connection. */
   connected(): void {
     this.end();
     this.#present = new AbortController();
@@ -67,7 +67,7 @@ export class Registration {
     this.#present.abort(new Error("The connection was replaced"));
   }
 
-  /** Until it succeeds, or there is another connection. */
+  /** Repeats the work until it succeeds, or the connection is replaced. */
   async #repeat(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     try {
       await work(signal);
@@ -95,7 +95,7 @@ export class Registration {
     this.#isKnown = true;
     const { accepted, rejectReason } = answerOf(ORCHESTRATOR, answer, "register");
     if (!accepted) {
-      // A retry would be refused again. Its tools can still be called.
+      // A retry would be refused again. The plugin's tools can still be called.
       log.error("plugin.rejected", { reason: rejectReason });
       return;
     }
@@ -109,8 +109,8 @@ export class Registration {
   }
 
   /**
-   * An orchestrator that can dial the plugin brings events as requests, and only confirms here. Any
-   * other sends them as further answers, for as long as the connection lasts.
+   * An orchestrator that can dial the plugin sends events as requests, and only confirms here. Others
+   * send them as further answers, as long as the connection lasts.
    */
   async #subscribe(topic: string, { filters = {} }: EventSpec, signal: AbortSignal): Promise<void> {
     const { client, manifest, deliver, log } = this.#options;

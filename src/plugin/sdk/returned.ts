@@ -9,7 +9,7 @@ import { ToolError } from "./tool-error.ts";
 
 type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 
-/** What a tool returned, as the bus has it. */
+/** Converts what a tool returned to a message of the bus. */
 export function returned(value: unknown): ToolResponseInit {
   if (value === undefined || value === null) return toToolResponse(textResult(""));
   if (typeof value === "string") return { success: true, result: { text: value } };
@@ -19,7 +19,7 @@ export function returned(value: unknown): ToolResponseInit {
     const structuredContent = value as unknown[];
     return toToolResponse({ ...textResult(JSON.stringify(value)), structuredContent });
   }
-  // The bus itself takes `text` for what a person reads, and the rest for structure.
+  // On the bus, `text` is for people, and the rest is structured content.
   return { success: true, result: toStruct(value, "result") };
 }
 
@@ -27,14 +27,14 @@ function isFull(value: object): value is ToolResult {
   return "content" in value && isContent(value.content);
 }
 
-/** What went wrong, by a stable name and in words. */
+/** An error with a stable code and a message. */
 export function thrown(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof ToolError) return { code: error.code, message: error.message };
   const message = error instanceof Error ? error.message || error.name : String(error);
   return { code: FAILURE.handler, message };
 }
 
-/** What a tool threw, as the bus has it. */
+/** Converts what a tool threw to a message of the bus. */
 export function thrownResponse(error: unknown): ToolResponseInit {
   const { code, message } = thrown(error);
   const details = error instanceof ToolError ? error.details : undefined;
@@ -50,7 +50,7 @@ export function thrownResponse(error: unknown): ToolResponseInit {
 const TEXT = "text/plain; charset=utf-8";
 const BINARY = "application/octet-stream";
 
-/** What a tool yielded, as the bus has it. */
+/** Converts what a tool yielded to a message of the bus. */
 export function chunkBytes(chunk: unknown): {
   readonly data: Uint8Array;
   readonly contentType: string;

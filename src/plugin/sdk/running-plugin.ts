@@ -20,7 +20,7 @@ export interface RunningPluginOptions {
   readonly log: Log;
 }
 
-/** Calls that lead to further calls of it must not wait for each other. */
+/** Calls that call the plugin again must not wait for each other. */
 const LISTEN_LIMITS = { maxStreams: 2_112 };
 
 /** A plugin that serves, and stays connected to its orchestrator. */
@@ -29,8 +29,8 @@ export class RunningPlugin implements AsyncDisposable {
   readonly ended: Promise<void>;
   readonly #options: RunningPluginOptions;
   /**
-   * Of a CA that is there. While it serves it makes none: whoever ended the bus may be removing this
-   * folder, and nobody would know the new CA.
+   * The certificates of an existing CA. A plugin that serves creates no CA: if the bus has ended, its
+   * folder may be about to be removed, and nobody would trust the new CA.
    */
   readonly #certificates: BusCertificates;
   readonly #client: BusClient;
@@ -84,17 +84,17 @@ export class RunningPlugin implements AsyncDisposable {
     this.#options.log.warn("plugin.certificates", { message });
   };
 
-  /** Where it is dialled, with a scheme only where it is not QUIC: others know no schemes. */
+  /** The address to dial. It has a scheme only if it is not QUIC: other orchestrators know none. */
   get address(): string {
     const { address = "" } = this.#listener ?? {};
-    // Whoever starts it is on the same machine.
+    // The orchestrator is on the same machine.
     return address
       .replace(/^quic:\/\//, "")
       .replace(/(^|\/)0\.0\.0\.0:/, "$1127.0.0.1:")
       .replace(/(^|\/)\[::\]:/, "$1[::1]:");
   }
 
-  /** Waits for what runs, at most so many milliseconds, then cleans up. */
+  /** Waits for running calls, for at most so many milliseconds, then cleans up. */
   async shutdown(timeout: number): Promise<boolean> {
     return this.#service.shutdown(timeout);
   }

@@ -1,8 +1,8 @@
 import { onAbort } from "../../base/abort.ts";
 
 /**
- * The items of a source until it ends or the work is called off, which is thrown. The source is told
- * to end, but not waited for: it may be waiting for something that never comes.
+ * Yields the items of a source until it ends. Throws the reason when the signal is aborted: the source is
+ * then told to end, but not waited for, since it may wait for something that never comes.
  */
 export async function* untilStopped<T>(
   source: AsyncIterable<T> | Iterable<T>,

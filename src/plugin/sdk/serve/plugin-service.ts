@@ -40,11 +40,11 @@ export interface PluginServiceOptions {
   readonly client: BusClient;
   readonly log: Log;
   readonly registered?: () => Promise<void> | undefined;
-  /** The orchestrator wants it to end; what it was told has been answered by then. */
+  /** Called when the orchestrator has asked the plugin to end, after that request was answered. */
   readonly ended: () => void;
 }
 
-/** Milliseconds of the shutdown time that are left for the answer to arrive. */
+/** Milliseconds of the shutdown time that are reserved for sending the answer. */
 const MARGIN = 500;
 /** Milliseconds for answers that are still being sent at the end. */
 const LAST_WORDS = 1_000;
@@ -89,7 +89,7 @@ export class PluginService {
     };
   }
 
-  /** Answers what comes on one stream. */
+  /** Answers the request on one stream. */
   serve(stream: BidiStream, connection: Connection): void {
     this.#exchanges++;
     background(
@@ -103,15 +103,15 @@ export class PluginService {
   };
 
   /**
-   * Waits for what runs, at most so many milliseconds, and calls the rest off; then lets the plugin
-   * clean up. Resolves to whether that went well.
+   * Waits for running calls, for at most so many milliseconds, and cancels the rest; then lets the plugin
+   * clean up. Resolves to whether that succeeded.
    */
   shutdown(timeout: number): Promise<boolean> {
     this.#shutdown ??= this.#end(timeout);
     return this.#shutdown;
   }
 
-  /** Resolves when all answers are on their way, or soon. */
+  /** Resolves when all answers have been sent, or after a short time. */
   async answered(): Promise<void> {
     if (this.#exchanges === 0) return;
     this.#quiet ??= Promise.withResolvers();
@@ -131,7 +131,7 @@ export class PluginService {
   }
 }
 
-/** What the handlers of a plugin share. */
+/** The parts that all handlers of a plugin share. */
 interface HandlerContext {
   readonly tools: ReadonlyMap<string, ToolPart>;
   readonly outside: Outside;
@@ -197,7 +197,7 @@ async function collect(
   return result.content.length === 0 ? "" : result;
 }
 
-/** Answers in pieces, for those tools of a plugin that can. */
+/** Answers calls in chunks, for tools that stream. */
 export function serveStreams(context: HandlerContext): BusHandlers {
   const { calls, log } = context;
   return streamHandlers((start, call, piece) =>
@@ -236,7 +236,7 @@ async function sendPieces(
   }
 }
 
-/** Answers what is asked of a plugin's prompts. */
+/** Answers requests for a plugin's prompts. */
 export function servePrompts(
   prompts: ReadonlyMap<string, PromptPart>,
   { outside, calls, log }: HandlerContext,
@@ -273,7 +273,7 @@ function failed(code: string, message: string) {
   return { case: "toolCall", value: failure(code, message) } as const;
 }
 
-/** Answers what is asked of the storage that a plugin provides, of one or several kinds. */
+/** Answers requests for the storages that a plugin provides. */
 function serveProviders(
   providers: ReadonlyMap<string, StorageProvider>,
   { log }: HandlerContext,
@@ -313,7 +313,7 @@ function asStorage(provider: StorageProvider): Storage {
   };
 }
 
-/** Whatever a provider throws is told to the caller. */
+/** Sends errors that a provider throws to the caller. */
 async function withReason<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -323,7 +323,7 @@ async function withReason<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** Brings one event to its handler, and waits for that. Throws what the handler throws. */
+/** Calls the handler of an event and waits for it. Throws what the handler throws. */
 export type Deliver = (
   event: Pick<Publish | EventDelivery, "topic" | "eventType" | "payload" | "sourcePlugin">,
 ) => Promise<void>;
@@ -339,7 +339,7 @@ export function deliverTo(
     });
 }
 
-/** The orchestrator brings events as requests of their own. */
+/** Answers events that the orchestrator sends as requests. */
 export function serveEvents(deliver: Deliver, { log }: HandlerContext): BusHandlers {
   return {
     publish: async (event) => {
@@ -360,10 +360,10 @@ const STATUS: Readonly<Record<HealthStatus, Status>> = {
   unhealthy: Status.UNHEALTHY,
 };
 
-/** Where the orchestrator does not say how long it waits. */
+/** Milliseconds to shut down, if the orchestrator names no time. */
 const USUAL_TIMEOUT = 5_000;
 
-/** Answers the orchestrator that looks after a plugin. `shutdown` resolves to whether all went well. */
+/** Answers the orchestrator's requests to boot, report health and shut down. `shutdown` resolves to whether it succeeded. */
 export function serveLifecycle(
   parts: PluginParts,
   { outside, calls, log }: Omit<HandlerContext, "tools">,

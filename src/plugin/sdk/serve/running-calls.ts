@@ -7,7 +7,7 @@ export class RunningCalls {
   #idle: PromiseWithResolvers<void> | undefined;
   #reason: Error | undefined;
 
-  /** Runs until its work is done, or its caller has gone, or all is called off. */
+  /** Runs a call until it ends, its caller has gone, or all calls are cancelled. */
   async run<T>(
     call: Partial<Pick<BusCall, "signal">>,
     work: (signal: AbortSignal) => T | Promise<T>,
@@ -25,13 +25,13 @@ export class RunningCalls {
     }
   }
 
-  /** Calls off all that runs and all that will. */
+  /** Cancels all calls, those to come as well. */
   stopAll(reason: Error): void {
     this.#reason = reason;
     for (const running of this.#running) running.abort(reason);
   }
 
-  /** Resolves when nothing runs, or after so many milliseconds. */
+  /** Resolves when no call is running, or after so many milliseconds. */
   async idle(longest: number): Promise<void> {
     if (this.#running.size === 0) return;
     this.#idle = Promise.withResolvers();

@@ -6,7 +6,7 @@ import type { PluginFlags } from "../flags.ts";
 import type { PluginParts } from "../parts.ts";
 import { RunningPlugin } from "../running-plugin.ts";
 
-/** Milliseconds for a plugin's own end, when it was not the orchestrator that told it to. */
+/** Milliseconds for the shutdown if a signal or the end of the input caused it. */
 const LONGEST_END = 5_000;
 
 /** Serves a plugin until it is told to end, then ends the process. */
@@ -31,7 +31,7 @@ export async function serveProgram(parts: PluginParts, flags: PluginFlags): Prom
   process.exit(isClean ? 0 : 1);
 }
 
-/** Whatever comes first. A signal that comes after it ends the process at once. */
+/** Resolves at the first reason to end. A signal after that ends the process at once. */
 function untilOver({ ended }: RunningPlugin): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   background(ended.then(resolve), "Ending the plugin");
@@ -48,7 +48,7 @@ function untilOver({ ended }: RunningPlugin): Promise<void> {
   return promise;
 }
 
-/** An input that is a pipe ends with whoever holds its other end. */
+/** A piped input ends when the process at its other end does. */
 function hasOwner(): boolean {
   try {
     const input = fstatSync(0);

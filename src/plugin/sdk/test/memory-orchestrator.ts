@@ -18,7 +18,7 @@ import type { PluginEvent } from "../definition.ts";
 import { returned, thrownResponse } from "../returned.ts";
 import type { TestTool } from "./test-plugin.ts";
 
-/** What surrounds a plugin under test. */
+/** The orchestrator of a plugin under test. */
 export class MemoryOrchestrator {
   readonly published: PluginEvent[] = [];
   readonly handlers: BusHandlers;
@@ -83,7 +83,7 @@ async function callTool(
   }
 }
 
-/** Documents that last as long as a test. */
+/** A storage in memory. */
 export class MemoryStorage implements Storage {
   readonly #documents = new Map<string, StoredDocument & { readonly modifiedAt: Date }>();
 

@@ -28,39 +28,39 @@ import { ToolError } from "../tool-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Stands for a tool of another plugin. */
+/** A stand-in for a tool of another plugin. */
 export type TestTool = (args: Fields) => Returned | Promise<Returned>;
 
 export interface TestPluginOptions {
-  /** What the plugin boots with. */
+  /** The configuration that the plugin boots with. */
   readonly config?: Readonly<Record<string, string>>;
   /** The tools that `callTool` reaches, by their names. */
   readonly tools?: Readonly<Record<string, TestTool>>;
-  /** Takes the lines that the plugin logs; without it they are dropped. */
+  /** Receives the plugin's log lines; without it they are dropped. */
   readonly log?: (line: string) => void;
 }
 
 /** A plugin under test, and an orchestrator in memory around it. */
 export interface PluginHarness extends AsyncDisposable {
-  /** What the plugin has published. */
+  /** The events that the plugin has published. */
   readonly published: readonly PluginEvent[];
   /** The storage that the plugin writes to. */
   readonly storage: PluginStorage;
   /** Calls a tool. Throws a `ToolError` when it fails. */
   call(name: string, args?: Fields): Promise<CallResult>;
-  /** Calls a tool that answers in pieces. Leaving the loop cancels it. */
+  /** Calls a tool that streams. Leaving the loop cancels the call. */
   stream(name: string, args?: Fields): AsyncGenerator<Uint8Array, void, void>;
   prompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptMessage[]>;
-  /** Publishes as another plugin. Resolves when the handler is done, if the plugin wants the event. */
+  /** Publishes an event as another plugin. Resolves when the plugin's handler, if any, has ended. */
   publish(topic: string, type: string, payload?: Fields): Promise<void>;
   health(): Promise<Health>;
   /** Ends the plugin. Resolves to whether it ended well. */
   shutdown(): Promise<boolean>;
-  /** Ends all of it, as `await using` does. */
+  /** Ends the plugin and its orchestrator, as `await using` does. */
   close(): Promise<void>;
 }
 
-/** Boots a plugin inside the test: all that the bus does, without processes and networks. */
+/** Boots a plugin inside the test, with an orchestrator in memory: no processes, no network. */
 export async function testPlugin(
   plugin: Plugin,
   options: TestPluginOptions = {},

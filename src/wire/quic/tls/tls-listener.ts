@@ -15,14 +15,14 @@ import { ConnectionError, tlsTrouble, withCertificates } from "../connection-err
 import { PeerCount, peerOf } from "../peer-certificate.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
-/** Takes connections over TLS 1.3. */
+/** Accepts connections over TLS 1.3. */
 export class TlsListener implements Listener {
   readonly #options: ListenOptions;
   readonly #limits: ConnectionLimits;
   readonly #host: string;
   readonly #server: Server;
   readonly #connections = new Set<SocketConnection>();
-  /** Those that have not shown who they are yet, the oldest first. */
+  /** Connections whose handshake is not complete, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
@@ -40,7 +40,7 @@ export class TlsListener implements Listener {
       ...context(credentials),
       minVersion: "TLSv1.3",
       requestCert: true,
-      // Looked at below: a certificate that was shown must be good, even where none is required.
+      // Checked below: a certificate that was sent must be valid, even if none is required.
       rejectUnauthorized: false,
       ALPNProtocols: [tlsAlpn(options.alpn)],
       handshakeTimeout: this.#limits.handshakeTimeout,
@@ -48,7 +48,7 @@ export class TlsListener implements Listener {
     this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
     this.#server.on("secureConnection", (socket) => this.#accept(socket));
     this.#server.on("tlsClientError", (error, socket) => {
-      // After its timeout Node tells of it only, and leaves the connection open.
+      // After the timeout Node only emits an event, and leaves the connection open.
       socket.destroy();
       this.#refuse(error);
     });
@@ -115,8 +115,8 @@ export class TlsListener implements Listener {
   }
 
   /**
-   * Anybody on this machine can connect, and say nothing. When too many do, whoever has taken longest
-   * is cut off: who has a certificate takes a moment to show it.
+   * Anybody on this machine can connect and send nothing. If too many do, the oldest of them is
+   * closed: a peer with a certificate completes its handshake in a moment.
    */
   #arrived(socket: Socket): void {
     const key = endOf(socket);
@@ -173,7 +173,7 @@ export class TlsListener implements Listener {
 
   #problemWith(socket: TLSSocket): ConnectionError | undefined {
     const what = `Cannot let a client in at ${this.address}`;
-    // Of those that were offered, one has been chosen, or none.
+    // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
       return ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
     }
@@ -194,7 +194,7 @@ export class TlsListener implements Listener {
     this.#options.refused?.(ConnectionError.of(what, ending));
   }
 
-  /** One client may open many connections, and read none of them. */
+  /** Limits a client that opens many connections and reads none of them. */
   #boundUnsent(): void {
     const open = [...this.#connections].filter((connection) => !connection.isClosed);
     const unsent = open.reduce((sum, connection) => sum + connection.unsent, 0);
@@ -207,7 +207,7 @@ export class TlsListener implements Listener {
   }
 }
 
-/** Tells the connections apart that are there, also those of other networks. */
+/** A key that differs for each open connection. */
 function endOf({ remoteAddress, remotePort, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localPort}`;
 }
