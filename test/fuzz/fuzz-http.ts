@@ -11,6 +11,11 @@ import { RawHttp, type RawResponse } from "./raw-http.ts";
 import { mcpVocabulary } from "./vocabulary-mcp.ts";
 
 const CONNECTIONS = 8;
+/**
+ * Milliseconds that a connection may be idle before it is replaced. The server closes it after five
+ * seconds, and a request that is on its way then is lost (RFC 9112, 9.5).
+ */
+const KEEP_ALIVE = 3_000;
 
 /** What `trunkline serve --json` says first. */
 export interface Ready {
@@ -67,6 +72,11 @@ export class HttpFuzzer {
     const work = async (): Promise<void> => {
       let connection = this.#connect();
       while (left > 0) {
+        const isUnusable = connection.isClosing || connection.isClosed;
+        if (isUnusable || connection.idle > KEEP_ALIVE || this.#random.once(200)) {
+          connection[Symbol.dispose]();
+          connection = this.#connect();
+        }
         if (this.#random.once(8)) {
           left--;
           await this.#break();
@@ -74,10 +84,6 @@ export class HttpFuzzer {
           const pipelined = Math.min(left, 1 + this.#random.below(20));
           left -= pipelined;
           await this.#ask(connection, pipelined);
-        }
-        if (connection.isClosing || connection.isClosed || this.#random.once(200)) {
-          connection[Symbol.dispose]();
-          connection = this.#connect();
         }
       }
       connection[Symbol.dispose]();
@@ -100,24 +106,25 @@ export class HttpFuzzer {
 
   async #ask(connection: RawHttp, count: number): Promise<void> {
     const sent = Array.from({ length: count }, () => this.#requests.next());
+    const { idle } = connection;
     const asked = sent.map(({ bytes, method }) => connection.ask(bytes, method === "HEAD"));
     const all = await patiently(() => sent.map(summary).join("\n\n"), Promise.all(asked));
     for (const [index, response] of all.entries()) {
       // After one that closes the connection, the others were not read.
       if (response === "lost" && connection.isClosing) return;
-      this.#judge(sent[index]!, response);
+      const request = summary(sent[index]!);
+      if (response === "lost") {
+        const when = `request ${index} of ${count} on a connection that was idle for ${idle} ms`;
+        assert.fail(`${request}\nThe connection was closed without a response: ${when}`);
+      }
+      const problem = this.#problem(sent[index]!, response);
+      if (problem !== undefined) assert.fail(`${request}\n${problem}`);
     }
     assert.equal(connection.problem, undefined);
   }
 
-  #judge(request: HttpRequest, response: RawResponse | "lost"): void {
-    const problem = this.#problem(request, response);
-    if (problem !== undefined) assert.fail(`${summary(request)}\n${problem}`);
-  }
-
   /** What is wrong with a response, if anything is. */
-  #problem(request: HttpRequest, response: RawResponse | "lost"): string | undefined {
-    if (response === "lost") return "The connection was closed without a response";
+  #problem(request: HttpRequest, response: RawResponse): string | undefined {
     const { status, headers, body } = response;
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
     if (status >= 500 && status !== 503) return `${status} ${body}`;

@@ -27,12 +27,15 @@ export class RawHttp implements Disposable {
   /** The other side has said that it will close. */
   isClosing = false;
   isClosed = false;
+  /** When something was last sent or received. */
+  #used = performance.now();
   /** What is wrong with what came back. */
   problem: string | undefined;
 
   constructor(port: number, host = "127.0.0.1") {
     this.#socket = connect({ port, host, noDelay: true });
     this.#socket.on("data", (chunk: Buffer) => {
+      this.#used = performance.now();
       this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
       this.#read();
     });
@@ -43,11 +46,17 @@ export class RawHttp implements Disposable {
     });
   }
 
+  /** Milliseconds since something was sent or received. Servers close connections that are idle. */
+  get idle(): number {
+    return performance.now() - this.#used;
+  }
+
   /** Sends one request, behind those that have no response yet. */
   ask(bytes: Buffer, isHead = false): Promise<RawResponse | "lost"> {
     if (this.isClosed) return Promise.resolve("lost");
     const { promise, resolve } = Promise.withResolvers<RawResponse | "lost">();
     this.#pending.push({ isHead, resolve });
+    this.#used = performance.now();
     this.#socket.write(bytes);
     return promise;
   }
