@@ -311,14 +311,19 @@ async function undoneSettings(
   files: readonly FileChange[],
 ): Promise<SettingChange[]> {
   const undone: SettingChange[] = [];
-  for (const { file, key, before, after } of settings) {
-    const change = files.find(({ path }) => path === file);
-    if (change === undefined) continue;
-    const valuesOf = async (bytes: Buffer = Buffer.alloc(0)): Promise<string[] | undefined> => {
-      return key === MANAGED_BLOCK ? blockLines(bytes) : (await readValues(git, bytes))(key);
+  for (const { path, ...change } of files) {
+    const own = settings.filter(({ file }) => file === path);
+    // Git reads the file once, and not at all if only a block was changed: it may be ssh's.
+    const hasKeys = own.some(({ key }) => key !== MANAGED_BLOCK);
+    const reader = async (bytes: Buffer = Buffer.alloc(0)) => {
+      const values = hasKeys ? await readValues(git, bytes) : () => [];
+      return (key: string) => (key === MANAGED_BLOCK ? blockLines(bytes) : values(key));
     };
-    if (isDeepStrictEqual(await valuesOf(change.before), await valuesOf(change.after))) continue;
-    undone.push({ file, key, before: after, after: before });
+    const [was, is] = [await reader(change.before), await reader(change.after)];
+    for (const { key, before, after } of own) {
+      if (isDeepStrictEqual(was(key), is(key))) continue;
+      undone.push({ file: path, key, before: after, after: before });
+    }
   }
   return undone;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { type ToolResult } from "../tool/tool.ts";
 import { until } from "../../test/support/until.ts";
@@ -12,6 +13,7 @@ import {
   Scripts,
   SILENCE,
 } from "../../test/upstream/scripted-server.ts";
+import type { OpenLink } from "./link.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
@@ -55,6 +57,18 @@ describe("Upstreams answer a call", () => {
     await untilFirstIs(app, "up");
     assert.equal(scripts.of("a")[1]?.asked("tools/call").length, 0);
     assert.equal(await callText(app, "echo"), "second time");
+  });
+
+  it("with why the server died, however long it takes to end what it left", async () => {
+    const scripts = new Scripts({ a: dying({ destructiveHint: true }) });
+    const open: OpenLink = async (...args) => {
+      const link = await scripts.open(...args);
+      const end = (): Promise<void> => sleep(1_000).then(() => link.end());
+      return { ...link, ended: Promise.resolve("exited with code 3"), end };
+    };
+    await using app = new AppWithUpstreams({ open, limits: QUICK });
+    await app.configure({ a: { command: "a" } });
+    assert.match(await callText(app, "echo"), /had answered\. It exited with code 3/);
   });
 
   for (const hint of ["readOnlyHint", "idempotentHint"]) {

@@ -36,8 +36,6 @@ export interface LifecycleOptions {
 
 const openPlain: OpenLink = (settings, events, limits) => openLink(settings, events, limits);
 
-/** Milliseconds that a caller waits to learn why a server has ended. */
-const EXPLAINING = 500;
 /** Milliseconds between checks whether the last calls have been answered. */
 const LOOK_AGAIN = 50;
 
@@ -114,11 +112,11 @@ export class Lifecycle {
     return atMost(this.#options.limits.start, this.#again.promise, late);
   }
 
-  /** After it has ended: waits a moment for the reason, such as its exit code. */
+  /** After it has ended: waits for the reason, such as its exit code. Ending it takes a grace at most. */
   async explained(): Promise<void> {
     // The caller's request may have failed before we have noticed the end.
     await nextTurn();
-    await atMost(EXPLAINING, this.#ending ?? Promise.resolve());
+    await this.#ending;
   }
 
   /** Ends it. It is not started again. */

@@ -109,7 +109,7 @@ function calledBy({ called }: OtherAgent, model: string): string | undefined {
 
 /** What every agent behind Trunkline is to be good for. */
 export function drives(agent: OtherAgent): void {
-  describe(`${agent.name} behind Trunkline`, { timeout: 900_000 }, () => {
+  describe(`${agent.name} behind Trunkline`, () => {
     let command: string | undefined;
     before(async () => {
       command = await agent.install();

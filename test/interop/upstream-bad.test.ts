@@ -25,7 +25,7 @@ const TROUBLES: Readonly<Record<string, RegExp | undefined>> = {
   "answers twice": /"content":\[\]/,
   "answers no JSON": undefined,
   "answers half a line": undefined,
-  "answers too much": /10485760/,
+  "answers too much": /33554432/,
   "closes stdout": /MCP server 'closes stdout' ended before it had answered/,
   "reads no more": undefined,
 };

@@ -33,7 +33,7 @@ const TROUBLES = {
   "answers no JSON": (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":\n`),
   "answers half a line": (id) => process.stdout.write(`{"jsonrpc":"2.0","id":${id},`),
   "answers too much": (id) => {
-    const text = "x".repeat(11 * 1024 * 1024);
+    const text = "x".repeat(33 * 1024 * 1024);
     write({ id, result: { content: [{ type: "text", text }] } });
   },
   "closes stdout": () => closeSync(1),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
+import { Git } from "../../git/git.ts";
 
 describe("planUndo()", { timeout: 120_000 }, () => {
   it("undoes one switch after another, back to the original bytes", async () => {
@@ -18,6 +19,17 @@ describe("planUndo()", { timeout: 120_000 }, () => {
       assert.deepEqual(sample.read("app/.git/config"), state);
     }
     await assert.rejects(sample.undo(), /nothing has been switched in/);
+  });
+
+  it("has git read a file once before and once after, however many settings it has", async ({
+    mock,
+  }) => {
+    using sample = new SampleIdentities();
+    await sample.switch("home");
+    const { mock: runs } = mock.method(Git.prototype, "run");
+    const { plan } = await sample.undo();
+    assert.ok(plan.settings.length > 4);
+    assert.equal(runs.callCount(), 2);
   });
 
   it("keeps what git wrote since", async () => {
