@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { access, constants, readdir, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
 
@@ -87,7 +86,7 @@ async function programsOf(
 }
 
 function hashOf(...parts: readonly (Buffer | string)[]): string {
-  const hash = createHash("sha256");
+  const hash = process.getBuiltinModule("node:crypto").createHash("sha256");
   for (const part of parts) hash.update(part).update("\0");
   return hash.digest("hex");
 }

@@ -31,7 +31,7 @@ export class BackgroundCommand {
   /** Resolves when it has ended, and nothing is left that it started. */
   readonly over: Promise<void>;
   readonly #output = new RecentText(MOST_OUTPUT);
-  readonly #stopper = new AbortController();
+  readonly #stopping = new AbortController();
   readonly #confinement: Confinement | undefined;
   readonly #told = new Set<string>();
   #end: string | undefined;
@@ -70,7 +70,7 @@ export class BackgroundCommand {
 
   /** Ends it, with all that it started. */
   async stop(): Promise<void> {
-    this.#stopper.abort(new TrunklineError("cancelled", "It was stopped"));
+    this.#stopping.abort(new TrunklineError("cancelled", "It was stopped"));
     await this.over;
   }
 
@@ -80,14 +80,14 @@ export class BackgroundCommand {
       await using _ = this.#confinement;
       const { child, problems } = await started;
       const { exit } = await readBounded(child, {
-        signal: this.#stopper.signal,
+        signal: this.#stopping.signal,
         most: 0,
         heard: (_, text) => this.#hear(text),
       });
       this.#hear(problems.join("\n"));
       end = endText(exit);
     } catch (error) {
-      end = this.#stopper.signal.aborted ? "stopped" : (error as Error).message;
+      end = this.#stopping.signal.aborted ? "stopped" : (error as Error).message;
     }
     await this.#confinement?.[Symbol.asyncDispose]();
     this.#end = end;

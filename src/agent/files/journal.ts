@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -164,7 +163,9 @@ export class TurnJournal {
 type Content = Buffer | undefined;
 
 export function digestOf(content: Content): string {
-  return content === undefined ? "" : createHash("sha256").update(content).digest("hex");
+  if (content === undefined) return "";
+  // Loaded where it is needed: whoever lists sessions would wait 10 ms for it.
+  return process.getBuiltinModule("node:crypto").hash("sha256", content);
 }
 
 async function put(path: string, content: string | Buffer, flags: "a" | "wx"): Promise<void> {

@@ -36,8 +36,7 @@ export function sessionTable(sessions: readonly ListedSession[], edge: number): 
   // Most people have no session with a work tree, and no remote run.
   const used = HEADINGS.map((_, at) => rows.some((row) => row[at] !== ""));
   const shown = [HEADINGS, ...rows].map((row) => row.filter((_, at) => used[at]));
-  const lines = table(shown).split("\n");
-  return lines.map((line) => line.slice(0, Math.max(edge, 80)).trimEnd()).join("\n");
+  return table(shown, Math.max(edge, 80));
 }
 
 /** The repository of a remote run; its folder, in the data folder, says nothing to a person. */

@@ -43,11 +43,12 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const foreign =
     agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
   const theirs = foreign === undefined ? {} : { ofAgents: foreign };
-  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
+  const [forText, forJson] = values.json === true ? [[], sessions] : [sessions, []];
   const listed: ListedSession[] = [];
-  for (const one of values.json === true ? [] : shown) {
-    listed.push({ ...one, state: await stateOf(one) });
+  for (const one of forText) {
+    listed.push({ ...one, worktree: states.get(one.id), state: await stateOf(one) });
   }
+  const shown = forJson.map((one) => ({ ...one, worktree: states.get(one.id) }));
   const notes =
     sessions.length > 0
       ? []

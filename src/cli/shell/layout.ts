@@ -31,17 +31,16 @@ export function columns(rows: readonly (readonly [string, string])[], width: num
   });
 }
 
-/** Rows in columns that are as wide as their longest cell. The first row has the headings. */
-export function table(rows: readonly (readonly string[])[]): string {
+/**
+ * Rows in columns that are as wide as their longest cell, cut at the edge. The first row has the headings.
+ */
+export function table(rows: readonly (readonly string[])[], edge = Infinity): string {
   const cells = rows.map((row) => row.map(visibleLine));
-  const widths: number[] = [];
-  for (const row of cells) {
-    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
-  }
-  return cells
-    .map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  "))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join("");
+  const widths = (cells[0] ?? []).map((_, at) =>
+    cells.reduce((widest, row) => Math.max(widest, row[at]?.length ?? 0), 0),
+  );
+  const padded = (cell: string, at: number): string => cell.padEnd(widths[at] ?? 0);
+  return linesText(cells.map((row) => row.map(padded).join("  ").slice(0, edge).trimEnd()));
 }
 
 /** `1 tool`, `2 tools`. */

@@ -16,7 +16,7 @@ export interface PendingUpdate extends ShownUpdate {
 /** A queued update. Later text is merged into it. */
 interface QueuedUpdate extends PendingUpdate {
   /** Bytes of its JSON, once text was merged into it. */
-  readonly bytes?: number;
+  readonly bytes?: number | undefined;
 }
 
 export interface DeliveryOptions {

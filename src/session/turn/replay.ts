@@ -29,7 +29,7 @@ export async function* replay(
   options: ReplayOptions,
 ): AsyncGenerator<Replayed> {
   let count = 0;
-  let held: (Replayed & { readonly bytes?: number }) | undefined;
+  let held: (Replayed & { readonly bytes?: number | undefined }) | undefined;
   let hasChanged = false;
   let last = 0;
   for await (const batch of batches) {

@@ -62,12 +62,22 @@ export function lineOf(seq: number, direction: Direction, text: string): string 
   return `[${seq},${Date.now()},"${direction}",${text}]\n`;
 }
 
-/** The events of lines. All are parsed at once, which takes half as long as one by one. */
+/**
+ * The events of lines. All are parsed at once, as one flat array, which takes half as long as one by one.
+ * JSON has line feeds only between values, so none is replaced within an event.
+ */
 export function eventsIn(lines: string): LoggedEvent[] {
-  // JSON has line feeds only between values.
-  const text = `[${lines.trimEnd().replaceAll("\n", ",")}]`;
-  const events = JSON.parse(text) as [number, number, Direction, unknown][];
-  return events.map(([seq, at, direction, message]) => ({ seq, at, direction, message }));
+  const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
+  const events: LoggedEvent[] = [];
+  for (let at = 0; at < values.length; at += 4) {
+    events.push({
+      seq: values[at] as number,
+      at: values[at + 1] as number,
+      direction: values[at + 2] as Direction,
+      message: values[at + 3],
+    });
+  }
+  return events;
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
@@ -100,11 +110,14 @@ export function readPages(
   after: number,
   limit = Infinity,
 ): LoggedEvent[] {
-  const rows = database.prepare(`SELECT lines, last ${AFTER}`).iterate(session, after);
+  const statement = database.prepare(`SELECT lines, last ${AFTER}`);
+  // Rows as objects take twice as long.
+  statement.setReturnArrays(true);
   let text = "";
-  for (const { lines, last } of rows) {
-    text += String(lines);
-    if (text.length >= READ || Number(last) - after >= limit) break;
+  for (const row of statement.iterate(session, after)) {
+    const [lines, last] = row as unknown as [string, number];
+    text += lines;
+    if (text.length >= READ || last - after >= limit) break;
   }
   const events = eventsIn(text).filter(({ seq }) => seq > after);
   return limit === Infinity ? events : events.slice(0, limit);

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 
@@ -60,10 +61,6 @@ export class OpenApiDocument {
     if (at === undefined) throw refused(`refers to '${ref}', which it does not have`);
     return at;
   }
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether a value is nested in more levels. */

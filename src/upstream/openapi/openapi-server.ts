@@ -1,17 +1,10 @@
 import { STATUS_CODES } from "node:http";
+import { isObject } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
-import {
-  isDeeper,
-  isObject,
-  type Json,
-  textOf,
-  listOf,
-  OpenApiDocument,
-  refused,
-} from "./document.ts";
+import { isDeeper, type Json, textOf, listOf, OpenApiDocument, refused } from "./document.ts";
 import { httpCall, type HttpRequest, type HttpResult } from "../http/http-call.ts";
 import { type Operation, operationsOf, type Parameter, schemesOf } from "./operations.ts";
 import { parseAnywhere } from "../../rpc/message/parse-apart.ts";

@@ -1,7 +1,7 @@
+import { isObject } from "../../base/check.ts";
 import { glob } from "../../base/text/glob.ts";
 import {
   FreeNames,
-  isObject,
   type Json,
   listOf,
   type OpenApiDocument,
