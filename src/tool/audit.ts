@@ -36,16 +36,8 @@ export function short(name: string): string {
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
 }
 
-let lastTime = 0;
-let lastTimeText = "";
-
-/** The time in ISO 8601. To format it costs more than the rest of a record: once a millisecond is enough. */
-function timeText(): string {
-  const now = Date.now();
-  if (now !== lastTime) lastTimeText = new Date(now).toISOString();
-  lastTime = now;
-  return lastTimeText;
-}
+/** The last time and its text. To format it costs more than the rest of a record. */
+const last = { time: 0, text: "" };
 
 /** The record of a call, with secrets masked. */
 export function auditEntry(
@@ -55,8 +47,11 @@ export function auditEntry(
   reason: string | undefined,
 ): AuditEntry {
   const { door, name: caller, principal, client } = context.caller;
+  const now = Date.now();
+  if (now !== last.time) last.text = new Date(now).toISOString();
+  last.time = now;
   return {
-    time: timeText(),
+    time: last.text,
     door,
     caller: short(caller),
     principal: principal.id === "" ? undefined : principal.id,
