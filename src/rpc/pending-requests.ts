@@ -70,7 +70,7 @@ export class PendingRequests {
         this.#giveUp(id, new TrunklineError("timeout", error));
       });
     }
-    signal?.addEventListener("abort", pending.abort, { once: true });
+    signal?.addEventListener("abort", pending.abort);
     this.#link.send(text, options.topic);
     return pending.answer.promise;
   }

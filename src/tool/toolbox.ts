@@ -153,7 +153,7 @@ export class Toolbox {
    * protocol's business (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in
    * words that a model can act on.
    */
-  async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
+  call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const answer = context.profile?.search?.answer(name, args, {
       known: () => this.#sources?.known(),
       tools: () => this.visibleTo(context),
@@ -162,18 +162,21 @@ export class Toolbox {
       // Policy, schema and record are those of the tool that is meant.
       call: (...meant) => this.#call(...meant, context),
     });
-    return answer ?? this.#call(name, args, context);
+    return Promise.resolve(answer ?? this.#call(name, args, context));
   }
 
+  /** Most checks need not wait for anything: a call that passes them waits for its tool only. */
   async #call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const tool = this.get(name, context.profile);
     // The audit has its real name, not the one in the caller's profile.
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
     try {
-      const refusal = await this.#refusal(tool, call);
+      const refused = this.#refusal(tool, call);
+      const refusal = refused instanceof Promise ? await refused : refused;
       if (refusal !== undefined) return this.#refuse(call, refusal);
-      const problem = tool.checksItself === true ? undefined : await argumentProblem(tool, args);
+      const found = tool.checksItself === true ? undefined : argumentProblem(tool, args);
+      const problem = found instanceof Promise ? await found : found;
       if (problem !== undefined) {
         const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
         return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
@@ -189,11 +192,14 @@ export class Toolbox {
       }
       // It may have been cancelled meanwhile.
       if (context.signal.aborted) throw context.signal.reason;
+      if (context.isTask === true) this.#record(call, "begun");
+      const timeout = tool.limits?.timeout;
+      const work =
+        timeout === undefined ? tool.call(args, context) : callWithin(timeout, tool, call);
+      return this.#ended(call, await work);
     } catch (error) {
       return this.#failed(call, error);
     }
-    if (context.isTask === true) this.#record(call, "begun");
-    return this.#settle(call, this.#run(tool, call));
   }
 
   #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): StartedCall {
@@ -203,19 +209,36 @@ export class Toolbox {
   }
 
   /** Why a call may not be made: by its token, its project, the policy or a rate limit. */
-  async #refusal(tool: Tool, { name, args, context }: StartedCall): Promise<string | undefined> {
-    const { caller } = context;
-    const refusal = this.#isPrivate ? undefined : toolRefusal(caller.principal, tool, args);
+  #refusal(tool: Tool, call: StartedCall): string | undefined | Promise<string | undefined> {
+    const { args, context } = call;
+    const { principal } = context.caller;
+    const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
     if (refusal !== undefined) return refusal;
-    const decision = await this.#decide(tool, args, context);
-    const { project, profile } = context;
+    const decision = this.#decide(tool, args, context);
+    return decision instanceof Promise
+      ? decision.then((decided) => this.#refusalBy(decided, tool, call))
+      : this.#refusalBy(decision, tool, call);
+  }
+
+  /** The same, once the policy has decided. */
+  #refusalBy(
+    decision: Decision,
+    tool: Tool,
+    call: StartedCall,
+  ): string | undefined | Promise<string | undefined> {
+    const { name, args, context } = call;
+    const { project, caller } = context;
     if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
-    if (decision === "ask") {
-      const refused = await askPerson(name, args, context);
+    if (decision === "allow") return this.#tooOften(tool, call);
+    return askPerson(name, args, context).then((refused) => {
       if (context.signal.aborted) throw context.signal.reason;
-      if (refused !== undefined) return refused;
-    }
+      return refused ?? this.#tooOften(tool, call);
+    });
+  }
+
+  #tooOften(tool: Tool, { name, context }: StartedCall): string | undefined {
+    const { caller, profile } = context;
     let wait = profile?.wait(tool.definition.name, caller) ?? 0;
     const { rate } = tool.limits ?? {};
     if (wait === 0 && rate !== undefined) {
@@ -258,13 +281,15 @@ export class Toolbox {
    * What the policy says of a call. Which project the call is about is found out first, once, where the
    * tool or the policy goes by it.
    */
-  async #decide(tool: Tool, args: Arguments, context: ToolContext): Promise<Decision> {
+  #decide(tool: Tool, args: Arguments, context: ToolContext): Decision | Promise<Decision> {
     const decision = decisionOn(this.policy, tool, args, context);
     const isSettled = context.project !== undefined || !isAbout(tool, args);
     if (isSettled && decision !== "needs project") return decision;
-    context.project = await this.projectOf(context, args, tool.project);
-    if (context.signal.aborted) throw context.signal.reason;
-    return decisionOn(this.policy, tool, args, context) as Decision;
+    return this.projectOf(context, args, tool.project).then((project) => {
+      context.project = project;
+      if (context.signal.aborted) throw context.signal.reason;
+      return decisionOn(this.policy, tool, args, context) as Decision;
+    });
   }
 
   /** A held tool, as far as a caller may know of it. */
@@ -296,25 +321,23 @@ export class Toolbox {
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
-  async #run(tool: Tool, call: StartedCall): Promise<ToolResult> {
-    const timeout = tool.limits?.timeout;
-    if (timeout === undefined) return tool.call(call.args, call.context);
-    return callWithin(timeout, tool, call);
-  }
-
-  /** Waits for a running call, and records how it ends. */
-  async #settle(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
+  /** Waits for work that no check comes before, and records how it ends. */
+  async #settle(call: StartedCall, work: Promise<ToolResult>): Promise<ToolResult> {
     try {
-      const result = await work;
-      // Tools of plugins and other servers are not typed.
-      if (!Array.isArray((result as ToolResult | undefined)?.content)) {
-        throw new TypeError("The tool's result has no content");
-      }
-      this.#record(call, result.isError === true ? "error" : "ok", undefined, result);
-      return result;
+      return this.#ended(call, await work);
     } catch (error) {
       return this.#failed(call, error);
     }
+  }
+
+  /** Records the result of a call, and returns it. */
+  #ended(call: StartedCall, result: ToolResult): ToolResult {
+    // Tools of plugins and other servers are not typed.
+    if (!Array.isArray((result as ToolResult | undefined)?.content)) {
+      throw new TypeError("The tool's result has no content");
+    }
+    this.#record(call, result.isError === true ? "error" : "ok", undefined, result);
+    return result;
   }
 
   #refuse(call: StartedCall, reason: string): ToolResult {

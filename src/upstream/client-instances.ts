@@ -104,28 +104,8 @@ export class ClientInstances {
     return this.#owner?.context;
   }
 
-  /**
-   * The outcome of a call on the main instance, which may have become that of several clients while the
-   * call ran. Where a question was refused since there were `before`, a call that failed is repeated on
-   * an instance of its own if that does no harm; otherwise the answer says why.
-   */
-  async guard(
-    work: Promise<ToolResult>,
-    again: (() => Promise<ToolResult>) | undefined,
-    before: number,
-  ): Promise<ToolResult> {
-    let said: ToolResult["content"] = [];
-    try {
-      const result = await work;
-      if (before === this.refusals || result.isError !== true) return result;
-      said = result.content;
-    } catch (error) {
-      if (before === this.refusals) throw error;
-    }
-    return again?.() ?? this.#unasked(said);
-  }
-
-  #unasked(said: ToolResult["content"]): ToolResult {
+  /** The answer to a call that failed because a question of the main instance was refused. */
+  unasked(said: ToolResult["content"]): ToolResult {
     const { name } = this.#options.main;
     const words =
       `MCP server '${name}' asked a question while several clients were using it, and did not say ` +

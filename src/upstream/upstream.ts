@@ -279,20 +279,32 @@ export class Upstream {
     return this.#instances.for(context);
   }
 
-  /** Calls a tool on the instance for a caller. */
+  /**
+   * Calls a tool on the instance for a caller. The main instance may become that of several clients while
+   * the call runs. Where a question of it was refused meanwhile, a call that failed is repeated on an
+   * instance of its own if that does no harm; otherwise the answer says why.
+   */
   async callToolFor(
     context: ToolContext,
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,
     isHarmless: boolean,
   ): Promise<ToolResult> {
-    const before = this.#instances.refusals;
-    const instance = this.#instances.for(context);
-    const done = instance.callTool(name, call, isHarmless);
-    if (instance !== this) return done;
-    const again = (): Promise<ToolResult> =>
-      this.#instances.for(context).callTool(name, call, isHarmless);
-    return this.#instances.guard(done, isHarmless ? again : undefined, before);
+    const instances = this.#instances;
+    const before = instances.refusals;
+    const instance = instances.for(context);
+    let said: ToolResult["content"] = [];
+    try {
+      const result = await instance.#callTool(name, call, isHarmless);
+      const isAsked = instance === this && before !== instances.refusals;
+      if (!isAsked || result.isError !== true) return result;
+      said = result.content;
+    } catch (error) {
+      if (instance !== this || before === instances.refusals) throw error;
+    }
+    return isHarmless
+      ? instances.for(context).#callTool(name, call, isHarmless)
+      : instances.unasked(said);
   }
 
   /** A client is gone. */
@@ -310,20 +322,22 @@ export class Upstream {
    * The same for a tool call. The catalogue may be from an earlier run: a tool that has changed since is
    * not called before it is listed again.
    */
-  async callTool(
+  #callTool(
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,
     isHarmless: boolean,
   ): Promise<ToolResult> {
-    if (this.#life.client === undefined || this.#refresh.listing !== undefined) {
-      await this.#life.ready();
-      await this.#refresh.listing;
-      if (!this.#options.isOffered(name)) {
-        const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
-        throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
-      }
-    }
-    return this.use(call, isHarmless);
+    const isListed = this.#life.client !== undefined && this.#refresh.listing === undefined;
+    if (isListed) return this.use(call, isHarmless);
+    return this.#listed(name).then(() => this.use(call, isHarmless));
+  }
+
+  async #listed(name: string): Promise<void> {
+    await this.#life.ready();
+    await this.#refresh.listing;
+    if (this.#options.isOffered(name)) return;
+    const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
+    throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
   }
 
   watch(uri: string): void {

@@ -81,7 +81,8 @@ function headerTwice(rawHeaders: readonly string[]): string | undefined {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? "";
-    if (ONLY_ONCE.includes(name) && seen.has(name)) return name;
+    if (!ONLY_ONCE.includes(name)) continue;
+    if (seen.has(name)) return name;
     seen.add(name);
   }
   return undefined;

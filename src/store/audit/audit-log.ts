@@ -79,8 +79,8 @@ export class AuditLog implements Disposable {
   #length = 0;
   /** How many lines they are. */
   #count = 0;
-  /** Characters of the pieces, at their beginning, that are sealed. */
-  #sealedLength = 0;
+  /** Bytes of the pieces, at their beginning, that are sealed. */
+  #sealed = 0;
   /** The last seal, and the last one that is written to the file but not to the anchor. */
   #lastSeal: string | undefined;
   #toAnchor: string | undefined;
@@ -222,12 +222,11 @@ export class AuditLog implements Disposable {
     }
     if (this.#pieces.length === 0) return;
     const file = this.#current();
-    let text = this.#pieces.join("");
-    const fresh = text.slice(this.#sealedLength);
-    if (fresh !== "") {
+    let lines = Buffer.from(this.#pieces.join(""));
+    if (lines.length > this.#sealed) {
       try {
-        this.#lastSeal = this.#seals.seal(Buffer.from(fresh));
-        text += this.#lastSeal;
+        this.#lastSeal = this.#seals.seal(lines.subarray(this.#sealed));
+        lines = Buffer.concat([lines, Buffer.from(this.#lastSeal)]);
         this.#isSealing = true;
       } catch (error) {
         // A record without a seal is better than none.
@@ -235,7 +234,6 @@ export class AuditLog implements Disposable {
         this.#isSealing = false;
       }
     }
-    const lines = Buffer.from(text);
     let end = 0;
     try {
       while (end < lines.length) {
@@ -254,7 +252,8 @@ export class AuditLog implements Disposable {
       const rest = lines.toString("utf8", end);
       this.#pieces.splice(0, Infinity, ...(rest === "" ? [] : [rest]));
       this.#count = rest === "" ? 0 : countEntries(rest);
-      this.#length = this.#sealedLength = rest.length;
+      this.#length = rest.length;
+      this.#sealed = lines.length - end;
     }
     const { anchor, anchorAfter } = this.#options;
     if (anchor === undefined) return;

@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 
 import type { FrameFault } from "../channel.ts";
@@ -17,19 +16,20 @@ export async function readHttpBody(
   const size = Number(request.headers["content-length"] ?? 0);
   if (size > limit) return { kind: "oversize", size, limit, head: "", tail: "" };
   const body = new ByteQueue(limit, { isOfStrangers: true });
-  const refused = new AbortController();
+  const read = Promise.withResolvers<void>();
   const take = (chunk: Buffer): void => {
     body.append(chunk);
-    if (body.isRefused) refused.abort();
+    if (body.isRefused) read.resolve();
   };
-  request.on("data", take);
+  request.on("data", take).on("end", read.resolve).on("error", read.reject);
   try {
-    await once(request, "end", refused);
+    await read.promise;
+    if (body.isRefused) return faultOf("busy", body, limit);
     const bytes = body.take();
     if (bytes === undefined) return faultOf("oversize", body, limit);
     return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", body, limit);
   } catch {
-    return body.isRefused ? faultOf("busy", body, limit) : undefined;
+    return undefined;
   } finally {
     // What still comes is read and dropped: the response has to be sent.
     request.off("data", take);

@@ -96,9 +96,9 @@ export class ClientRequests {
     progressToken: number,
   ): Promise<JsonObject> {
     const { signal } = context;
-    const own = { ...passedOn(context), progressToken };
     const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
-    const _meta = { ...own, ...this.codec.requestMeta(this.#info, context, extensions) };
+    const ofRevision = this.codec.requestMeta(this.#info, context, extensions);
+    const _meta = { ...passedOn(context), progressToken, ...ofRevision };
     const ask = (more: JsonObject): Promise<JsonObject> =>
       this.#peer.request<JsonObject, JsonObject>(
         { name, checkResult },
