@@ -25,8 +25,8 @@ const SIZE_OF_SUITE = 10_000;
 
 /**
  * What Node's runner is to start, a process each. The tests of a folder in `src/` share one, and so do
- * up to four end-to-end tests of a subject: a third of what a small test file takes is to start Node
- * and to load the modules, which such files have in common.
+ * up to four end-to-end tests of a subject, or of subjects with one test: a third of what a small test
+ * file takes is to start Node and to load the modules, which such files have in common.
  *
  * The runner takes them by name. They are numbered by size, so that what takes long comes first, and
  * no processor waits for it at the end.
@@ -36,7 +36,7 @@ export function groupTests(root, files) {
   const groups = new Map();
   for (const file of files) {
     const text = texts.get(file);
-    const { name, most } = (!ALONE.test(text) && groupOf(file)) || aloneOf(file);
+    const { name, most } = (!ALONE.test(text) && groupOf(file, files)) || aloneOf(file);
     const end = AWAITING.test(text) ? AWAITING_END : "";
     let free = name + end;
     for (let next = 2; groups.has(free) && groups.get(free).length >= most; next++) {
@@ -63,13 +63,21 @@ export function groupTests(root, files) {
 }
 
 /** With which others a file may share a process, and how many they may be. Undefined for none. */
-function groupOf(file) {
+function groupOf(file, files) {
   const folder = folderOf(file);
   if (folder !== undefined) return { name: `src-${folder}`, most: Infinity };
-  const [, subject] = END_TO_END.exec(file) ?? [];
-  if (subject !== undefined) return { name: `e2e-${subject}`, most: MOST_END_TO_END };
+  const subject = subjectOf(file);
+  if (subject !== undefined) {
+    const isOnly = files.filter((other) => subjectOf(other) === subject).length === 1;
+    return { name: isOnly ? "e2e" : `e2e-${subject}`, most: MOST_END_TO_END };
+  }
   const [, small] = SMALL.exec(file) ?? [];
   return small && { name: small.replace(sep, "-"), most: Infinity };
+}
+
+/** What an end-to-end test is about, undefined for another test. */
+function subjectOf(file) {
+  return (END_TO_END.exec(file) ?? [])[1];
 }
 
 function aloneOf(file) {

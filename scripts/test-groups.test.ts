@@ -38,14 +38,15 @@ describe("groupTests()", () => {
     assert.deepEqual(filesOf(root.path, grouped(root.path, files)), [files]);
   });
 
-  it("has at most four end-to-end tests of a subject in one process", () => {
+  it("has at most four end-to-end tests in one process: of a subject, or of those that have no other", () => {
     using root = temporary();
     const bus = ["a", "b", "c", "d", "e"].map((name) => `test/e2e/bus-${name}.test.ts`);
-    const starts = grouped(root.path, [...bus, "test/e2e/cli.test.ts", "test/e2e/bus.test.ts"]);
+    const single = ["chat", "cli"].map((name) => `test/e2e/${name}.test.ts`);
+    const starts = grouped(root.path, [...bus, ...single, "test/e2e/bus.test.ts"]);
     assert.deepEqual(filesOf(root.path, starts), [
       bus.slice(0, 4),
       ["test/e2e/bus-e.test.ts", "test/e2e/bus.test.ts"],
-      ["test/e2e/cli.test.ts"],
+      single,
     ]);
   });
 

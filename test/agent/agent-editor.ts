@@ -86,14 +86,15 @@ export class AgentEditor implements AsyncDisposable {
   }
 
   /** Begins another session, in a new workspace, for a test that needs no program of its own. */
-  async another(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  async another(files: Readonly<Record<string, string>> = {}, more: object = {}): Promise<string> {
     this.cwd = mkdtempSync(join(this.folder, "work-"));
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     void this.messages;
     this.#messages = [];
     this.asked.length = 0;
     this.decide = () => "allow_once";
-    const { sessionId } = await this.ask("session/new", { cwd: this.cwd, mcpServers: [] });
+    const params = { cwd: this.cwd, mcpServers: [], ...more };
+    const { sessionId } = await this.ask("session/new", params);
     return String(sessionId);
   }
 

@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { AgentEditor, NO_SANDBOX, type SeenTurn } from "../agent/agent-editor.ts";
 import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
+import { runInProcess } from "../support/run-in-process.ts";
 
 describe("trunkline acp without a key and without a network", { timeout: 600_000 }, () => {
+  // For the tests that need no program of their own.
+  let editor: AgentEditor;
+  before(async () => {
+    editor = await AgentEditor.open();
+  });
+  after(() => editor[Symbol.asyncDispose]());
+
   it("offers the offline entry, says what it is, and explains unknown commands", async () => {
     await using editor = new AgentEditor();
     const created = await editor.begin();
@@ -32,8 +40,7 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
   it("searches, reviews, formats, tests, shows, commits and undoes", async () => {
     const scripts = { test: "echo tested", format: "echo ' formatted' >> a.txt" };
     const files = { "a.txt": "needle\n", "package.json": JSON.stringify({ scripts }) };
-    await using editor = await AgentEditor.open({ files });
-    const { id } = editor;
+    const id = await editor.another(files);
     editor.commitAll();
     const found = await editor.say(id, "/search needle");
     assert.match(found.text, /a\.txt:1: needle/);
@@ -77,8 +84,8 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
   });
 
   it("rewrites code by its structure, once ast-grep is installed", async () => {
-    await using editor = await AgentEditor.open({ files: { "a.ts": "foo(1);\nbar(2);\n" } });
-    const { id, data } = editor;
+    const id = await editor.another({ "a.ts": "foo(1);\nbar(2);\n" });
+    const { data } = editor;
     assert.match(
       (await editor.say(id, "/rewrite foo($A) => baz($A)")).text,
       /npm install --prefix/,
@@ -93,26 +100,26 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
   });
 
   it("applies the suggestion of a review comment that was added in a terminal", async () => {
-    await using editor = await AgentEditor.open({ files: { "a.ts": "let a = 1;\n" } });
+    const id = await editor.another({ "a.ts": "let a = 1;\n" });
     editor.commitAll();
     const comment = "Use const\n```suggestion\nconst a = 1;\n```";
     const where = ["--file", "a.ts", "--line", "1", "--data", editor.data];
     const args = ["review", "add", ...where, "--comment", comment];
     await using review = new Program(args, { cwd: editor.cwd });
     assert.equal(await review.exit, 0, review.stderr);
-    const { text, calls } = await editor.say(editor.id, "/fix-comments");
+    const { text, calls } = await editor.say(id, "/fix-comments");
     assert.equal(editor.read("a.ts"), "const a = 1;\n", text);
     assert.match(calls.join(), /edit .*: completed/);
-    await using list = new Program(["review", "list", "--json", "--data", editor.data], {
+    const list = await runInProcess(["review", "list", "--json", "--data", editor.data], {
+      env: { HOME: editor.folder },
       cwd: editor.cwd,
     });
-    assert.equal(await list.exit, 0);
-    assert.match(list.lines.join("\n"), /"state": ?"(?:proposed|answered)"/);
+    assert.equal(list.code, 0, list.err);
+    assert.match(list.out, /"state": ?"(?:proposed|answered)"/);
   });
 
   it("handles lines that are typed ahead in a terminal one after the other", async () => {
-    await using editor = await AgentEditor.open({ files: { "a.txt": "needle\n" } });
-    const { id } = editor;
+    const id = await editor.another({ "a.txt": "needle\n" });
     await editor.ask("session/close", { sessionId: id });
     await using terminal = new Program(["session", "attach", id, "--data", editor.data]);
     terminal.child.stdin.end("/search needle\n/undo\n/nope\n");
@@ -122,8 +129,7 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
   });
 
   it("writes nothing if a person or the mode does not allow it", async () => {
-    await using editor = await AgentEditor.open({ files: { "package.json": "{}" } });
-    const { id } = editor;
+    const id = await editor.another({ "package.json": "{}" });
     editor.decide = () => "reject_once";
     assert.match((await editor.say(id, "/init")).calls.join(), /failed/);
     editor.decide = () => "allow_once";

@@ -18,12 +18,11 @@ const PASSING: Readonly<Record<string, Scripted>> = {
 };
 
 describe("a turn of the running program", { timeout: 600_000 }, () => {
-  // For the tests that need no program of their own.
   let llm: FakeLlm;
   let editor: AgentEditor;
   before(async () => {
     llm = await FakeLlm.start([]);
-    editor = await AgentEditor.open({ llm });
+    editor = await AgentEditor.open({ llm, config: { models: { maxSteps: 3 } } });
   });
   after(async () => {
     await editor[Symbol.asyncDispose]();
@@ -52,11 +51,11 @@ describe("a turn of the running program", { timeout: 600_000 }, () => {
 
   it("ends with max_turn_requests if the model calls tools without end", async () => {
     const toolCalls = [{ name: "git_status", arguments: {} }];
-    await using llm = await FakeLlm.start([{ toolCalls }]);
-    await using editor = await AgentEditor.open({ llm, config: { models: { maxSteps: 3 } } });
-    assert.equal((await editor.say(editor.id, "go")).stopReason, "max_turn_requests");
+    llm.play([{ toolCalls }]);
+    const id = await editor.another();
+    assert.equal((await editor.say(id, "go")).stopReason, "max_turn_requests");
     assert.equal(llm.requests.length, 3);
-    assert.equal((await editor.say(editor.id, "/help")).stopReason, "end_turn");
+    assert.equal((await editor.say(id, "/help")).stopReason, "end_turn");
   });
 
   it("tells the model of a command that takes too long, which ends with everything it started", async () => {
@@ -76,9 +75,9 @@ describe("a turn of the running program", { timeout: 600_000 }, () => {
       status: 400,
     };
     const summary: Scripted = { content: "It was about ships." };
-    await using llm = await FakeLlm.start([DONE, overflow, summary, DONE, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id, cwd } = editor;
+    llm.play([DONE, overflow, summary, DONE, DONE]);
+    const id = await editor.another();
+    const { cwd } = editor;
     await editor.say(id, "A long story about ships");
     const { text, stopReason } = await editor.say(id, "Go on");
     assert.equal(stopReason, "end_turn");
@@ -93,9 +92,9 @@ describe("a turn of the running program", { timeout: 600_000 }, () => {
   it("is interrupted, never ended, if the program is killed, and leaves nothing running", async () => {
     const command = "echo $$ > pid; sleep 73";
     const toolCalls = [{ name: "run_command", arguments: { command } }];
-    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id, cwd } = editor;
+    llm.play([{ toolCalls }, DONE]);
+    const id = await editor.another();
+    const { cwd } = editor;
     editor.prompt(id, "go");
     await editor.find(({ params }) => params?.update?.status === "in_progress");
     await hasWritten(join(cwd, "pid"), editor);

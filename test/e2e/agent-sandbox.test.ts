@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { before, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { defaultConfig } from "../../src/config/config.ts";
 import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
@@ -20,25 +20,32 @@ const run = (command: string, more: object = {}): Scripted => ({
   toolCalls: [{ name: "run_command", arguments: { command, ...more } }],
 });
 
-/** Runs commands one after the other in a new session. Returns what the model was told. */
+interface RunOptions {
+  /** The workspace; a new one by default. */
+  readonly cwd?: string;
+  /** How the person answers questions. */
+  readonly decide?: AgentEditor["decide"];
+}
+
+/** The program, in which commands run one after the other in new sessions. */
 class Rig implements AsyncDisposable {
   readonly editor: AgentEditor;
   readonly #llm: FakeLlm;
-  readonly #count: number;
 
-  private constructor(editor: AgentEditor, llm: FakeLlm, count: number) {
+  private constructor(editor: AgentEditor, llm: FakeLlm) {
     this.editor = editor;
     this.#llm = llm;
-    this.#count = count;
   }
 
-  static async open(commands: readonly Scripted[], sandbox?: string): Promise<Rig> {
-    const llm = await FakeLlm.start([...commands, { content: "Done." }]);
+  static async open(sandbox?: string): Promise<Rig> {
+    const llm = await FakeLlm.start([]);
     const files = { show: [process.execPath] };
     const config = { agent: { files, ...(sandbox === undefined ? {} : { sandbox }) } };
     const secrets = { XDG_CACHE_HOME: "", MY_LOGIN: "word", NPM_TOKEN: "word" };
     const env = sandbox === undefined ? secrets : { ...secrets, TRUNKLINE_AGENT_SANDBOX: sandbox };
-    return new Rig(new AgentEditor({ llm, config, env }), llm, commands.length);
+    const editor = new AgentEditor({ llm, config, env });
+    await editor.hello();
+    return new Rig(editor, llm);
   }
 
   get home(): string {
@@ -52,10 +59,16 @@ class Rig implements AsyncDisposable {
     return file;
   }
 
-  async outputs(cwd = this.editor.cwd): Promise<string[]> {
-    const { sessionId } = await this.editor.begin({ cwd });
-    await this.editor.say(String(sessionId), "Go");
-    return Array.from({ length: this.#count }, (_, index) => {
+  /** Runs commands in a new session. Returns what the model was told. */
+  async outputs(
+    commands: readonly Scripted[],
+    { cwd, decide = () => "allow_once" }: RunOptions = {},
+  ): Promise<string[]> {
+    this.#llm.play([...commands, { content: "Done." }]);
+    const sessionId = await this.editor.another({}, cwd === undefined ? {} : { cwd });
+    this.editor.decide = decide;
+    await this.editor.say(sessionId, "Go");
+    return commands.map((_, index) => {
       const before = this.#llm.seen(index);
       return this.#llm.seen(index + 1).slice(before.length);
     });
@@ -107,7 +120,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     const script = Object.entries(COMMANDS).map(([name, command]) => {
       return run(command, name === "lasting" ? { background: true } : {});
     });
-    await using rig = await Rig.open(script);
+    await using rig = await Rig.open();
     const { editor, home } = rig;
     const secret = "word";
     rig.inHome(".ssh/id", secret);
@@ -122,19 +135,21 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
     editor.write("a.txt", "a\n");
     editor.commitAll();
     const names = Object.keys(COMMANDS);
-    for (const [index, output] of (await rig.outputs()).entries()) {
+    const { cwd } = editor;
+    for (const [index, output] of (await rig.outputs(script, { cwd })).entries()) {
       outputs.set(names[index] ?? "", output);
     }
     left.children = running(`sleep\0${MARK}`);
     left.lasting = running(`sleep\0${LASTING}`);
+    editor.cwd = cwd;
     left.log = editor.git("log", "--format=%s");
     left.settings = editor.git("config", "--list");
-    left.files = readdirSync(editor.cwd).toSorted();
+    left.files = readdirSync(cwd).toSorted();
     left.outside = ["/etc/x", "/usr/x", "/tmp/kept", join(home, "x"), join(editor.folder, "x")]
       .concat(
         join(home, "lasting"),
         join(home, ".cache/trunkline/x"),
-        join(editor.cwd, ".git/hooks/pre-commit"),
+        join(cwd, ".git/hooks/pre-commit"),
       )
       .filter((path) => existsSync(path));
     left.bashrc = readFileSync(join(home, ".bashrc"), "utf8");
@@ -151,8 +166,8 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
   it("find no model key in /proc, which they do without a sandbox", async () => {
     assert.match(said("keys"), /^tool: 0$/m);
     assert.ok(Number(/tool: (\d+)/.exec(said("processes"))?.[1]) < 8, said("processes"));
-    await using without = await Rig.open([run(FIND_KEYS)], "off");
-    assert.match((await without.outputs())[0] ?? "", /^tool: [1-9]/m);
+    await using without = await Rig.open("off");
+    assert.match((await without.outputs([run(FIND_KEYS)]))[0] ?? "", /^tool: [1-9]/m);
   });
 
   it("leave no child process behind", () => {
@@ -216,6 +231,12 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
 });
 
 describe("a person", { skip, timeout: 600_000 }, () => {
+  let rig: Rig;
+  before(async () => {
+    rig = await Rig.open();
+  });
+  after(() => rig[Symbol.asyncDispose]());
+
   it(
     "is asked about hosts, and commands cannot reach servers of this machine",
     { skip: NODE_IS_HIDDEN },
@@ -225,16 +246,15 @@ describe("a person", { skip, timeout: 600_000 }, () => {
       const { port } = server.address() as AddressInfo;
       const connect = `${process.execPath} -e 'net.connect(${port}, "127.0.0.1").on("data", (d) => console.log(String(d))).on("error", (e) => console.log(e.code))'`;
       const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
-      await using rig = await Rig.open([run(connect), run(get), run(`${get}; exit 3`)]);
       const answers: Record<string, string> = { "Connect to registry.invalid": "reject_once" };
-      rig.editor.decide = ({ toolCall }: Json) => answers[toolCall.title] ?? "allow_once";
-      const asked = (): number => rig.editor.asked.length;
-      const [own = "", refused = ""] = await rig.outputs();
+      const decide = ({ toolCall }: Json): string => answers[toolCall.title] ?? "allow_once";
+      const commands = [run(connect), run(get), run(`${get}; exit 3`)];
+      const [own = "", refused = ""] = await rig.outputs(commands, { decide });
       server.close();
       assert.match(own, /ECONNREFUSED/);
       assert.match(refused, /Trunkline refuses this connection: 'registry\.invalid' is not among/);
       assert.match(refused, /The sandbox refused a connection: .*`agent\.egress\.allowHosts`/);
-      assert.equal(asked(), 5, "each command, and the host in both that wanted it");
+      assert.equal(rig.editor.asked.length, 5, "each command, and the host in both that wanted it");
       const { options } = rig.editor.asked[2]?.params ?? {};
       const [, always] = options;
       assert.match(always.name, /connections of commands to registry\.invalid$/);
@@ -246,9 +266,8 @@ describe("a person", { skip, timeout: 600_000 }, () => {
     { skip: NODE_IS_HIDDEN },
     async () => {
       const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
-      await using rig = await Rig.open([run(get), run(`${get} `)]);
-      rig.editor.decide = () => "allow_always";
-      const [first = "", second = ""] = await rig.outputs();
+      const decide = (): string => "allow_always";
+      const [first = "", second = ""] = await rig.outputs([run(get), run(`${get} `)], { decide });
       assert.match(first, /Trunkline cannot make this connection/, "it was tried");
       assert.match(second, /Trunkline cannot make this connection/);
       const titles = rig.editor.asked.map(({ params }) => params.toolCall.title);
@@ -258,18 +277,18 @@ describe("a person", { skip, timeout: 600_000 }, () => {
 
   it("is asked whether a command may run outside of the sandbox", async () => {
     const command = "echo $TRUNKLINE_SERVICES; touch ~/outside";
-    await using rig = await Rig.open([
+    const commands = [
       run(command),
       run(command, { outside_sandbox: true }),
       run(command, { outside_sandbox: true }),
-    ]);
+    ];
     const outside = `Outside of the sandbox: ${command}`;
     let count = 0;
-    rig.editor.decide = ({ toolCall }: Json) => {
+    const decide = ({ toolCall }: Json): string => {
       if (toolCall.title !== outside) return "allow_always";
       return ++count === 1 ? "reject_once" : "allow_once";
     };
-    const [within = "", refused = "", ran = ""] = await rig.outputs();
+    const [within = "", refused = "", ran = ""] = await rig.outputs(commands, { decide });
     assert.match(within, /exit code 0/);
     assert.match(refused, /did not allow it/);
     assert.match(ran, /exit code 0/);
@@ -278,11 +297,9 @@ describe("a person", { skip, timeout: 600_000 }, () => {
   });
 
   it("gets an error instead of a command without a sandbox if `agent.sandbox` is `on`", async () => {
-    await using rig = await Rig.open(
-      [run("echo ran"), run("echo ran", { outside_sandbox: true })],
-      "on",
-    );
-    const [within = "", outside = ""] = await rig.outputs("/");
+    await using strict = await Rig.open("on");
+    const commands = [run("echo ran"), run("echo ran", { outside_sandbox: true })];
+    const [within = "", outside = ""] = await strict.outputs(commands, { cwd: "/" });
     assert.match(
       within,
       /There is no sandbox for commands: the session works in '\/'.*trunkline doctor/,
@@ -291,8 +308,7 @@ describe("a person", { skip, timeout: 600_000 }, () => {
   });
 
   it("gets an error, too, if only this folder is in the way of a sandbox", async () => {
-    await using rig = await Rig.open([run("echo ran")]);
-    const [refused = ""] = await rig.outputs("/");
+    const [refused = ""] = await rig.outputs([run("echo ran")], { cwd: "/" });
     assert.match(refused, /There is no sandbox for commands: .*`agent.sandbox` to `off`/);
     assert.doesNotMatch(refused, /tool: ran/);
   });

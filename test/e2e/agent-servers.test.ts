@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
@@ -26,16 +26,26 @@ async function offered(
 }
 
 describe("the MCP servers of a session", { timeout: 600_000 }, () => {
+  let llm: FakeLlm;
+  let editor: AgentEditor;
+  before(async () => {
+    llm = await FakeLlm.start([]);
+    editor = await AgentEditor.open({ llm });
+  });
+  after(async () => {
+    await editor[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
+  });
+
   it("are used on stdio in both forms; a dead one is reported once", async () => {
-    await using llm = await FakeLlm.start([DONE]);
-    await using editor = new AgentEditor({ llm });
+    llm.play([DONE]);
     const echo = (name: string): string[] => [ECHO, name, join(editor.folder, name)];
     const mcpServers = [
       { name: "dead", command: "/no/such/program", args: [], env: [] },
       { name: "today", command: process.execPath, args: echo("today"), env: [] },
       { name: "local", type: "local", command: [process.execPath, ...echo("local")] },
     ];
-    const id = String((await editor.begin({ mcpServers })).sessionId);
+    const id = await editor.another({}, { mcpServers });
     const said = await offered(editor, id, llm, /^(?:today|local)_read$/, 2);
     llm.play([
       {
@@ -64,15 +74,14 @@ describe("the MCP servers of a session", { timeout: 600_000 }, () => {
   });
 
   it("are used over HTTP and SSE, with their headers", async () => {
-    await using llm = await FakeLlm.start([DONE]);
+    llm.play([DONE]);
     await using http = await McpHttpServer.start();
-    await using editor = new AgentEditor({ llm });
     const headers = [{ name: "x-from", value: "editor" }];
     const mcpServers = [
       { type: "http", name: "far", url: `${http.url}/mcp`, headers },
       { type: "sse", name: "old", url: `${http.url}/sse`, headers },
     ];
-    const id = String((await editor.begin({ mcpServers })).sessionId);
+    const id = await editor.another({}, { mcpServers });
     const said = await offered(editor, id, llm, /test_simple_text/, 2);
     // Nothing else is amiss.
     assert.doesNotMatch(
@@ -80,17 +89,17 @@ describe("the MCP servers of a session", { timeout: 600_000 }, () => {
       /not there/,
     );
     assert.equal((await editor.say(id, "go")).text, "Done.");
+    await editor.ask("session/close", { sessionId: id });
   });
 
   it("end with the session", async () => {
-    await using llm = await FakeLlm.start([DONE]);
-    await using editor = new AgentEditor({ llm });
+    llm.play([DONE]);
     const args = [ECHO, "echo", join(editor.folder, "record")];
     const mcpServers = [{ name: "echo", command: process.execPath, args, env: [] }];
-    const { sessionId } = await editor.begin({ mcpServers });
-    await offered(editor, String(sessionId), llm, /^echo_read$/, 1);
+    const sessionId = await editor.another({}, { mcpServers });
+    await offered(editor, sessionId, llm, /^echo_read$/, 1);
     llm.play([{ toolCalls: [{ name: "echo_read", arguments: { message: "hi" } }] }, DONE]);
-    await editor.say(String(sessionId), "go");
+    await editor.say(sessionId, "go");
     const [, pid] = /tool: (\d+) hi/.exec(llm.seen(1)) ?? [];
     process.kill(Number(pid), 0);
     await editor.ask("session/close", { sessionId });

@@ -61,32 +61,25 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
     assert.ok(!all.includes(KEY));
   });
 
-  it("uses the editor's files if it supports that, so unsaved text is used", async () => {
-    await using llm = await FakeLlm.start([
-      call("edit_file", { path: "a.txt", old_string: "unsaved", new_string: "changed" }),
-      DONE,
-    ]);
+  it("uses the editor's files and terminal if it has them: unsaved text is used, a terminal released", async () => {
+    const edit = { path: "a.txt", old_string: "unsaved", new_string: "changed" };
+    await using llm = await FakeLlm.start([call("edit_file", edit), DONE]);
     await using editor = await AgentEditor.open({
       llm,
       files: { "a.txt": "saved\n" },
-      capabilities: { fs: { readTextFile: true, writeTextFile: true } },
+      capabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+      // A terminal is outside of the sandbox.
+      config: { agent: { sandbox: "off" } },
     });
     const path = join(editor.cwd, "a.txt");
     editor.buffers.set(path, "unsaved\n");
-    const { calls } = await editor.say(editor.id, "Change it");
-    assert.deepEqual(calls, ["edit Edit a.txt: completed"]);
+    const changed = await editor.say(editor.id, "Change it");
+    assert.deepEqual(changed.calls, ["edit Edit a.txt: completed"]);
     assert.equal(editor.buffers.get(path), "changed\n");
     assert.equal(editor.read("a.txt"), "saved\n", "the editor saves, and nobody else");
     await editor.say(editor.id, "/undo");
     assert.equal(editor.buffers.get(path), "unsaved\n");
-  });
-
-  it("runs commands in the editor's terminal if it has one, and releases it", async () => {
-    await using llm = await FakeLlm.start([call("run_command", { command: "make" }), DONE]);
-    const capabilities = { terminal: true };
-    // A terminal is outside of the sandbox.
-    const config = { agent: { sandbox: "off" } };
-    await using editor = await AgentEditor.open({ llm, capabilities, config });
+    llm.play([call("run_command", { command: "make" }), DONE]);
     const { calls, updates } = await editor.say(editor.id, "Build it");
     assert.deepEqual(calls, ["execute make: completed"]);
     assert.match(llm.seen(1), /tool: said in the terminal/);
@@ -190,9 +183,9 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   });
 
   it("remembers what is always allowed in this workspace, also after it was killed", async () => {
-    await using llm = await FakeLlm.start([WRITE, DONE, WRITE, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id, cwd } = editor;
+    llm.play([WRITE, DONE, WRITE, DONE]);
+    const id = await editor.another();
+    const { cwd } = editor;
     editor.decide = () => "allow_always";
     await editor.say(id, "go");
     editor.write("new.txt", "old\n");

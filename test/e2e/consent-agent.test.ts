@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { AgentEditor, NO_SANDBOX, UNCONFINED } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
@@ -22,13 +22,46 @@ const permissions = (editor: AgentEditor): Json[] =>
     .filter(({ method }) => method === "session/request_permission")
     .map(({ params }) => params);
 
+const READS = { annotations: { readOnlyHint: true } };
+const SERVERS = {
+  other: [{ name: "peek", title: "Look", ...READS }],
+  trusted: [
+    { name: "glance", ...READS },
+    { name: "secret", ...READS },
+  ],
+};
+
 describe("the built-in agent's permission requests", { timeout: 600_000 }, () => {
+  let home: ToolsHome;
+  let llm: FakeLlm;
+  let editor: AgentEditor;
+  before(async () => {
+    home = new ToolsHome(SERVERS);
+    llm = await FakeLlm.start([]);
+    const mcpServers = home.serversFor(SERVERS);
+    const rules = [
+      { tool: "secret", decision: "deny" },
+      { tool: "*", server: "trusted", decision: "allow" },
+    ];
+    const rate = { limit: 1_000, windowMs: 60_000 };
+    const limits = { messages: { "session/prompt": { rate } } };
+    editor = await AgentEditor.open({
+      llm,
+      config: { mcpServers, limits, policy: { tools: { rules } } },
+    });
+  });
+  after(async () => {
+    await editor[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
   it("show the whole command, with nothing hidden, and labels that say what always covers", async () => {
     const command = `echo ${"harmless ".repeat(5_000)}\u202e; touch evil # \x1b[8m?token=$(evil)`;
-    await using llm = await FakeLlm.start([call("run_command", { command }), DONE]);
-    await using editor = await AgentEditor.open({ llm });
+    llm.play([call("run_command", { command }), DONE]);
+    const id = await editor.another();
     editor.decide = () => "reject_once";
-    await editor.say(editor.id, "go");
+    await editor.say(id, "go");
     const [{ toolCall, options }] = permissions(editor) as [Json];
     const shown = command.replace("\u202e", "\\u202e").replace("\x1b", "\\u001b");
     assert.equal(toolCall.title, `${NO_SANDBOX}${shown}`);
@@ -44,13 +77,12 @@ describe("the built-in agent's permission requests", { timeout: 600_000 }, () =>
     const large = lines.join("\n");
     // Of what is hidden each character takes seven when it is shown.
     const huge = "\u202e".repeat(160_000);
-    await using llm = await FakeLlm.start([
+    llm.play([
       call("write_file", { path: "large", content: large }),
       call("write_file", { path: "huge", content: huge }),
       DONE,
     ]);
-    await using editor = await AgentEditor.open({ llm });
-    const { calls, updates } = await editor.say(editor.id, "go");
+    const { calls, updates } = await editor.say(await editor.another(), "go");
     assert.deepEqual(calls, ["edit Write large: completed", "edit Write huge: failed"]);
     const asked = permissions(editor);
     assert.equal(asked.length, 1);
@@ -65,18 +97,12 @@ describe("the built-in agent's permission requests", { timeout: 600_000 }, () =>
 
   it("are made for each call of another server's read-only tool, also in the mode Ask", async () => {
     covers("mcp.tools.untrusted");
-    const tools = [{ name: "peek", title: "Look", annotations: { readOnlyHint: true } }];
-    using home = new ToolsHome({ other: tools });
-    const mcpServers = home.serversFor({ other: tools });
     const peek = call("peek", { path: "/etc/passwd" });
-    await using llm = await FakeLlm.start([
+    llm.play([
       { ...peek, when: ({ messages }) => messages.at(-1)?.role === "user" },
       { ...DONE, when: ({ messages }) => messages.at(-1)?.role !== "user" },
     ]);
-    const rate = { limit: 1_000, windowMs: 60_000 };
-    const limits = { messages: { "session/prompt": { rate } } };
-    await using editor = await AgentEditor.open({ llm, config: { mcpServers, limits } });
-    const { id: sessionId } = editor;
+    const sessionId = await editor.another();
     await editor.ask("session/set_mode", { sessionId, modeId: "ask" });
     editor.decide = () => "reject_once";
     assert.deepEqual((await editor.say(sessionId, "go")).calls, ["read other: Look: failed"]);
@@ -104,24 +130,34 @@ describe("the built-in agent's permission requests", { timeout: 600_000 }, () =>
   });
 
   it("are not made for what a policy rule allows, and denied tools are not offered", async () => {
-    const reads = { annotations: { readOnlyHint: true } };
-    const tools = [
-      { name: "peek", ...reads },
-      { name: "secret", ...reads },
-    ];
-    using home = new ToolsHome({ other: tools });
-    const mcpServers = home.serversFor({ other: tools });
-    const rules = [
-      { tool: "secret", decision: "deny" },
-      { tool: "*", server: "other", decision: "allow" },
-    ];
-    await using llm = await FakeLlm.start([call("peek"), DONE]);
-    const config = { mcpServers, policy: { tools: { rules } } };
-    await using editor = await AgentEditor.open({ llm, config });
-    await editor.say(editor.id, "go");
+    llm.play([call("glance"), DONE]);
+    await editor.say(await editor.another(), "go");
     assert.deepEqual(permissions(editor), []);
-    assert.deepEqual(home.called("other"), ["peek"]);
-    assert.ok(llm.tools.includes("peek") && !llm.tools.includes("secret"), llm.tools.join());
+    assert.deepEqual(home.called("trusted"), ["glance"]);
+    assert.ok(llm.tools.includes("glance") && !llm.tools.includes("secret"), llm.tools.join());
+  });
+
+  it("do not keep an editor that cancels a request from sending the next prompt after the answer", async () => {
+    const command = "sleep 600";
+    llm.play([
+      { ...call("run_command", { command }), when: ({ messages }) => isLast(messages, "long") },
+      { content: "Next.", when: ({ messages }) => isLast(messages, "next") },
+    ]);
+    const sessionId = await editor.another();
+    for (let time = 0; time < 4; time++) {
+      const before = editor.messages.length;
+      const id = editor.prompt(sessionId, "long");
+      await editor.find((it) => {
+        return editor.messages.indexOf(it) >= before && it.params?.update?.status === "in_progress";
+      });
+      editor.program.write({
+        jsonrpc: "2.0",
+        method: "$/cancel_request",
+        params: { requestId: id },
+      });
+      await assert.rejects(editor.answerTo(id), { code: -32800 });
+      assert.equal((await editor.say(sessionId, "next")).stopReason, "end_turn");
+    }
   });
 });
 
@@ -184,29 +220,6 @@ describe("an editor", { timeout: 600_000 }, () => {
       /Cannot read 'a\.txt': the editor did not say what it holds \(Busy\)/,
     );
     assert.equal(editor.buffers.get(join(editor.cwd, "a.txt")), "unsaved\n");
-  });
-
-  it("that cancels a request can send the next prompt after the answer", async () => {
-    const command = "sleep 600";
-    await using llm = await FakeLlm.start([
-      { ...call("run_command", { command }), when: ({ messages }) => isLast(messages, "long") },
-      { content: "Next.", when: ({ messages }) => isLast(messages, "next") },
-    ]);
-    await using editor = await AgentEditor.open({ llm });
-    for (let time = 0; time < 4; time++) {
-      const before = editor.messages.length;
-      const id = editor.prompt(editor.id, "long");
-      await editor.find((it) => {
-        return editor.messages.indexOf(it) >= before && it.params?.update?.status === "in_progress";
-      });
-      editor.program.write({
-        jsonrpc: "2.0",
-        method: "$/cancel_request",
-        params: { requestId: id },
-      });
-      await assert.rejects(editor.answerTo(id), { code: -32800 });
-      assert.equal((await editor.say(editor.id, "next")).stopReason, "end_turn");
-    }
   });
 });
 

@@ -1,18 +1,45 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import type { Json } from "../support/acp-app.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { CONFIG, folderIn, begin, said, pageOf, SECRET } from "../support/dashboard-home.ts";
 import { DashboardPage } from "../support/dashboard-page.ts";
-import { type Answered, bearer, GuardedHome } from "../support/guarded-gateway.ts";
+import {
+  type Answered,
+  bearer,
+  type GuardedGateway,
+  GuardedHome,
+} from "../support/guarded-gateway.ts";
+
+/** Servers that do not work, with secrets wherever one can be. */
+const SERVERS = {
+  remote: {
+    url: `http://user:${SECRET}@127.0.0.1:9/mcp`,
+    headers: { Authorization: `Bearer ${SECRET}` },
+  },
+  local: {
+    command: process.execPath,
+    args: ["-e", `console.error("${SECRET}")`],
+    env: { API_TOKEN: "planted-in-environment" },
+  },
+};
 
 describe("access to the dashboard's API", { timeout: 600_000 }, () => {
+  let home: GuardedHome;
+  let gateway: GuardedGateway;
+  before(async () => {
+    home = new GuardedHome({ ...CONFIG, mcpServers: SERVERS });
+    gateway = await home.serve("--set", "log.level=warn");
+  });
+  after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
   it("shows a limited token only what is its own, and lets it change nothing else", async () => {
-    using home = new GuardedHome(CONFIG);
     const own = await home.createToken("own", "--scope", "dashboard", "--scope", "sessions");
     const looks = await home.createToken("looks", "--scope", "dashboard");
-    await using gateway = await home.serve("--set", "log.level=warn");
     using page = pageOf(gateway);
     using limited = new DashboardPage(gateway.ready.url, bearer(own));
     using reader = new DashboardPage(gateway.ready.url, bearer(looks));
@@ -67,8 +94,6 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
   });
 
   it("refuses foreign pages, other users and forms, and shows a browser how to get in", async () => {
-    using home = new GuardedHome(CONFIG);
-    await using gateway = await home.serve();
     const welcome = await gateway.get("/", { accept: "text/html" });
     assert.equal(welcome.status, 401);
     assert.match(welcome.body, /trunkline open/);
@@ -115,11 +140,9 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
   });
 
   it("holds the limits of a token on whatever it asks for, and ends made tokens with their makers", async () => {
-    using home = new GuardedHome(CONFIG);
     const scopes = ["dashboard", "sessions", "review", "admin"].flatMap((it) => ["--scope", it]);
     const observes = await home.createToken("observes", ...scopes, "--observe");
     const admin = await home.createToken("admin", ...scopes, "--expires", "1h");
-    await using gateway = await home.serve();
     using watcher = new DashboardPage(gateway.ready.url, bearer(observes));
     using maker = new DashboardPage(gateway.ready.url, bearer(admin));
     using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
@@ -151,9 +174,7 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
   });
 
   it("has so many live streams for each token, and never fewer for others", async () => {
-    using home = new GuardedHome(CONFIG);
     const token = await home.createToken("greedy", "--scope", "dashboard");
-    await using gateway = await home.serve();
     using greedy = new DashboardPage(gateway.ready.url, bearer(token));
     using page = pageOf(gateway);
     await Promise.all(Array.from({ length: 32 }, () => greedy.events()));
@@ -162,16 +183,6 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
   });
 
   it("masks secrets in everything that it shows", async () => {
-    const env = { API_TOKEN: "planted-in-environment" };
-    const mcpServers = {
-      remote: {
-        url: `http://user:${SECRET}@127.0.0.1:9/mcp`,
-        headers: { Authorization: `Bearer ${SECRET}` },
-      },
-      local: { command: process.execPath, args: ["-e", `console.error("${SECRET}")`], env },
-    };
-    using home = new GuardedHome({ ...CONFIG, mcpServers });
-    await using gateway = await home.serve();
     using page = pageOf(gateway);
     using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
     const cwd = folderIn(home);

@@ -25,7 +25,7 @@ export async function editConfig(
   const encoded = edits.map((edit) => {
     return { ...edit, key: toBytes(edit.key), values: edit.values.map(toBytes) };
   });
-  return await editBytes(git, bytes, encoded);
+  return await editBytes(git, bytes, await readConfigBytes(git, bytes), encoded);
 }
 
 /** Reads a file's content and returns a function that finds the values of a key in it. */
@@ -42,6 +42,7 @@ export async function readValues(git: Git, bytes: Buffer): Promise<(key: string)
  * one byte, so values in any encoding survive.
  */
 export async function readConfigBytes(git: Git, bytes: Buffer): Promise<ConfigValue[]> {
+  if (bytes.length === 0) return [];
   const args = ["config", "--file", "-", "--no-includes", "-z", "--list"];
   const { stdout } = await git.run(args, { input: bytes });
   return parseConfigList(stdout.toString("latin1"));
@@ -57,16 +58,23 @@ const BOM = Buffer.from("\uFEFF");
  * Git edits a copy in which each byte of the file is one character: arguments are UTF-8, but a file
  * may have any encoding.
  */
-async function editBytes(git: Git, bytes: Buffer, edits: readonly ConfigEdit[]): Promise<Buffer> {
-  const now = await readConfigBytes(git, bytes);
+async function editBytes(
+  git: Git,
+  bytes: Buffer,
+  now: readonly ConfigValue[],
+  all: readonly ConfigEdit[],
+): Promise<Buffer> {
+  const isThere = (key: string, values: readonly string[]): boolean =>
+    isDeepStrictEqual(valuesOf(now, canonicalKey(key)), values);
+  const edits = all.filter(({ key, values, atEnd = false }) => atEnd || !isThere(key, values));
+  if (edits.length === 0) return bytes;
   const start = bytes.indexOf(BOM) === 0 ? BOM.length : 0;
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-config-"));
   const [copy, end] = [join(folder.path, "config"), join(folder.path, "end")];
   await writeFile(copy, bytes.subarray(start).toString("latin1"), { mode: 0o600 });
   await writeFile(end, "", { mode: 0o600 });
   for (const { key, values, atEnd = false } of edits) {
-    if (!atEnd && isDeepStrictEqual(valuesOf(now, canonicalKey(key)), values)) continue;
-    await setConfig(git, { path: copy }, key, atEnd ? [] : values);
+    if (!atEnd || !isThere(key, [])) await setConfig(git, { path: copy }, key, atEnd ? [] : values);
     if (atEnd) await setConfig(git, { path: end }, key, values);
   }
   const [text, added] = [await readFile(copy, "utf8"), await readFile(end, "utf8")];
@@ -125,7 +133,7 @@ export async function restoreKeys(
     }
     edits.push({ key: spelled(key, before), values: wanted.map((value) => value ?? "true") });
   }
-  return { bytes: await editBytes(git, now, edits), changedSince };
+  return { bytes: await editBytes(git, now, current, edits), changedSince };
 }
 
 /** The key with its name in the letters of the old file, such as `sshCommand`. */

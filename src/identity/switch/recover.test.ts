@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import fs, { appendFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -55,6 +55,18 @@ function snapshot(sample: SampleIdentities): Record<string, string> {
   );
 }
 
+/** All that the next change can see: the files, and the journal but for its ids and times. */
+async function stateOf(sample: SampleIdentities): Promise<string> {
+  const entries = await sample.journal.entries();
+  const ids = entries.map(({ id }) => id);
+  const changes = entries.map(({ id: _, at: __, undoes = "", ...rest }) => {
+    return { ...rest, undoes: ids.indexOf(undoes) };
+  });
+  const data = join(sample.home, "data");
+  const names = existsSync(data) ? readdirSync(data, { recursive: true, encoding: "utf8" }) : [];
+  return JSON.stringify([snapshot(sample), changes, names.toSorted()]);
+}
+
 /** Cuts it off at every step there is, and checks what the next start makes of it. */
 async function cutOffAtEachStep(
   kind: "switch" | "undo",
@@ -67,13 +79,16 @@ async function cutOffAtEachStep(
   // With several work trees, a switch changes two files.
   sample.addWorktree("linked");
   sample.run("remote", "add", "origin", "https://github.com/acme/app");
-  const original = sample.read("app/.git/config");
+  await prepare(sample);
+  const before = snapshot(sample);
+  const [data, kept] = [join(sample.home, "data"), join(sample.home, "kept")];
+  if (existsSync(data)) cpSync(data, kept, { recursive: true });
+  const tried = new Set<string>();
   for (let step = 1; step < MOST_STEPS; step++) {
-    sample.write("app/.git/config", original);
     rmSync(join(sample.path, ".git/config.worktree"), { force: true });
-    rmSync(join(sample.home, "data"), { recursive: true, force: true });
-    await prepare(sample);
-    const before = snapshot(sample);
+    for (const [file, text] of Object.entries(before)) sample.write(file, text);
+    rmSync(data, { recursive: true, force: true });
+    if (existsSync(kept)) cpSync(kept, data, { recursive: true });
     const isDone = await cutOffAt(step, () => work(sample));
     const recovery = await recoverIfNeeded(sample.journal);
     const after = snapshot(sample);
@@ -90,17 +105,20 @@ async function cutOffAtEachStep(
       const isChanged = JSON.stringify(after) !== JSON.stringify(before);
       assert.equal(isChanged, entry?.outcome === "done" && entry.kind === kind, `step ${step}`);
     }
-    // Whatever came of it, the next one works, and can be undone.
-    const now = snapshot(sample);
-    await sample.switch(sample.config("trunkline.identity") === "home" ? "work" : "home");
-    await sample.undo();
-    assert.deepEqual(snapshot(sample), now, `step ${step}`);
+    // Whatever came of it, the next one works, and can be undone. Once for each state is enough.
+    const state = await stateOf(sample);
+    if (!tried.has(state)) {
+      tried.add(state);
+      await sample.switch(sample.config("trunkline.identity") === "home" ? "work" : "home");
+      await sample.undo();
+      assert.deepEqual(snapshot(sample), after, `step ${step}`);
+    }
     if (isDone) return outcomes;
   }
   throw new Error(`It was not done after ${MOST_STEPS} steps`);
 }
 
-describe("a switch that is interrupted", { timeout: 300_000 }, () => {
+describe("a switch that is interrupted", { timeout: 600_000 }, () => {
   it("is rolled back or finished at the next start, whichever step it was at", async () => {
     const outcomes = await cutOffAtEachStep(
       "switch",
