@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
@@ -39,6 +41,27 @@ describe("/diff and /commit", () => {
     await rig.turn("/commit");
     assert.equal(rig.git("log", "-1", "--format=%s").trim(), "Change a.txt");
     assert.equal(rig.git("status", "--short").trim(), "M b.txt");
+  });
+
+  it("make no submodule of a repository that a command has left in the folder", async () => {
+    await using rig = new AgentRig({ files: { "a.txt": "one\n", b: "file\n" } });
+    rig.commitAll();
+    const plant = (name: string): void => {
+      rig.git("init", "--quiet", name);
+      rig.git("-C", name, "commit", "--quiet", "--allow-empty", "-m", "planted");
+    };
+    rig.write("a.txt", "two\n");
+    plant("evil");
+    const { turn } = await rig.turn("/commit");
+    assert.match(turn.text, /would make a submodule of 'evil', a repository of its own/);
+    rmSync(join(rig.cwd, "evil"), { recursive: true });
+    rmSync(join(rig.cwd, "b"));
+    plant("b");
+    assert.match((await rig.turn("/commit")).turn.text, /would make a submodule of 'b'/);
+    assert.doesNotMatch(rig.git("ls-files", "--stage"), /^160000/m);
+    rig.git("add", "b");
+    assert.match((await rig.turn("/commit")).turn.text, /would make a submodule of 'b'/);
+    assert.equal(rig.git("log", "--format=%s").trim(), "start");
   });
 
   it("report an error outside of a repository", async () => {

@@ -2,7 +2,7 @@ import type { Change, RecordedTurn } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { committedText, workingChanges } from "../files/workspace-git.ts";
 import { Refused, type ShownContent, textContent, type ToolWork } from "../tools/agent-tool.ts";
-import { allowCommit, commit as commitStaged, git } from "../tools/git-tools.ts";
+import { allowCommit, commit as commitFiles, git } from "../tools/git-tools.ts";
 import { fencedBlock, shownDiff, wholeDiff } from "../tools/tool-runner.ts";
 import type { CommandContext, SlashCommand } from "./session-commands.ts";
 
@@ -73,9 +73,8 @@ export const commit: SlashCommand = {
         const message = input === "" ? messageFor(wanted) : input;
         const title = `git commit of ${listText(names)}: ${message.split("\n")[0]}`;
         await allowCommit(work, { title, message, names });
-        if (staged.length === 0)
-          await git(work, ["add", "--", ...wanted.map(({ path }) => path)], "write");
-        return { text: await commitStaged(work, message) };
+        const paths = staged.length > 0 ? [] : wanted.map(({ path }) => path);
+        return { text: await commitFiles(work, message, paths) };
       },
     });
     await context.speaker.text(fencedBlock(answer.text));

@@ -92,7 +92,6 @@ export const gitCommit: AgentTool = {
     const names = await namesOf(work, paths);
     const shown = names.map((name) => work.files.workspace.nameOf(name));
     await allowCommit(work, { title: titleOf(message), message, names: shown });
-    if (names.length > 0) await git(work, ["add", "--", ...names], "write");
     const said = await commit(work, message, names);
     const top = await git(work, ["rev-parse", "--show-toplevel"]);
     return { text: `Repository: ${top}\n${said}` };
@@ -111,7 +110,7 @@ interface Input {
   readonly paths?: readonly string[];
 }
 
-/** Commits what is staged, or the named files. Returns git's output. */
+/** Commits what is staged, or the named files as they are now. Returns git's output. */
 export async function commit(
   work: Pick<ToolWork, "files" | "signal" | "actsAs">,
   message: string,
@@ -120,6 +119,8 @@ export async function commit(
   // On stdin, since other users can see arguments.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
   const { workspace } = work.files;
+  if (names.length > 0) await git(work, ["add", "--", ...names], "write");
+  await refuseNewSubmodules(work, names);
   if (await isNothingStaged(work, names)) {
     throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
   }
@@ -138,6 +139,30 @@ export async function commit(
     const says = `${error.message} and gave no reason. A hook of the repository may have refused it`;
     throw new TrunklineError(error.code, says, { cause: error });
   }
+}
+
+/**
+ * Git makes a submodule of a repository that lies in a folder, and the person's git then runs the programs
+ * that its settings name. A command may have made it. What we have added is taken out of the index again.
+ */
+async function refuseNewSubmodules(
+  work: Pick<ToolWork, "files" | "signal">,
+  added: readonly string[],
+): Promise<void> {
+  const { workspace } = work.files;
+  const raw = ["diff", "--cached", "--raw", "-z", "--no-renames", "--", ...added];
+  const { stdout } = await workspaceGit(workspace, raw, { signal: work.signal });
+  // git-diff(1): `:OLDMODE NEWMODE …`, then the path.
+  const made = [...stdout.toString("utf8").matchAll(/:(\d+) 160000 [^\0]*\0([^\0]+)\0/g)].flatMap(
+    ([, old, path = ""]) => (old === "160000" ? [] : [path]),
+  );
+  if (made.length === 0) return;
+  if (added.length > 0)
+    await git(work, ["reset", "--quiet", "--no-refresh", "--", ...added], "files");
+  const names = made.map((path) => `'${path}'`).join(", ");
+  const next = "Have git ignore it, or add it yourself with `git submodule add`";
+  const says = `it would make a submodule of ${names}, a repository of its own. ${next}`;
+  throw new TrunklineError("untrusted", `Cannot commit: ${says}`);
 }
 
 /** Checked first, since `git commit` would first run git in every submodule. */
