@@ -8,6 +8,8 @@ import { Policy } from "./policy.ts";
 import {
   type Arguments,
   type Project,
+  type RepositoryFolders,
+  type RepositoryOf,
   resolveProject,
   textResult,
   type ToolContext,
@@ -30,8 +32,12 @@ class Folders implements Disposable {
     symlinkSync(this.one, this.link);
   }
 
-  readonly repositoryOf = (folder: string): string | undefined =>
-    [this.one, this.two].find((top) => folder === top || folder.startsWith(`${top}/`));
+  readonly repositoryOf = (folder: string): RepositoryFolders | undefined => {
+    const top = [this.one, this.two].find(
+      (each) => folder === each || folder.startsWith(`${each}/`),
+    );
+    return top === undefined ? undefined : { top, gitFolders: [join(top, ".git")] };
+  };
 
   resolve(
     where: { folder?: string; roots?: readonly string[] },
@@ -214,6 +220,22 @@ describe("a toolbox", () => {
     assert.match(await text({ roots: [at.one] }, { repoPath: at.two }), refused);
     assert.match(await text({ roots: [at.one, at.two] }), refused);
     assert.match(await text({}), /^The call does not say which folder it is about/);
+  });
+
+  it("keeps a principal that is limited to folders from a repository that is not in them", async () => {
+    using at = new Folders();
+    const text = async (repositoryOf: RepositoryOf, folders: string[]): Promise<string> => {
+      const principal = { id: "token 1", name: "laptop", limits: { folders } };
+      const context = new SampleContext({ caller: { principal }, roots: [at.deep] });
+      return (await call(at, context, {}, { repositoryOf })).text;
+    };
+    const refused = (place: string): RegExp =>
+      new RegExp(`^'laptop' may not use the repository of '${at.deep}', which is in '${place}'`);
+    assert.match(await text(at.repositoryOf, [at.deep]), refused(at.one));
+    // As `.git` is a file that names another folder.
+    const elsewhere = (): RepositoryFolders => ({ top: at.deep, gitFolders: [at.two] });
+    assert.match(await text(elsewhere, [at.one]), refused(at.two));
+    assert.equal(await text(elsewhere, [at.one, at.two]), "done");
   });
 
   it("restricts a principal that is limited to repositories", async () => {

@@ -234,8 +234,16 @@ export interface Project {
   readonly refusal?: string;
 }
 
-/** Finds the repository that a folder is in, by its top folder. */
-export type RepositoryOf = (folder: string) => string | undefined | Promise<string | undefined>;
+/** Where a repository is: its top folder, and its git folders, which may be elsewhere. */
+export interface RepositoryFolders {
+  readonly top: string;
+  readonly gitFolders: readonly string[];
+}
+
+/** Finds the repository that a folder is in. */
+export type RepositoryOf = (
+  folder: string,
+) => RepositoryFolders | undefined | Promise<RepositoryFolders | undefined>;
 
 /** Whether a call of a tool concerns a project. */
 export function isAbout(
@@ -289,11 +297,12 @@ export type AddressesOf = (folder: string) => Promise<readonly string[]>;
 export async function projectRefusal(
   principal: Principal,
   project: Project,
+  repositoryOf: RepositoryOf,
   addressesOf: AddressesOf,
 ): Promise<string | undefined> {
   const { limits } = principal;
   if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
-  return refusalIn(principal, limits, project, addressesOf);
+  return refusalIn(principal, limits, project, repositoryOf, addressesOf);
 }
 
 function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
@@ -328,6 +337,7 @@ async function refusalIn(
   principal: Principal,
   limits: PrincipalLimits,
   { folders }: Project,
+  repositoryOf: RepositoryOf,
   addressesOf: AddressesOf,
 ): Promise<string | undefined> {
   if (folders.length === 0) {
@@ -337,6 +347,13 @@ async function refusalIn(
   for (const folder of folders) {
     if (!mayUseFolder(principal, folder)) {
       return limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    }
+    // A tool works on the whole repository that the folder is in, and on its settings.
+    const { top = folder, gitFolders = [] } = (await repositoryOf(folder)) ?? {};
+    const outside = [top, ...gitFolders].find((place) => !mayUseFolder(principal, place));
+    if (outside !== undefined) {
+      const what = `the repository of '${folder}', which is in '${outside}'`;
+      return limitRefusal(principal, what, `--folder ${top}`);
     }
     if (limits.repositories === undefined) continue;
     const addresses = await addressesOf(folder);
@@ -369,9 +386,8 @@ async function repositoryAmong(
   const source = "roots";
   const found = new Map<string, string[]>();
   for (const folder of folders) {
-    const repository = await repositoryOf(folder);
-    if (repository === undefined) continue;
-    found.set(repository, [...(found.get(repository) ?? []), folder]);
+    const { top } = (await repositoryOf(folder)) ?? {};
+    if (top !== undefined) found.set(top, [...(found.get(top) ?? []), folder]);
   }
   const [only, ...others] = found;
   if (only === undefined) {
@@ -382,8 +398,8 @@ async function repositoryAmong(
     const problem = `the client has several roots: ${[...found.values()].flat().join(", ")}`;
     return { folders, source, problem };
   }
-  const [repository, [one = repository, ...rest]] = only;
-  return { folder: rest.length === 0 ? one : repository, folders, source };
+  const [top, [one = top, ...rest]] = only;
+  return { folder: rest.length === 0 ? one : top, folders, source };
 }
 
 /** Something that can be read, by its URI. Members nobody here knows are kept. */

@@ -273,7 +273,8 @@ export class Toolbox {
   async projectOf(context: ToolContext, args: Arguments = {}, use?: ProjectUse): Promise<Project> {
     const project = await resolveProject(use, args, context, this.#repositoryOf);
     const { principal } = context.caller;
-    const refusal = await projectRefusal(principal, project, this.#addressesOf);
+    const ways = [this.#repositoryOf, this.#addressesOf] as const;
+    const refusal = await projectRefusal(principal, project, ...ways);
     return refusal === undefined ? project : { ...project, refusal };
   }
 

@@ -12,10 +12,10 @@ import { mcpVocabulary } from "./vocabulary-mcp.ts";
 
 const CONNECTIONS = 8;
 /**
- * Milliseconds that a connection may be idle before it is replaced. The server closes it after five
+ * Milliseconds that a connection may be idle before it is replaced. The server closes it after sixty
  * seconds, and a request that is on its way then is lost (RFC 9112, 9.5).
  */
-const KEEP_ALIVE = 3_000;
+const KEEP_ALIVE = 30_000;
 
 /** What `trunkline serve --json` says first. */
 export interface Ready {

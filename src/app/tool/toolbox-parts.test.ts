@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,13 +10,16 @@ import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { repositoryOf } from "./toolbox-parts.ts";
 
 describe("repositoryOf()", () => {
-  it("finds the top folder from a subfolder, and nothing outside of a repository", async () => {
+  it("finds the folders of a repository from a subfolder, and nothing outside of one", async () => {
     using sample = new SampleRepository();
     const below = join(sample.path, "a/b");
     mkdirSync(below, { recursive: true });
-    assert.equal(await repositoryOf(below), sample.path);
+    const gitFolder = join(sample.path, ".git");
+    assert.deepEqual(repositoryOf(below), { top: sample.path, gitFolders: [gitFolder, gitFolder] });
+    writeFileSync(join(below, ".git"), `gitdir: ${gitFolder}`);
+    assert.deepEqual(repositoryOf(below), { top: below, gitFolders: [gitFolder, gitFolder] });
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-none-"));
-    assert.equal(await repositoryOf(folder.path), undefined);
+    assert.equal(repositoryOf(folder.path), undefined);
   });
 });
 

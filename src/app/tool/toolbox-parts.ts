@@ -1,6 +1,7 @@
 import type { AppContext } from "../../config/app-context.ts";
 import { findRepository } from "../../review/repository.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
+import type { RepositoryFolders } from "../../tool/tool.ts";
 
 /** The record of calls of a program. */
 export function openAudit({ config, log }: AppContext): AuditLog {
@@ -11,9 +12,9 @@ export function openAudit({ config, log }: AppContext): AuditLog {
   });
 }
 
-/**
- * The top folder of the repository that a folder is in. Only clients with several roots need it.
- */
-export async function repositoryOf(folder: string): Promise<string | undefined> {
-  return findRepository(folder)?.root;
+/** Where the repository of a folder is, for clients with several roots and tokens for folders. */
+export function repositoryOf(folder: string): RepositoryFolders | undefined {
+  const found = findRepository(folder);
+  if (found === undefined) return undefined;
+  return { top: found.root, gitFolders: [found.gitDir, found.worktreeGitDir] };
 }

@@ -9,6 +9,12 @@ import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 import { readTls } from "./tls-files.ts";
 
+/**
+ * Milliseconds that a connection may be idle. Node's five seconds are less than the time between two tool
+ * calls, and on a busy machine Node closes a connection although the next request has arrived.
+ */
+const KEEP_ALIVE = 60_000;
+
 /** An HTTP server that is not listening yet; with TLS if that is configured. */
 export function createListener(
   { tls }: Serving,
@@ -17,6 +23,7 @@ export function createListener(
 ): { readonly server: Server; readonly scheme: "http" | "https" } {
   const memory = memoryReturn();
   const watched = <T extends Server>(server: T): T => {
+    server.keepAliveTimeout = KEEP_ALIVE;
     server.on("connection", (socket) => socket.once("close", () => memory.connectionEnded()));
     // A response that waits behind others on its connection has no socket yet. Node would put its
     // "100 Continue" between the header and the body, so we leave it out (RFC 9110, 10.1.1).
