@@ -42,7 +42,7 @@ const FAULTS: readonly { readonly fault: Fault; readonly lasts: boolean }[] = [
   { fault: "torn", lasts: false },
 ];
 /** Milliseconds that any step may take before it counts as not answered. */
-const PATIENCE = 20_000;
+const PATIENCE = 600_000;
 
 /**
  * What every door promises of its stores: whichever call to the disk fails, and however, each request

@@ -14,7 +14,7 @@ const COLD = rounds({ few: 1, all: COLD_CALLS.length });
 /** Of the doors while their stores are opened one in so many, in `npm test`: others each day. */
 const COLD_PART = 6;
 
-describe("every door, if any operation of its stores fails", { timeout: 3_600_000 }, () => {
+describe("every door, if any operation of its stores fails", () => {
   const all = Object.entries({ ...FAULT_RIGS, ...GATEWAY_FAULT_RIGS });
   for (const [number, [name, open]] of all.entries()) {
     it(`answers with a message and recovers: ${name}`, async (test) => {

@@ -213,8 +213,9 @@ async function take(server: ReviewServer, after: string | undefined): Promise<Ta
 /**
  * Reads everything that is written meanwhile, through a server that is killed at random moments and
  * started again, and acknowledges what it has read: otherwise a comment would come once more whose
- * answer the server was killed on. Gives what came, in the order it came, and how often the server was killed. The last
- * server lives until all is taken in.
+ * answer the server was killed on. Gives what came, in the order it came, and how often the server was
+ * killed. The last server lives until all is taken in. On a busy machine servers live longer, by what a
+ * start takes there: if none came so far, nothing would ever be taken in.
  */
 export async function readWhileKilled(
   home: ReviewHome,
@@ -226,14 +227,21 @@ export async function readWhileKilled(
   let isWriting = true;
   let kills = 0;
   let after: string | undefined;
+  /** Milliseconds that a server needs to begin, as far as is known. */
+  let beginning = 0;
   void writing.catch(() => {}).finally(() => (isWriting = false));
   for (;;) {
     const server = new ReviewServer(home, { TRUNKLINE_REVIEW_FIRST: "oldest" });
     const killing = isWriting;
-    const timer = setTimeout(() => server.child.kill("SIGKILL"), 100 + Math.random() * longestLife);
+    const life = 100 + Math.random() * (longestLife + beginning);
+    const timer = setTimeout(() => server.child.kill("SIGKILL"), life);
     if (!killing) clearTimeout(timer);
+    const start = performance.now();
+    let hasBegun = false;
     try {
       await server.begin("reader");
+      hasBegun = true;
+      beginning = performance.now() - start;
       for (;;) {
         const wasWriting = isWriting || !isTakenIn();
         const { comments: found, delivery } = await take(server, after);
@@ -247,6 +255,7 @@ export async function readWhileKilled(
     } catch (error) {
       if (!server.child.killed) throw error;
       kills++;
+      if (!hasBegun) beginning = Math.max(beginning, life);
     } finally {
       clearTimeout(timer);
     }

@@ -12,6 +12,8 @@ export interface LedgerOptions {
 const LONGEST_ID = 512;
 /** Bytes from which on a line may be refused without being parsed, and named all the same. */
 const LONG = 8 * 1024;
+/** A line of JSON's white space separates messages, and is none. */
+const BLANK = /^[ \t\r]*$/;
 const NOT_JSON = Symbol("not JSON");
 
 /** What JSON-RPC says must be answered, told in the plainest way, and what was. */
@@ -47,7 +49,8 @@ export class Ledger {
     for (let at = 0; at < bytes.length;) {
       const newline = bytes.indexOf(0x0a, at);
       const end = newline < 0 ? bytes.length : newline;
-      this.#line(bytes.subarray(at, end));
+      const line = bytes.subarray(at, end);
+      if (!BLANK.test(line.toString("latin1"))) this.#line(line);
       at = end + 1;
     }
   }
@@ -96,7 +99,6 @@ export class Ledger {
       return;
     }
     const text = line.toString();
-    if (text === "" || text === "\r") return;
     const value = parse(text);
     if (value !== NOT_JSON) this.#value(value, text);
     else if (line.length < LONG) this.nameless.due++;

@@ -12,7 +12,7 @@ import {
 /** Operations of which each fails in turn, in each way, where a round takes seconds. */
 const MOST = 20;
 
-describe("every door, if operations of its stores fail in turn", { timeout: 3_600_000 }, () => {
+describe("every door, if operations of its stores fail in turn", () => {
   for (const [name, open] of Object.entries(SLOW_FAULT_RIGS)) {
     it(`answers with a message and recovers: ${name}`, async (test) => {
       await using rig = await open();

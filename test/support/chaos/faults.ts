@@ -73,7 +73,7 @@ export class Faults {
     await node.kill();
     this.#options.hit({ node, kind: "kill", pid, at: outage.from });
     await until();
-    await node.start();
+    await this.#startAgain(node);
     outage.to = performance.now();
   }
 
@@ -104,7 +104,7 @@ export class Faults {
     say(`${node.name} is back`);
   }
 
-  /** A node cannot start while NATS is away: whoever runs it starts it again. */
+  /** A node cannot start while NATS is away, or too busy to answer: whoever runs it starts it again. */
   async #startAgain(node: ChaosNode): Promise<void> {
     for (;;) {
       try {

@@ -9,6 +9,7 @@ import { readyOf } from "../owner-access.ts";
 import { Program } from "../program.ts";
 import { gone } from "../running-at.ts";
 import { SeededRandom } from "../seeded-random.ts";
+import type { SessionTakeover } from "../session-takeover.ts";
 import type { Target } from "./client-lines.ts";
 import { EditorMember } from "./editor-member.ts";
 import type { Member, Outcome } from "./member.ts";
@@ -33,8 +34,8 @@ type Killable = Name | "serve";
 /** What happened in a number of kills. */
 export interface Killings {
   readonly kills: Readonly<Record<Killable, number>>;
-  /** Milliseconds of each takeover: from the kill of the holder until a request is answered again. */
-  readonly takeovers: readonly number[];
+  /** Of the kills of the process that held the session. */
+  readonly takeovers: readonly SessionTakeover[];
   /** Events of the session in the end. */
   readonly events: number;
 }
@@ -54,7 +55,7 @@ class Room implements AsyncDisposable {
   readonly #place = new Place();
   readonly #random: SeededRandom;
   readonly #kills = { editor: 0, sdk: 0, terminal: 0, dashboard: 0, serve: 0 };
-  readonly #takeovers: number[] = [];
+  readonly #takeovers: SessionTakeover[] = [];
   #events: Json[] = [];
   #reader!: SessionReader;
   #serve!: Program;
@@ -115,9 +116,12 @@ class Room implements AsyncDisposable {
     const isCutOff = dies === asker || (dies === "serve" && isOfServe(asker));
     await this.#end(dies);
     const since = performance.now();
-    if (wasHolder) await this.#takenOver(dies, since);
+    if (wasHolder) await this.#takenOver(dies);
     else if (!isQuestion) this.#survivor(dies).cancel();
+    const begin = performance.now();
     await this.#start(dies);
+    const joining = performance.now() - begin;
+    if (wasHolder) this.#takeovers.push({ milliseconds: begin - since, joining });
     // Also by whoever has the session next: an answer counts for the next turn that asks the same.
     this.#unanswered = wasHolder && isQuestion ? title : "";
     if (isQuestion) await this.#all(isAsked, `asked again, ${says}`);
@@ -166,10 +170,9 @@ class Room implements AsyncDisposable {
   }
 
   /** Waits until a request about the session is answered by whoever has it now. */
-  async #takenOver(dies: Killable, since: number): Promise<void> {
+  async #takenOver(dies: Killable): Promise<void> {
     const modeId = this.#turns % 2 === 0 ? "code" : "ask";
     await this.#survivor(dies).setMode(modeId);
-    this.#takeovers.push(performance.now() - since);
   }
 
   async #start(dies: Killable): Promise<void> {
