@@ -32,6 +32,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
+import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
@@ -253,7 +254,7 @@ const CLOSED = { action: "cancel" } as const;
 /** Passes the messages of an agent to the session that they name. */
 function listenerFor(sessions: ExternalSessions): AgentListener {
   const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
-    const session = sessions.get(sessionId);
+    const session = sessions.find(sessionId);
     if (session !== undefined) return session;
     throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
   };
@@ -276,7 +277,7 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
     },
     // An elicitation without a session has no client to show it.
     elicit: async (params) =>
-      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
+      sessions.find(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };
 }
 
@@ -295,12 +296,20 @@ interface Memory {
 /** Updates after which reading from the agent waits for the disk. */
 const WAIT_EVERY = 256;
 
+/** Members of updates that are ids of sessions: of this one, or of subagents. */
+const SUBAGENT_IDS: Readonly<Record<string, readonly string[]>> = {
+  subagent_update: ["sessionId"],
+  session_message: ["senderSessionId", "recipientSessionId"],
+};
+
 /** One session of an agent that is another program. */
 class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
   readonly #options: ExternalSessionOptions;
   readonly services: ExternalServices;
   #process: AgentProcess | undefined;
+  /** Those of the process that the session is in, or is being opened in. */
+  #sessions: ExternalSessions | undefined;
   #beginning: Promise<void> | undefined;
   #remoteId = "";
   #settings: SessionSettings | undefined;
@@ -415,9 +424,21 @@ class ExternalSession implements AgentSession {
     this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
   }
 
-  /** ACP session/update of the agent. */
-  heard(update: SessionUpdate): Promise<void> | undefined {
+  cancelSubagent(child: string): void {
+    this.#process?.connection.cancel(child);
+  }
+
+  /** ACP session/update of the agent, for the session or one of its subagents. */
+  heard(said: SessionUpdate, child?: string): Promise<void> | undefined {
+    const { sessionUpdate, sessionId: announced } = said;
+    if (sessionUpdate === "subagent_update" && typeof announced === "string") {
+      this.#sessions?.subagents.set(announced, this);
+    }
     if (this.#isLoading) return undefined;
+    const update = this.#withOurIds(said);
+    if (child !== undefined) {
+      return this.#stored(markSubagent(update, subagentId(this.#options.sessionId, child)));
+    }
     if (update.sessionUpdate === "current_mode_update") {
       this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
@@ -428,6 +449,10 @@ class ExternalSession implements AgentSession {
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }
+    return this.#stored(update);
+  }
+
+  #stored(update: SessionUpdate): Promise<void> | undefined {
     const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for each update would need a commit for each.
     if (++this.#heard < WAIT_EVERY) return undefined;
@@ -435,18 +460,33 @@ class ExternalSession implements AgentSession {
     return stored;
   }
 
+  /** Subagents have the agent's ids, which other sessions may use as well. */
+  #withOurIds(update: SessionUpdate): SessionUpdate {
+    const names = SUBAGENT_IDS[update.sessionUpdate];
+    if (names === undefined) return update;
+    const { sessionId, imports } = this.#options;
+    const ids = names.flatMap((name) => {
+      const id = update[name];
+      if (typeof id !== "string") return [];
+      const isThis = id === this.#remoteId || id === imports?.id;
+      return [[name, isThis ? sessionId : subagentId(sessionId, id)]];
+    });
+    return { ...update, ...(Object.fromEntries(ids) as object) };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.services.terminals.clear();
     await this.#options.sandbox?.[Symbol.asyncDispose]();
     const process = this.#process;
     if (process === undefined) return;
-    process.sessions.delete(this.#remoteId);
+    process.sessions.forget(this.#remoteId);
     if (!process.capabilities.can("close")) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
   async #beginAt(process: AgentProcess): Promise<void> {
+    this.#sessions = process.sessions;
     // These are terminals of the previous process.
     await this.services.terminals.clear();
     const { imports } = this.#options;
@@ -576,6 +616,8 @@ interface BegunSession {
 
 /** The sessions of one agent process, by the agent's ids. */
 class ExternalSessions extends Map<string, ExternalSession> {
+  /** The sessions that subagents belong to, by the agent's ids of those. */
+  readonly subagents = new Map<string, ExternalSession>();
   #beginning = 0;
   #early: UpdateParams[] = [];
 
@@ -600,9 +642,23 @@ class ExternalSessions extends Map<string, ExternalSession> {
     }
   }
 
+  /** The session of that id, or whose subagent has it. */
+  find(id: string): ExternalSession | undefined {
+    return this.get(id) ?? this.subagents.get(id);
+  }
+
+  forget(id: string): void {
+    const session = this.get(id);
+    for (const [child, of] of this.subagents) if (of === session) this.subagents.delete(child);
+    this.delete(id);
+  }
+
   heard(params: UpdateParams): Promise<void> | undefined {
-    const session = this.get(params.sessionId);
-    if (session !== undefined) return session.heard(params.update);
+    const { sessionId, update } = params;
+    const session = this.get(sessionId);
+    if (session !== undefined) return session.heard(update);
+    const parent = this.subagents.get(sessionId);
+    if (parent !== undefined) return parent.heard(update, sessionId);
     if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
     return undefined;
   }

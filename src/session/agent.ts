@@ -113,6 +113,8 @@ export interface AgentSession extends AsyncDisposable {
    * another. Resolves when the agent has taken it. Undefined if it is no such prompt, or no such agent.
    */
   passPausing?(prompt: readonly ContentBlock[]): Promise<PauseWish> | undefined;
+  /** Cancels the work of one subagent. */
+  cancelSubagent?(child: string): void;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;

@@ -37,6 +37,7 @@ import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { summaryOf } from "./turn/replay.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, type TurnObserver, Turns } from "./turn/turns.ts";
+import { subagentOf } from "./subagent.ts";
 import { visibleUpdate } from "./visible-request.ts";
 import { type Workplace, workplaceOf } from "./workplace.ts";
 
@@ -249,6 +250,11 @@ export class Session implements TurnHost {
     if (this.#turns.principal?.id === principal) this.cancel(NO_LONGER_LET_IN);
   }
 
+  /** Cancels the work of a subagent, by the agent's id of it; the turn goes on. */
+  cancelSubagent(child: string): void {
+    this.agent.cancelSubagent?.(child);
+  }
+
   /** ACP session/cancel. */
   cancel(reason = "The turn was cancelled"): void {
     this.#turns.cancel(new TrunklineError("cancelled", reason));
@@ -361,6 +367,7 @@ export class Session implements TurnHost {
 
   /** Keeps what an update says about the session: its commands and its title. */
   #note(update: SessionUpdate): void {
+    if (subagentOf(update) !== undefined) return;
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
     this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {

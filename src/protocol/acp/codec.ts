@@ -71,6 +71,8 @@ export const V1: Codec = {
     const fs = objectOf(clientCapabilities.fs);
     const session = objectOf(clientCapabilities.session);
     const elicitation = objectOf(clientCapabilities.elicitation);
+    const meta = objectOf(clientCapabilities._meta);
+    const hasOutput = meta.terminal_output === true;
     return {
       readTextFile: fs.readTextFile === true,
       writeTextFile: fs.writeTextFile === true,
@@ -79,6 +81,10 @@ export const V1: Codec = {
       pages: isObject(elicitation.url),
       notices: isObject(session.notices),
       compaction: isObject(session.compaction),
+      plans: isObject(clientCapabilities.plan),
+      subagents: isObject(clientCapabilities.subagents),
+      booleans: isObject(objectOf(session.configOptions).boolean),
+      terminals: meta.terminal_output_delta === true ? "delta" : hasOutput ? "output" : "text",
     };
   },
   hello: (info) => ({

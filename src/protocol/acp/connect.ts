@@ -35,13 +35,21 @@ export interface ConnectOptions {
 const PROTOCOL_VERSION = 1;
 
 /**
- * ACP initialization § Client Capabilities. We offer files and terminals even where the editor does not;
- * a form that no client can show is answered with "cancel".
+ * ACP initialization § Client Capabilities: all that we can carry, since an agent decides by this once what
+ * it sends. Each client gets what it has announced itself (`update-forms.ts`). We offer files and terminals
+ * even where the editor does not; a form or page that no client can show is answered with "cancel". Not
+ * announced: `_meta.terminal_output`, the other form of the same, and `_meta.jetbrains.air`, whose
+ * presence makes agents send less to everybody else.
  */
-const CAPABILITIES = {
+export const CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
-  elicitation: { form: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  plan: {},
+  subagents: {},
+  elicitation: { form: {}, url: {} },
+  auth: { terminal: true, _meta: { gateway: true } },
+  _meta: { terminal_output_delta: true, "terminal-auth": true },
 } as const;
 
 /** The client side of ACP: a connection to an agent that is another program. */

@@ -22,6 +22,7 @@ import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { type JsonObject, METHODS, objectOf, ours, isObject } from "./methods.ts";
 import type { ListSessionsParams, NewSessionParams } from "./schema.gen.ts";
+import { withoutBooleans } from "./update-forms.ts";
 
 /** Throws if a client only watches the session, or may only watch sessions at all. */
 export function refuseObserver(client: AcpConnection, sessionId: string, what: string): void {
@@ -154,7 +155,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const session = await reopenSession(door, params, state);
       const { after } = ours(params._meta);
       await session.replayTo(state, typeof after === "number" ? after : undefined);
-      return { ...settingsOf(session), ...stateOf(session, state) };
+      return { ...settingsOf(session, state), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
@@ -164,7 +165,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
       state.showState(params.sessionId, session.isRunning);
-      return { ...settingsOf(session), ...stateOf(session, state) };
+      return { ...settingsOf(session, state), ...stateOf(session, state) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
       refuseWatcher(state, "fork a session");
@@ -175,7 +176,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const session = await sessions.fork(params.sessionId, setup, last, state.principal);
       state.opened({ ...params, sessionId: session.id });
       attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
+      return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
     }),
     door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
@@ -212,7 +213,7 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.setConfigOption, async ({ sessionId, configId, value }, { state }) => {
       const session = await need(sessionId, state);
       await chooseOption(session, configId, value, state);
-      return { configOptions: session.settings.configOptions ?? [] };
+      return { configOptions: optionsFor(state, session.settings.configOptions ?? []) };
     }),
   ];
 }
@@ -229,7 +230,7 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const session = await sessions.create(setup, agent, state.principal);
     state.opened({ ...params, sessionId: session.id });
     attachLater(session, state);
-    return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
+    return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
   };
 }
 
@@ -305,14 +306,19 @@ function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
   throw RpcError.of(STANDARD.invalidParams, why);
 }
 
-function settingsOf(session: Session): JsonObject {
-  const { modes, models, configOptions, _meta } = session.settings;
+function settingsOf(session: Session, client: AcpConnection): JsonObject {
+  const { modes, models, configOptions: options, _meta } = session.settings;
+  const configOptions = options && optionsFor(client, options);
   return {
     ...(models === undefined ? {} : { models }),
     ...(modes === undefined ? {} : { modes }),
     ...(configOptions === undefined ? {} : { configOptions }),
     ...(_meta === undefined ? {} : { _meta }),
   };
+}
+
+function optionsFor({ capabilities }: AcpConnection, options: readonly JsonObject[]): unknown {
+  return capabilities.booleans ? options : withoutBooleans(options);
 }
 
 /** Whether a turn is running, the last event, and the client's role; ACP has no members for them. */

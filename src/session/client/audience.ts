@@ -183,7 +183,7 @@ export class Audience {
     const origin = client.isEchoed === true ? undefined : client.origin;
     const options = { upTo, notices, maxBytes, origin, isAttached: true };
     for await (const { seq, update } of replay(this.#store.read(this.#sessionId, after), options)) {
-      if (isFor(client, update.sessionUpdate)) yield* this.#shownAs(seq, update, true);
+      yield* this.#shownAs(seq, update, true);
     }
   }
 
@@ -229,7 +229,6 @@ export class Audience {
   }
 
   #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {
-    if (!isFor(client, update.sessionUpdate)) return undefined;
     let room: Promise<void> | undefined;
     for (const shown of this.#shownAs(seq, update)) {
       room = client.show(this.#sessionId, shown) ?? room;
@@ -301,8 +300,7 @@ export class Attachment {
   }
 
   show(shown: ShownUpdate): void {
-    const isRead = shown.isInLog === true && shown.seq <= this.#read;
-    if (isRead || !isFor(this.client, shown.kind)) return;
+    if (shown.isInLog === true && shown.seq <= this.#read) return;
     if (this.#isBusy) this.#keep(shown);
     else {
       const room = this.#send(shown);
@@ -416,11 +414,4 @@ export class Attachment {
 /** An update that the log does not have. */
 function isState(each: ShownUpdate | Gap): boolean {
   return !("after" in each) && each.isInLog !== true;
-}
-
-/** ACP initialization: some updates are sent only to clients that announced support for them. */
-export function isFor({ capabilities }: SessionClient, kind: string): boolean {
-  if (kind === "notice") return capabilities.notices;
-  if (kind.startsWith("compaction_")) return capabilities.compaction;
-  return true;
 }

@@ -63,6 +63,10 @@ export class V2Codec implements Codec {
       // ACP version 2: every client may be sent these.
       notices: true,
       compaction: true,
+      plans: true,
+      subagents: true,
+      booleans: true,
+      terminals: "updates",
     };
   }
 
