@@ -184,6 +184,19 @@ export class UpdateForms {
   }
 }
 
+/** Updates for whoever reads a log from its beginning and shows only text, tool calls and notices. */
+export class PlainForms {
+  readonly #forms = new UpdateForms({
+    ...{ notices: true, compaction: true, plans: false, subagents: false, booleans: true },
+    terminals: "text",
+  });
+
+  of(update: SessionUpdate): SessionUpdate[] {
+    const { session } = readSubagentId(subagentOf(update) ?? "");
+    return this.#forms.updates(session, update).map(([, each]) => each);
+  }
+}
+
 /** Config options for a client that knows no booleans. */
 export function withoutBooleans(options: unknown): readonly Fields[] {
   return listOf(options).map((option) =>

@@ -190,6 +190,7 @@ export class Audience {
   /** Sends one client an update that is not stored. */
   tell(client: SessionClient, update: SessionUpdate): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
+      this.delivery.counts();
       this.#attachments.get(client)?.show(shown);
     }
   }
@@ -197,6 +198,7 @@ export class Audience {
   /** Sends an update that is not stored. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
+      this.delivery.counts();
       this.#show(shown, except);
     }
   }
