@@ -11,6 +11,7 @@ import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import { METHODS, objectOf } from "../protocol/acp/methods.ts";
 import type {
+  InitializeResult,
   NewSessionParams,
   NewSessionResult,
   SettingsResult,
@@ -20,12 +21,14 @@ import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   Agent,
   AgentOpenOptions,
+  AgentRequest,
   AgentSession,
   ChosenSettings,
   ForeignPage,
   ForeignQuery,
   Import,
   PauseWish,
+  ProviderChoice,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -44,6 +47,8 @@ import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox
 import { findLiveWriter } from "./live-writer.ts";
 import { Speaker } from "./turn/speaker.ts";
 
+type Fields = Readonly<Record<string, unknown>>;
+
 export interface ExternalAgentOptions {
   readonly name: string;
   readonly command: string;
@@ -58,6 +63,8 @@ export interface ExternalAgentOptions {
   readonly sandbox?: OpenCommandSandbox | undefined;
   /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
   readonly serves?: string | undefined;
+  /** Called with the answer of each process to `initialize`. */
+  readonly greeted?: ((hello: InitializeResult) => Promise<void>) | undefined;
   /** Sees the messages of each process, and what it writes to stderr. */
   readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
   readonly log: Log;
@@ -82,8 +89,9 @@ interface AgentProcess {
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
+  readonly takesSystemPrompt = true;
   readonly #options: ExternalAgentOptions;
-  /** By owner and name of the identity. */
+  /** By owner, name of the identity, and providers. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
   /** How often a process was asked for. */
   #used = 0;
@@ -129,6 +137,32 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
+  async request({ owner, method, params, providers, ...client }: AgentRequest): Promise<unknown> {
+    const process = await this.process(owner, undefined, providers);
+    const { connection, sessions, capabilities } = process;
+    if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
+    sessions.clients.add(client);
+    try {
+      return await connection.request<Fields, unknown>({ name: method }, params);
+    } catch (error) {
+      throw fromWire(error);
+    } finally {
+      sessions.clients.delete(client);
+      this.#endIfUnused(process);
+      if (method === "authenticate" || method === "logout") await this.#renew(owner, process);
+    }
+  }
+
+  /** Ends the other processes of an owner that have no session: they may not notice a login. */
+  async #renew(owner: string, except: AgentProcess): Promise<void> {
+    for (const [key, running] of this.#running) {
+      if (!key.startsWith(`${owner}\n`)) continue;
+      const process = await running.catch(() => undefined);
+      if (process === undefined || process === except || !process.sessions.isEmpty) continue;
+      await process.connection[Symbol.asyncDispose]();
+    }
+  }
+
   /** Ends a process that was started for a list only, unless it is used soon. */
   #endIfUnused(process: AgentProcess): void {
     const used = this.#used;
@@ -145,12 +179,16 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 
   /** The process for an owner and an identity. Starts it if it is not running. */
-  process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+  process(
+    owner: string,
+    identity: AgentIdentity | undefined,
+    providers: readonly ProviderChoice[] = [],
+  ): Promise<AgentProcess> {
     this.#used++;
-    const key = `${owner}\n${identity?.name ?? ""}`;
+    const key = `${owner}\n${identity?.name ?? ""}\n${JSON.stringify(providers)}`;
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(owner, identity);
+    const running = this.#start(owner, identity, providers);
     this.#running.set(key, running);
     const gone = (): void => {
       if (this.#running.get(key) === running) this.#running.delete(key);
@@ -171,7 +209,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     for (const [child, of] of this.#children) if (of === owner) child.kill();
   }
 
-  async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+  async #start(
+    owner: string,
+    identity: AgentIdentity | undefined,
+    providers: readonly ProviderChoice[],
+  ): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
     const { serves = currentSession() } = this.#options;
     const tap = this.#options.tap?.(name);
@@ -207,6 +249,13 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("closed", "It ended at once");
         }),
       ]);
+      const { greeted } = this.#options;
+      if (greeted !== undefined) {
+        background(greeted(connection.agent), "Noting what an agent can do");
+      }
+      for (const { method, params } of providers) {
+        await connection.request<Fields, unknown>({ name: method }, params).catch(rethrow);
+      }
       background(
         child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
         "Noting the end of an agent",
@@ -275,9 +324,15 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
       await find(params).services.terminals.release(params.terminalId);
       return {};
     },
-    // An elicitation without a session has no client to show it.
-    elicit: async (params) =>
-      sessions.find(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
+    elicit: async (params) => {
+      const session = sessions.find(params.sessionId ?? "");
+      if (session !== undefined) return await session.services.elicit(params);
+      // One without a session is for who logs in.
+      const client = sessions.clients.values().toArray().at(-1);
+      const { requestId: _, ...question } = { requestId: undefined, ...params };
+      return (await client?.elicit(question)) ?? CLOSED;
+    },
+    notified: (method, params) => sessions.notified(method, params),
   };
 }
 
@@ -341,7 +396,8 @@ class ExternalSession implements AgentSession {
 
   /** Creates the session at the agent, or loads it there. Does nothing if the process is the same. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process(this.#options.owner, this.#options.identity);
+    const { owner, identity, providers } = this.#options;
+    const process = await this.#agent.process(owner, identity, providers);
     if (process === this.#process) return process;
     // A prompt and a change of settings may both find the agent dead; the session is opened once.
     if (this.#beginning !== undefined) {
@@ -378,7 +434,9 @@ class ExternalSession implements AgentSession {
       const { stopReason, usage, _meta } = await (hop === undefined ? ask() : endSpan(hop, ask));
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
-      if (!(error instanceof TrunklineError) || error.code !== "closed") throw fromWire(error);
+      if (!(error instanceof TrunklineError) || error.code !== "closed") {
+        throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+      }
       this.#process = undefined;
       const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
       throw new TrunklineError("unavailable", why, { cause: error });
@@ -422,6 +480,16 @@ class ExternalSession implements AgentSession {
     const type = typeof value === "boolean" ? { type: "boolean" } : {};
     const params = { sessionId: this.#remoteId, configId, value, ...type };
     this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
+  }
+
+  notify(method: string, params: Fields): void {
+    this.#options.notify?.(method, params);
+  }
+
+  async setTitle(title: string): Promise<void> {
+    const { connection, capabilities } = this.#process ?? {};
+    if (capabilities?.can("title") !== true) return;
+    await connection?.request(METHODS.setTitle, { sessionId: this.#remoteId, title });
   }
 
   cancelSubagent(child: string): void {
@@ -497,15 +565,23 @@ class ExternalSession implements AgentSession {
 
   /** The parameters of session/new or session/load, as far as the agent supports them. */
   #setup(capabilities: ExternalCapabilities): NewSessionParams {
-    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const { cwd, mcpServers, additionalDirectories: folders, log, systemPrompt } = this.#options;
     const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
     const setup = {
       cwd,
       mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
     };
+    if (systemPrompt !== undefined && !capabilities.can("systemPrompt")) {
+      const why = `Agent '${this.#agent.name}' takes no system prompt of the client. Leave it out.`;
+      throw new TrunklineError("usage", why);
+    }
     const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
-    return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
+    return {
+      ...setup,
+      ...(isMore ? { additionalDirectories: [...folders] } : {}),
+      ...(systemPrompt === undefined ? {} : { systemPrompt: systemPrompt as never }),
+    };
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -616,6 +692,10 @@ interface BegunSession {
 
 /** The sessions of one agent process, by the agent's ids. */
 class ExternalSessions extends Map<string, ExternalSession> {
+  /** Those who log in, the last one last. */
+  readonly clients = new Set<Pick<AgentRequest, "elicit" | "notify">>();
+  /** The last notification of each method. */
+  readonly #told = new Map<string, Fields>();
   /** The sessions that subagents belong to, by the agent's ids of those. */
   readonly subagents = new Map<string, ExternalSession>();
   #beginning = 0;
@@ -640,6 +720,16 @@ class ExternalSessions extends Map<string, ExternalSession> {
     } finally {
       if (--this.#beginning === 0) this.#early = [];
     }
+  }
+
+  notified(method: string, params: Fields): void {
+    this.#told.set(method, params);
+    for (const one of [...this.clients, ...this.values()]) one.notify(method, params);
+  }
+
+  override set(id: string, session: ExternalSession): this {
+    for (const [method, params] of this.#told) session.notify(method, params);
+    return super.set(id, session);
   }
 
   /** The session of that id, or whose subagent has it. */

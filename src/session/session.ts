@@ -185,7 +185,7 @@ export class Session implements TurnHost {
 
   /** Records and sends an update of the agent that belongs to no turn. */
   readonly update = (said: SessionUpdate): void => {
-    if (this.#closing !== undefined) return;
+    if (this.#closing !== undefined || this.#isOldTitle(said)) return;
     const update = visibleUpdate(said);
     this.#note(update);
     if (!this.isRunning) this.#transcript.clearFailure();
@@ -193,6 +193,9 @@ export class Session implements TurnHost {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
   };
+
+  /** Tells clients something of the agent that is no update. */
+  readonly notify = (method: string, params: object): void => this.#audience.notify(method, params);
 
   /** Sends the client all updates from now on. */
   attach(client: SessionClient): void {
@@ -276,6 +279,13 @@ export class Session implements TurnHost {
     await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
   }
 
+  /** Gives the session a title that its agent does not replace, and tells everybody. */
+  async retitle(title: string): Promise<void> {
+    await this.#notes.keep({ isTitled: true }, { title });
+    this.#audience.announce({ sessionUpdate: "session_info_update", title }, undefined);
+    await this.agent.setTitle?.(title);
+  }
+
   /** Gives the session a title. */
   rename(title: string): Promise<void> {
     return this.#notes.keep({}, { title });
@@ -317,6 +327,7 @@ export class Session implements TurnHost {
   }
 
   say(said: SessionUpdate): Promise<void> {
+    if (this.#isOldTitle(said)) return Promise.resolve();
     const update = visibleUpdate(said);
     this.#note(update);
     const stored = this.#transcript.say(update);
@@ -363,6 +374,12 @@ export class Session implements TurnHost {
   #notice(event: NoticedEvent): void {
     const { id: sessionId, cwd } = this;
     this.#options.notices?.noticed({ sessionId, cwd, title: this.#notes.title, ...event });
+  }
+
+  /** ACP session/set_title: a title that a person chose is not replaced. */
+  #isOldTitle({ sessionUpdate, title, ...update }: SessionUpdate): boolean {
+    if (sessionUpdate !== "session_info_update" || this.notes.isTitled !== true) return false;
+    return typeof title === "string" && subagentOf({ sessionUpdate, ...update }) === undefined;
   }
 
   /** Keeps what an update says about the session: its commands and its title. */

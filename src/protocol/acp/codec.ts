@@ -9,6 +9,14 @@ export interface Implementation {
   readonly version: string;
 }
 
+/** What the answer to `initialize` says of the agent that new sessions get. */
+export interface AgentOffer {
+  readonly authMethods: readonly JsonObject[];
+  readonly hasProviders: boolean;
+  /** Its `sessionCapabilities.systemPrompt`. */
+  readonly systemPrompt: unknown;
+}
+
 export type Hello = JsonObject & { readonly protocolVersion: Version };
 
 /**
@@ -27,7 +35,9 @@ export interface Codec {
   name(params: InitializeParams): string | undefined;
   capabilities(params: InitializeParams): ClientCapabilities;
   /** The answer to `initialize`. */
-  hello(info: Implementation): Hello;
+  hello(info: Implementation, offer: AgentOffer): Hello;
+  /** A way to log in. */
+  authMethod(method: JsonObject): JsonObject;
   /** The JSON text of an update; undefined where this version has no such update. */
   update(sessionId: string, shown: ShownUpdate): string | undefined;
   /** The parameters of a request to the client. */
@@ -54,8 +64,11 @@ const CAPABILITIES = {
     close: {},
     fork: {},
     additionalDirectories: {},
+    title: {},
+    archive: {},
+    status: {},
   },
-  auth: { logout: {} },
+  auth: { logout: {}, status: {} },
   // `/pause` and `/continue` are taken while a turn runs, by agents that can pause.
   _meta: { trunkline: { pause: true } },
 } as const;
@@ -64,7 +77,7 @@ const CAPABILITIES = {
 export const V1: Codec = {
   version: 1,
   isEchoed: false,
-  lacks: new Set(),
+  lacks: new Set(["auth/login", "auth/logout", "tool_call/cancel", "terminal/cancel"]),
   closesAgain: false,
   name: ({ clientInfo }) => clientInfo?.name,
   capabilities({ clientCapabilities = {} }) {
@@ -87,15 +100,23 @@ export const V1: Codec = {
       terminals: meta.terminal_output_delta === true ? "delta" : hasOutput ? "output" : "text",
     };
   },
-  hello: (info) => ({
+  hello: (info, { authMethods, hasProviders, systemPrompt }) => ({
     protocolVersion: 1,
-    agentCapabilities: CAPABILITIES,
+    agentCapabilities: {
+      ...CAPABILITIES,
+      sessionCapabilities: {
+        ...CAPABILITIES.sessionCapabilities,
+        ...(systemPrompt === undefined ? {} : { systemPrompt }),
+      },
+      ...(hasProviders ? { providers: {} } : {}),
+    },
     agentInfo: info,
-    authMethods: [],
+    authMethods,
     // An extension (ACP extensibility § Custom Capabilities): editors look for it before they send
     // `_session/steering`.
     _meta: { steering: { supported: true } },
   }),
+  authMethod: (method) => method,
   update: (_, shown) => shown.text,
   question: (_, params) => params,
   answer: (_, result) => result,

@@ -24,6 +24,8 @@ export interface AgentListener {
   killTerminal(params: schema.TerminalParams): Promise<unknown>;
   releaseTerminal(params: schema.TerminalParams): Promise<unknown>;
   elicit(params: schema.ElicitParams): Promise<unknown>;
+  /** Something that is no update, such as whether the person is logged in. */
+  notified?(method: string, params: JsonObject): void;
 }
 
 export interface ConnectOptions {
@@ -102,8 +104,9 @@ export class AgentConnection implements AsyncDisposable {
   }
 
   request<P, R>(method: Method<P, R>, params: P): Promise<R> {
-    // The session limits the time of a prompt, since it knows whether there is progress.
-    const limit = method.name === METHODS.prompt.name ? {} : timeoutOf(method.name, this.#limits);
+    // The session limits the time of a prompt, since it knows whether there is progress. A person who
+    // logs in may take long.
+    const limit = PATIENT.has(method.name) ? {} : timeoutOf(method.name, this.#limits);
     return this.#peer.request(method, params, limit);
   }
 
@@ -116,6 +119,13 @@ export class AgentConnection implements AsyncDisposable {
     await this.#peer.close();
   }
 }
+
+const PATIENT: ReadonlySet<string> = new Set([METHODS.prompt.name, METHODS.authenticate.name]);
+const PASSED_ON = [
+  CLIENT_METHODS.authStatusUpdate,
+  CLIENT_METHODS.earlyAuthStatusUpdate,
+  CLIENT_METHODS.elicitationComplete,
+];
 
 function timeoutOf(name: string, limits: LimitTable | undefined): { timeout?: number } {
   const { timeout } = limitsFor(name, limits);
@@ -166,6 +176,9 @@ function listening(
       serve(CLIENT_METHODS.killTerminal, (params) => listener.killTerminal(params)),
       serve(CLIENT_METHODS.releaseTerminal, (params) => listener.releaseTerminal(params)),
       serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
+      ...PASSED_ON.map((method) =>
+        route(method, (params: JsonObject) => listener.notified?.(method.name, params)),
+      ),
     ),
   };
 }

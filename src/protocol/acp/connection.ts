@@ -1,8 +1,10 @@
 import { background } from "../../base/background.ts";
 import { mayUseAll, OWNER, type Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
+import type { Method } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import type { ProviderChoice } from "../../session/agent.ts";
 import type {
   AskOptions,
   ClientCapabilities,
@@ -40,6 +42,8 @@ export class AcpConnection implements SessionClient {
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
   readonly #forms = new Map<string, UpdateForms>();
+  /** What it has set for the providers of agents, by their names. */
+  readonly providers = new Map<string, readonly ProviderChoice[]>();
   /** Its `initialize`. */
   introduction: InitializeParams = { protocolVersion: 1 };
   /** Its sessions that other processes have open; undefined where those cannot be reached. */
@@ -170,6 +174,15 @@ export class AcpConnection implements SessionClient {
     const params = this.#opened.get(sessionId);
     if (params === undefined || this.isGone) return;
     this.links?.rejoin(params, after);
+  }
+
+  notify(method: string, params: object): void {
+    background(this.#peer?.notify({ name: method }, params), "Telling a client");
+  }
+
+  /** Asks the client something that belongs to no session. */
+  async request(method: Method<object, unknown>, params: object): Promise<unknown> {
+    return await this.#peer?.request(method, params);
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {

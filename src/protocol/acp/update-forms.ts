@@ -215,9 +215,8 @@ export function withoutBooleans(options: unknown): readonly Fields[] {
 }
 
 function noticeAsText({ title, description, _meta }: SessionUpdate): SessionUpdate[] {
-  const says = description
-    ? `**${String(title)}:** ${String(description)}`
-    : `**${String(title)}**`;
+  const more = wordOf(description);
+  const says = more === "" ? `**${wordOf(title)}**` : `**${wordOf(title)}:** ${more}`;
   const meta = { ...fieldsOf(_meta), "trunkline/aside": true };
   return [textChunk(`\n\n${says}\n\n`, meta)];
 }
@@ -225,7 +224,7 @@ function noticeAsText({ title, description, _meta }: SessionUpdate): SessionUpda
 function compactionAsTool(update: SessionUpdate, state: FormState): SessionUpdate[] {
   const { compactionId, status, summary, error, _meta } = update;
   const id = `compaction:${String(compactionId)}`;
-  const text = error ? String(error) : listOf(summary).map(textOf).join("") || state.said.get(id);
+  const text = wordOf(error) || listOf(summary).map(textOf).join("") || state.said.get(id);
   const call = {
     toolCallId: id,
     status,
@@ -341,7 +340,7 @@ function terminalForm(update: SessionUpdate, state: FormState): readonly Session
     return [{ ...update, _meta: { ...others, terminal_output: piece } }];
   }
   if (command === undefined) {
-    const terminalId = String(fieldsOf(carrier).terminal_id ?? id);
+    const terminalId = wordOf(fieldsOf(carrier).terminal_id) || id;
     command = { terminalId, output: "", content: [TERMINAL], shownAt: 0 };
     state.commands.set(id, command);
   }
@@ -429,8 +428,11 @@ function textPart(text: string): Fields {
 }
 
 function textOf(content: unknown): string {
-  const { text } = fieldsOf(content);
-  return typeof text === "string" ? text : "";
+  return wordOf(fieldsOf(content).text);
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function listOf(value: unknown): readonly Fields[] {

@@ -39,6 +39,8 @@ export class Audience {
   readonly #store: SessionStore;
   readonly #limits: SessionLimits;
   #commands: SessionUpdate | undefined;
+  /** The last notification of each method. */
+  readonly #told = new Map<string, object>();
   /** Updates from before the first client attached; undefined once one has, or the limit is exceeded. */
   #early: ShownUpdate[] | undefined = [];
   #earlyCharacters = 0;
@@ -96,6 +98,7 @@ export class Audience {
     const attachment = new Attachment(client, last, this.#options);
     this.#attachments.set(client, attachment);
     for (const pending of this.#pending) pending.ask(client);
+    for (const [method, params] of this.#told) client.notify?.(method, params);
     for (const shown of this.#early ?? []) attachment.show(shown);
     this.#early = undefined;
     if (this.#commands !== undefined)
@@ -185,6 +188,12 @@ export class Audience {
     for await (const { seq, update } of replay(this.#store.read(this.#sessionId, after), options)) {
       yield* this.#shownAs(seq, update, true);
     }
+  }
+
+  /** Sends all clients, and those that attach later, a notification that is no update. */
+  notify(method: string, params: object): void {
+    this.#told.set(method, params);
+    for (const client of this.#attachments.keys()) client.notify?.(method, params);
   }
 
   /** Sends one client an update that is not stored. */

@@ -23,6 +23,8 @@ export interface SessionClient {
    * there is. Updates sent before it resolves are buffered.
    */
   show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
+  /** Tells the client something that is no update. */
+  notify?(method: string, params: object): void;
   /** Another process has taken the session. The client was shown its events up to `after`. */
   taken?(sessionId: string, after: number): void;
   /** Sends a request. Rejects with the error that the client answered. */

@@ -284,7 +284,6 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       ["session/set_mode", { sessionId, modeId: "build" }],
       ["session/set_model", { sessionId, modelId: "openai/gpt-4" }],
       ["authenticate", { methodId: "x" }],
-      ["auth/login", { methodId: "x" }],
       ["logout", {}],
     ] as const) {
       await assert.rejects(client.ask(method, params), { code: -32601 }, method);
