@@ -93,6 +93,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   readonly #options: ExternalAgentOptions;
   /** By owner, name of the identity, and providers. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
+  /** The last login of each owner that a process does not keep for the next. Only in memory. */
+  readonly #logins = new Map<string, Fields>();
   /** How often a process was asked for. */
   #used = 0;
   /** Each with the id of the owner of its sessions. */
@@ -143,7 +145,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
     sessions.clients.add(client);
     try {
-      return await connection.request<Fields, unknown>({ name: method }, params);
+      const answer = await connection.request<Fields, unknown>({ name: method }, params);
+      if (method === "logout") this.#logins.delete(owner);
+      // A login whose secrets the client has sent is one of the process alone.
+      if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
+      return answer;
     } catch (error) {
       throw fromWire(error);
     } finally {
@@ -252,6 +258,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       const { greeted } = this.#options;
       if (greeted !== undefined) {
         background(greeted(connection.agent), "Noting what an agent can do");
+      }
+      const login = this.#logins.get(owner);
+      if (login !== undefined) {
+        await connection.request<Fields, unknown>({ name: "authenticate" }, login).catch(rethrow);
       }
       for (const { method, params } of providers) {
         await connection.request<Fields, unknown>({ name: method }, params).catch(rethrow);

@@ -23,7 +23,7 @@ export const EVERYTHING = {
   _meta: { terminal_output_delta: true, "terminal-auth": true },
 };
 
-const PROGRAM = join(import.meta.dirname, "../../dist/trunkline.js");
+export const PROGRAM = join(import.meta.dirname, "../../dist/trunkline.js");
 
 function script(agent: OtherAgent): Scripted[] {
   return [
@@ -41,7 +41,7 @@ export interface Recorded {
 }
 
 /** An editor that talks to a program, and writes down what it is sent. */
-class Recorder implements AsyncDisposable {
+export class Recorder implements AsyncDisposable {
   readonly told: Json[] = [];
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #asked = new Map<number, PromiseWithResolvers<Json>>();
@@ -142,5 +142,7 @@ export async function record(
   }
   await gone(place.home);
   const text = JSON.stringify({ answers, told }).replaceAll(place.path, "PLACE");
-  return JSON.parse(text.replaceAll(llm.url, "LLM")) as Recorded;
+  // Some agents name files from the root of the disk.
+  const named = text.replaceAll(place.path.slice(1), "PLACE");
+  return JSON.parse(named.replaceAll(llm.url, "LLM")) as Recorded;
 }

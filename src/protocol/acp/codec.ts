@@ -15,6 +15,8 @@ export interface AgentOffer {
   readonly hasProviders: boolean;
   /** Its `sessionCapabilities.systemPrompt`. */
   readonly systemPrompt: unknown;
+  /** Its `_meta.authStatus`, with which it says that it sends `_auth/status_update`. */
+  readonly authStatus: unknown;
 }
 
 export type Hello = JsonObject & { readonly protocolVersion: Version };
@@ -100,7 +102,7 @@ export const V1: Codec = {
       terminals: meta.terminal_output_delta === true ? "delta" : hasOutput ? "output" : "text",
     };
   },
-  hello: (info, { authMethods, hasProviders, systemPrompt }) => ({
+  hello: (info, { authMethods, hasProviders, systemPrompt, authStatus }) => ({
     protocolVersion: 1,
     agentCapabilities: {
       ...CAPABILITIES,
@@ -109,6 +111,7 @@ export const V1: Codec = {
         ...(systemPrompt === undefined ? {} : { systemPrompt }),
       },
       ...(hasProviders ? { providers: {} } : {}),
+      _meta: { ...CAPABILITIES._meta, ...(authStatus === undefined ? {} : { authStatus }) },
     },
     agentInfo: info,
     authMethods,

@@ -93,7 +93,7 @@ describe("the newest schemas, with what is unstable", () => {
 
   it("have no capability of agents that clients are not told of, without a reason", async () => {
     const systemPrompt = { mode: { override: {} } };
-    const offer = { authMethods: [], hasProviders: true, systemPrompt };
+    const offer = { authMethods: [], hasProviders: true, systemPrompt, authStatus: {} };
     const info = { name: "t", version: "1" };
     check(
       V1.hello(info, offer).agentCapabilities,

@@ -27,6 +27,7 @@ export function offerFor(door: AcpDoor, client: AcpConnection): AgentOffer {
     authMethods: methodsFor(door, client, known?.name ?? "", authMethods),
     hasProviders: isObject(agentCapabilities.providers),
     systemPrompt,
+    authStatus: objectOf(agentCapabilities._meta).authStatus,
   };
 }
 
