@@ -11,6 +11,7 @@ import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import { METHODS, objectOf } from "../protocol/acp/methods.ts";
 import type {
+  InitializeResult,
   NewSessionParams,
   NewSessionResult,
   SettingsResult,
@@ -20,18 +21,21 @@ import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   Agent,
   AgentOpenOptions,
+  AgentRequest,
   AgentSession,
   ChosenSettings,
   ForeignPage,
   ForeignQuery,
   Import,
   PauseWish,
+  ProviderChoice,
   SessionSettings,
   SessionUpdate,
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
+import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
@@ -42,6 +46,8 @@ import { ExternalServices } from "./external-services.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { findLiveWriter } from "./live-writer.ts";
 import { Speaker } from "./turn/speaker.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 export interface ExternalAgentOptions {
   readonly name: string;
@@ -57,6 +63,8 @@ export interface ExternalAgentOptions {
   readonly sandbox?: OpenCommandSandbox | undefined;
   /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
   readonly serves?: string | undefined;
+  /** Called with the answer of each process to `initialize`. */
+  readonly greeted?: ((hello: InitializeResult) => Promise<void>) | undefined;
   /** Sees the messages of each process, and what it writes to stderr. */
   readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
   readonly log: Log;
@@ -81,9 +89,12 @@ interface AgentProcess {
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
+  readonly takesSystemPrompt = true;
   readonly #options: ExternalAgentOptions;
-  /** By owner and name of the identity. */
+  /** By owner, name of the identity, and providers. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
+  /** The last login of each owner that a process does not keep for the next. Only in memory. */
+  readonly #logins = new Map<string, Fields>();
   /** How often a process was asked for. */
   #used = 0;
   /** Each with the id of the owner of its sessions. */
@@ -128,6 +139,36 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
+  async request({ owner, method, params, providers, ...client }: AgentRequest): Promise<unknown> {
+    const process = await this.process(owner, undefined, providers);
+    const { connection, sessions, capabilities } = process;
+    if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
+    sessions.clients.add(client);
+    try {
+      const answer = await connection.request<Fields, unknown>({ name: method }, params);
+      if (method === "logout") this.#logins.delete(owner);
+      // A login whose secrets the client has sent is one of the process alone.
+      if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
+      return answer;
+    } catch (error) {
+      throw fromWire(error);
+    } finally {
+      sessions.clients.delete(client);
+      this.#endIfUnused(process);
+      if (method === "authenticate" || method === "logout") await this.#renew(owner, process);
+    }
+  }
+
+  /** Ends the other processes of an owner that have no session: they may not notice a login. */
+  async #renew(owner: string, except: AgentProcess): Promise<void> {
+    for (const [key, running] of this.#running) {
+      if (!key.startsWith(`${owner}\n`)) continue;
+      const process = await running.catch(() => undefined);
+      if (process === undefined || process === except || !process.sessions.isEmpty) continue;
+      await process.connection[Symbol.asyncDispose]();
+    }
+  }
+
   /** Ends a process that was started for a list only, unless it is used soon. */
   #endIfUnused(process: AgentProcess): void {
     const used = this.#used;
@@ -144,12 +185,16 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 
   /** The process for an owner and an identity. Starts it if it is not running. */
-  process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+  process(
+    owner: string,
+    identity: AgentIdentity | undefined,
+    providers: readonly ProviderChoice[] = [],
+  ): Promise<AgentProcess> {
     this.#used++;
-    const key = `${owner}\n${identity?.name ?? ""}`;
+    const key = `${owner}\n${identity?.name ?? ""}\n${JSON.stringify(providers)}`;
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(owner, identity);
+    const running = this.#start(owner, identity, providers);
     this.#running.set(key, running);
     const gone = (): void => {
       if (this.#running.get(key) === running) this.#running.delete(key);
@@ -170,7 +215,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     for (const [child, of] of this.#children) if (of === owner) child.kill();
   }
 
-  async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+  async #start(
+    owner: string,
+    identity: AgentIdentity | undefined,
+    providers: readonly ProviderChoice[],
+  ): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
     const { serves = currentSession() } = this.#options;
     const tap = this.#options.tap?.(name);
@@ -206,6 +255,17 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("closed", "It ended at once");
         }),
       ]);
+      const { greeted } = this.#options;
+      if (greeted !== undefined) {
+        background(greeted(connection.agent), "Noting what an agent can do");
+      }
+      const login = this.#logins.get(owner);
+      if (login !== undefined) {
+        await connection.request<Fields, unknown>({ name: "authenticate" }, login).catch(rethrow);
+      }
+      for (const { method, params } of providers) {
+        await connection.request<Fields, unknown>({ name: method }, params).catch(rethrow);
+      }
       background(
         child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
         "Noting the end of an agent",
@@ -253,7 +313,7 @@ const CLOSED = { action: "cancel" } as const;
 /** Passes the messages of an agent to the session that they name. */
 function listenerFor(sessions: ExternalSessions): AgentListener {
   const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
-    const session = sessions.get(sessionId);
+    const session = sessions.find(sessionId);
     if (session !== undefined) return session;
     throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
   };
@@ -274,9 +334,15 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
       await find(params).services.terminals.release(params.terminalId);
       return {};
     },
-    // An elicitation without a session has no client to show it.
-    elicit: async (params) =>
-      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
+    elicit: async (params) => {
+      const session = sessions.find(params.sessionId ?? "");
+      if (session !== undefined) return await session.services.elicit(params);
+      // One without a session is for who logs in.
+      const client = sessions.clients.values().toArray().at(-1);
+      const { requestId: _, ...question } = { requestId: undefined, ...params };
+      return (await client?.elicit(question)) ?? CLOSED;
+    },
+    notified: (method, params) => sessions.notified(method, params),
   };
 }
 
@@ -295,12 +361,20 @@ interface Memory {
 /** Updates after which reading from the agent waits for the disk. */
 const WAIT_EVERY = 256;
 
+/** Members of updates that are ids of sessions: of this one, or of subagents. */
+const SUBAGENT_IDS: Readonly<Record<string, readonly string[]>> = {
+  subagent_update: ["sessionId"],
+  session_message: ["senderSessionId", "recipientSessionId"],
+};
+
 /** One session of an agent that is another program. */
 class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
   readonly #options: ExternalSessionOptions;
   readonly services: ExternalServices;
   #process: AgentProcess | undefined;
+  /** Those of the process that the session is in, or is being opened in. */
+  #sessions: ExternalSessions | undefined;
   #beginning: Promise<void> | undefined;
   #remoteId = "";
   #settings: SessionSettings | undefined;
@@ -332,7 +406,8 @@ class ExternalSession implements AgentSession {
 
   /** Creates the session at the agent, or loads it there. Does nothing if the process is the same. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process(this.#options.owner, this.#options.identity);
+    const { owner, identity, providers } = this.#options;
+    const process = await this.#agent.process(owner, identity, providers);
     if (process === this.#process) return process;
     // A prompt and a change of settings may both find the agent dead; the session is opened once.
     if (this.#beginning !== undefined) {
@@ -369,7 +444,9 @@ class ExternalSession implements AgentSession {
       const { stopReason, usage, _meta } = await (hop === undefined ? ask() : endSpan(hop, ask));
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
-      if (!(error instanceof TrunklineError) || error.code !== "closed") throw fromWire(error);
+      if (!(error instanceof TrunklineError) || error.code !== "closed") {
+        throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+      }
       this.#process = undefined;
       const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
       throw new TrunklineError("unavailable", why, { cause: error });
@@ -415,9 +492,31 @@ class ExternalSession implements AgentSession {
     this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
   }
 
-  /** ACP session/update of the agent. */
-  heard(update: SessionUpdate): Promise<void> | undefined {
+  notify(method: string, params: Fields): void {
+    this.#options.notify?.(method, params);
+  }
+
+  async setTitle(title: string): Promise<void> {
+    const { connection, capabilities } = this.#process ?? {};
+    if (capabilities?.can("title") !== true) return;
+    await connection?.request(METHODS.setTitle, { sessionId: this.#remoteId, title });
+  }
+
+  cancelSubagent(child: string): void {
+    this.#process?.connection.cancel(child);
+  }
+
+  /** ACP session/update of the agent, for the session or one of its subagents. */
+  heard(said: SessionUpdate, child?: string): Promise<void> | undefined {
+    const { sessionUpdate, sessionId: announced } = said;
+    if (sessionUpdate === "subagent_update" && typeof announced === "string") {
+      this.#sessions?.subagents.set(announced, this);
+    }
     if (this.#isLoading) return undefined;
+    const update = this.#withOurIds(said);
+    if (child !== undefined) {
+      return this.#stored(markSubagent(update, subagentId(this.#options.sessionId, child)));
+    }
     if (update.sessionUpdate === "current_mode_update") {
       this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
@@ -428,6 +527,10 @@ class ExternalSession implements AgentSession {
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }
+    return this.#stored(update);
+  }
+
+  #stored(update: SessionUpdate): Promise<void> | undefined {
     const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for each update would need a commit for each.
     if (++this.#heard < WAIT_EVERY) return undefined;
@@ -435,18 +538,33 @@ class ExternalSession implements AgentSession {
     return stored;
   }
 
+  /** Subagents have the agent's ids, which other sessions may use as well. */
+  #withOurIds(update: SessionUpdate): SessionUpdate {
+    const names = SUBAGENT_IDS[update.sessionUpdate];
+    if (names === undefined) return update;
+    const { sessionId, imports } = this.#options;
+    const ids = names.flatMap((name) => {
+      const id = update[name];
+      if (typeof id !== "string") return [];
+      const isThis = id === this.#remoteId || id === imports?.id;
+      return [[name, isThis ? sessionId : subagentId(sessionId, id)]];
+    });
+    return { ...update, ...(Object.fromEntries(ids) as object) };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.services.terminals.clear();
     await this.#options.sandbox?.[Symbol.asyncDispose]();
     const process = this.#process;
     if (process === undefined) return;
-    process.sessions.delete(this.#remoteId);
+    process.sessions.forget(this.#remoteId);
     if (!process.capabilities.can("close")) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
   async #beginAt(process: AgentProcess): Promise<void> {
+    this.#sessions = process.sessions;
     // These are terminals of the previous process.
     await this.services.terminals.clear();
     const { imports } = this.#options;
@@ -457,15 +575,23 @@ class ExternalSession implements AgentSession {
 
   /** The parameters of session/new or session/load, as far as the agent supports them. */
   #setup(capabilities: ExternalCapabilities): NewSessionParams {
-    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const { cwd, mcpServers, additionalDirectories: folders, log, systemPrompt } = this.#options;
     const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
     const setup = {
       cwd,
       mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
     };
+    if (systemPrompt !== undefined && !capabilities.can("systemPrompt")) {
+      const why = `Agent '${this.#agent.name}' takes no system prompt of the client. Leave it out.`;
+      throw new TrunklineError("usage", why);
+    }
     const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
-    return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
+    return {
+      ...setup,
+      ...(isMore ? { additionalDirectories: [...folders] } : {}),
+      ...(systemPrompt === undefined ? {} : { systemPrompt: systemPrompt as never }),
+    };
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -576,6 +702,12 @@ interface BegunSession {
 
 /** The sessions of one agent process, by the agent's ids. */
 class ExternalSessions extends Map<string, ExternalSession> {
+  /** Those who log in, the last one last. */
+  readonly clients = new Set<Pick<AgentRequest, "elicit" | "notify">>();
+  /** The last notification of each method. */
+  readonly #told = new Map<string, Fields>();
+  /** The sessions that subagents belong to, by the agent's ids of those. */
+  readonly subagents = new Map<string, ExternalSession>();
   #beginning = 0;
   #early: UpdateParams[] = [];
 
@@ -600,9 +732,33 @@ class ExternalSessions extends Map<string, ExternalSession> {
     }
   }
 
+  notified(method: string, params: Fields): void {
+    this.#told.set(method, params);
+    for (const one of [...this.clients, ...this.values()]) one.notify(method, params);
+  }
+
+  override set(id: string, session: ExternalSession): this {
+    for (const [method, params] of this.#told) session.notify(method, params);
+    return super.set(id, session);
+  }
+
+  /** The session of that id, or whose subagent has it. */
+  find(id: string): ExternalSession | undefined {
+    return this.get(id) ?? this.subagents.get(id);
+  }
+
+  forget(id: string): void {
+    const session = this.get(id);
+    for (const [child, of] of this.subagents) if (of === session) this.subagents.delete(child);
+    this.delete(id);
+  }
+
   heard(params: UpdateParams): Promise<void> | undefined {
-    const session = this.get(params.sessionId);
-    if (session !== undefined) return session.heard(params.update);
+    const { sessionId, update } = params;
+    const session = this.get(sessionId);
+    if (session !== undefined) return session.heard(update);
+    const parent = this.subagents.get(sessionId);
+    if (parent !== undefined) return parent.heard(update, sessionId);
     if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
     return undefined;
   }

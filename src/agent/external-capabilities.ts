@@ -1,9 +1,19 @@
 import { TrunklineError } from "../base/errors.ts";
-import { objectOf } from "../protocol/acp/methods.ts";
+import { isObject, objectOf } from "../protocol/acp/methods.ts";
 import type { ContentBlock, McpServer } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Members of ACP's `sessionCapabilities`. */
+type SessionCapability =
+  | "resume"
+  | "list"
+  | "fork"
+  | "close"
+  | "additionalDirectories"
+  | "systemPrompt"
+  | "title";
 
 /** The capabilities of another agent. ACP initialization: what an agent did not announce, it is not sent. */
 export class ExternalCapabilities {
@@ -16,10 +26,14 @@ export class ExternalCapabilities {
   }
 
   /** Whether it announced a method of sessions (ACP `sessionCapabilities`), or to load them. */
-  can(what: "load" | "resume" | "list" | "fork" | "close" | "additionalDirectories"): boolean {
+  can(what: SessionCapability | "load"): boolean {
     if (what === "load") return this.#capabilities.loadSession === true;
     const offered = objectOf(this.#capabilities.sessionCapabilities)[what];
     return offered !== undefined && offered !== null;
+  }
+
+  get hasAuthStatus(): boolean {
+    return isObject(objectOf(this.#capabilities.auth).status);
   }
 
   /** Not in ACP: a Trunkline takes `/pause` and `/continue` while it works on a prompt. */
@@ -73,6 +87,7 @@ export function explainLogin(
     return `${String(way ?? id)}${run === "" ? "" : ` (run: ${run})`}`;
   });
   const offers = ways.length === 0 ? "" : ` It offers: ${ways.join(", ")}.`;
-  const says = `Agent '${name}' wants you to log in.${offers} Do that with its own program, or give it the key that it reads (\`agents.${name}.env\`); then try again.`;
-  return new SessionError("auth-required", says, error.data, { cause: error });
+  const says = `Agent '${name}' wants you to log in.${offers} Do that in the editor or with its own program, or give it the key that it reads (\`agents.${name}.env\`); then try again.`;
+  const data = { ...error.data, agent: name, authMethods: methods };
+  return new SessionError("auth-required", says, data, { cause: error });
 }

@@ -2,15 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
+import { CAPABILITIES } from "../protocol/acp/connect.ts";
 
 describe("requests of an external agent", { timeout: 30_000 }, () => {
   it("are announced as supported", async () => {
     await using driven = await DrivenAgent.open();
-    assert.deepEqual(JSON.parse(await driven.say("capabilities")), {
-      fs: { readTextFile: true, writeTextFile: true },
-      terminal: true,
-      elicitation: { form: {} },
-    });
+    assert.deepEqual(JSON.parse(await driven.say("capabilities")), CAPABILITIES);
   });
 
   it("reach a client that can show forms, and are cancelled if there is none", async () => {

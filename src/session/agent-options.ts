@@ -14,6 +14,7 @@ interface AgentStart {
   readonly notes: Notes;
   /** The session has a history. */
   readonly isOld: boolean;
+  readonly providers: AgentOpenOptions["providers"];
   readonly log: Log;
 }
 
@@ -21,9 +22,9 @@ interface AgentStart {
 export function agentOptions(
   session: Session,
   setup: SessionSetup,
-  { store, notes, isOld, log }: AgentStart,
+  { store, notes, isOld, log, providers }: AgentStart,
 ): AgentOpenOptions {
-  const { cwd, additionalDirectories, mcpServers, meta } = setup;
+  const { cwd, additionalDirectories, mcpServers, meta, systemPrompt } = setup;
   return {
     sessionId: session.id,
     // Clients know the session by the folder that they opened; the agent works in the work tree.
@@ -32,6 +33,8 @@ export function agentOptions(
     revoked: session.revoked,
     additionalDirectories,
     mcpServers,
+    providers,
+    systemPrompt,
     history: isOld ? pastOf(store, session, notes) : undefined,
     imports: isOld ? undefined : importOf(session, setup),
     chosen: notes.chosen ?? {},
@@ -44,6 +47,7 @@ export function agentOptions(
     },
     ...(meta === undefined ? {} : { _meta: meta }),
     update: session.update,
+    notify: session.notify,
   };
 }
 

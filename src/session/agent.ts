@@ -18,6 +18,29 @@ export interface Agent {
   open(options: AgentOpenOptions): Promise<AgentSession>;
   /** A page of the sessions that the agent has stored itself; absent where it stores none. */
   list?(query: ForeignQuery): Promise<ForeignPage>;
+  /** Whether it takes instructions of the client, or refuses them itself. */
+  readonly takesSystemPrompt?: boolean;
+  /** Answers a request that belongs to no session; absent where there is nothing to log in to. */
+  request?(request: AgentRequest): Promise<unknown>;
+}
+
+/** A request of a client to an agent: to log in or out, or about its providers. */
+export interface AgentRequest {
+  /** Id of the principal that asks. */
+  readonly owner: string;
+  readonly method: "authenticate" | "logout" | "auth/status" | "providers/list";
+  readonly params: Meta;
+  readonly providers?: readonly ProviderChoice[] | undefined;
+  /** Shows the person who asks a form or a page. */
+  readonly elicit: (question: Meta) => Promise<unknown>;
+  /** Tells the client something. */
+  readonly notify: (method: string, params: Meta) => void;
+}
+
+/** What a client has set for a provider of an agent. Clients with other choices share no process. */
+export interface ProviderChoice {
+  readonly method: "providers/set" | "providers/disable";
+  readonly params: Meta;
 }
 
 export interface ForeignQuery {
@@ -76,6 +99,11 @@ export interface AgentOpenOptions {
   readonly confirm?: () => Promise<void>;
   readonly log: Log;
   readonly _meta?: Meta;
+  readonly providers?: readonly ProviderChoice[] | undefined;
+  /** ACP session-setup: instructions of the client, for agents that take them. */
+  readonly systemPrompt?: Meta | undefined;
+  /** Tells the attached clients, and those that attach later, something that is no update. */
+  notify?(method: string, params: Meta): void;
   /** Sends an update that belongs to no turn: available commands, mode changes. */
   update(update: SessionUpdate): void;
 }
@@ -113,6 +141,10 @@ export interface AgentSession extends AsyncDisposable {
    * another. Resolves when the agent has taken it. Undefined if it is no such prompt, or no such agent.
    */
   passPausing?(prompt: readonly ContentBlock[]): Promise<PauseWish> | undefined;
+  /** The session has a new title, which a person chose. */
+  setTitle?(title: string): Promise<void>;
+  /** Cancels the work of one subagent. */
+  cancelSubagent?(child: string): void;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;

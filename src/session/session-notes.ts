@@ -48,6 +48,10 @@ export interface Notes {
   /** Id of the principal that created the session; absent for the owner of the data folder. */
   readonly owner?: string;
   readonly chosen?: ChosenSettings;
+  /** A person has chosen the title. */
+  readonly isTitled?: true;
+  /** It is left out of the list. */
+  readonly archived?: true | undefined;
   readonly memory?: unknown;
   /** Id of the running turn. Whoever opens the session next finds it interrupted. */
   readonly turn?: string | undefined;

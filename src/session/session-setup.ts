@@ -1,4 +1,4 @@
-import type { McpServer, Meta } from "./agent.ts";
+import type { McpServer, Meta, ProviderChoice } from "./agent.ts";
 import type { WorktreeRequest } from "./workplace.ts";
 
 /** What a session asks of its worker, by name. */
@@ -15,6 +15,10 @@ export interface SessionSetup {
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
   readonly meta?: Meta | undefined;
+  /** What the client has set for the providers of the agent. It is not stored. */
+  readonly providers?: ((agent: string) => readonly ProviderChoice[] | undefined) | undefined;
+  /** Instructions of the client, for agents that take them. */
+  readonly systemPrompt?: Meta | undefined;
   /** For a remote run: what it works on, as a JSON value that is stored with the session. */
   readonly run?: unknown;
   /** The session gets a work tree of its own, made from the repository of `cwd`. */

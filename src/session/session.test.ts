@@ -40,15 +40,21 @@ describe("a session", { timeout: 60_000 }, () => {
     const turns = () => other.updates.map(({ _meta }) => _meta?.trunkline.turn?.state);
     await other.find(() => turns().includes("end_turn"));
     const kinds = (updates: typeof client.updates) => updates.map((one) => one.sessionUpdate);
-    assert.deepEqual(kinds(client.updates), ["available_commands_update", "agent_message_chunk"]);
+    assert.deepEqual(kinds(client.updates), [
+      "available_commands_update",
+      "session_info_update",
+      "agent_message_chunk",
+    ]);
+    assert.equal(client.updates[1]?.title, "Hello", "the client that prompts gets the title too");
     assert.deepEqual(kinds(other.updates), [
       "available_commands_update",
       "user_message_chunk",
       "session_info_update",
+      "session_info_update",
       "agent_message_chunk",
       "session_info_update",
     ]);
-    assert.deepEqual(turns(), [undefined, undefined, "running", undefined, "end_turn"]);
+    assert.deepEqual(turns().slice(3), ["running", undefined, "end_turn"]);
   });
 
   it("tells a client that resumes which settings were changed while it was away", async () => {

@@ -37,6 +37,7 @@ import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { summaryOf } from "./turn/replay.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, type TurnObserver, Turns } from "./turn/turns.ts";
+import { subagentOf } from "./subagent.ts";
 import { visibleUpdate } from "./visible-request.ts";
 import { type Workplace, workplaceOf } from "./workplace.ts";
 
@@ -184,7 +185,7 @@ export class Session implements TurnHost {
 
   /** Records and sends an update of the agent that belongs to no turn. */
   readonly update = (said: SessionUpdate): void => {
-    if (this.#closing !== undefined) return;
+    if (this.#closing !== undefined || this.#isOldTitle(said)) return;
     const update = visibleUpdate(said);
     this.#note(update);
     if (!this.isRunning) this.#transcript.clearFailure();
@@ -192,6 +193,9 @@ export class Session implements TurnHost {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
   };
+
+  /** Tells clients something of the agent that is no update. */
+  readonly notify = (method: string, params: object): void => this.#audience.notify(method, params);
 
   /** Sends the client all updates from now on. */
   attach(client: SessionClient): void {
@@ -249,6 +253,11 @@ export class Session implements TurnHost {
     if (this.#turns.principal?.id === principal) this.cancel(NO_LONGER_LET_IN);
   }
 
+  /** Cancels the work of a subagent, by the agent's id of it; the turn goes on. */
+  cancelSubagent(child: string): void {
+    this.agent.cancelSubagent?.(child);
+  }
+
   /** ACP session/cancel. */
   cancel(reason = "The turn was cancelled"): void {
     this.#turns.cancel(new TrunklineError("cancelled", reason));
@@ -268,6 +277,13 @@ export class Session implements TurnHost {
     const { modes: _, ...others } = settings;
     const shows = shownSettings(setting.setting === "mode" ? settings : others);
     await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
+  }
+
+  /** Gives the session a title that its agent does not replace, and tells everybody. */
+  async retitle(title: string): Promise<void> {
+    await this.#notes.keep({ isTitled: true }, { title });
+    this.#audience.announce({ sessionUpdate: "session_info_update", title }, undefined);
+    await this.agent.setTitle?.(title);
   }
 
   /** Gives the session a title. */
@@ -311,6 +327,7 @@ export class Session implements TurnHost {
   }
 
   say(said: SessionUpdate): Promise<void> {
+    if (this.#isOldTitle(said)) return Promise.resolve();
     const update = visibleUpdate(said);
     this.#note(update);
     const stored = this.#transcript.say(update);
@@ -359,8 +376,15 @@ export class Session implements TurnHost {
     this.#options.notices?.noticed({ sessionId, cwd, title: this.#notes.title, ...event });
   }
 
+  /** ACP session/set_title: a title that a person chose is not replaced. */
+  #isOldTitle({ sessionUpdate, title, ...update }: SessionUpdate): boolean {
+    if (sessionUpdate !== "session_info_update" || this.notes.isTitled !== true) return false;
+    return typeof title === "string" && subagentOf({ sessionUpdate, ...update }) === undefined;
+  }
+
   /** Keeps what an update says about the session: its commands and its title. */
   #note(update: SessionUpdate): void {
+    if (subagentOf(update) !== undefined) return;
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
     this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {

@@ -13,7 +13,7 @@ import {
   readForeignId,
 } from "./foreign/foreign-sessions.ts";
 import { movedAway, notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
-import { firstNotes } from "./session-notes.ts";
+import { firstNotes, type Notes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { expired, Session, type SharedOptions } from "./session.ts";
 import type { HeldSession, ListedSession, SessionRecord, SessionStore } from "./store.ts";
@@ -48,6 +48,9 @@ interface PageOptions {
   readonly cursor: string | undefined;
   readonly owner: string | undefined;
 }
+
+/** ACP session-list: whether sessions are listed that were archived. */
+export type ArchiveFilter = "exclude" | "include" | "only";
 
 const PAGE = 100;
 
@@ -205,7 +208,7 @@ export class Sessions implements AsyncDisposable {
     this.foreign = new ForeignSessions({
       ...(options.foreign ?? { names: [], allows: "off" }),
       store,
-      agent: (name, principal) => this.#agentFor(name, principal, undefined),
+      agent: (name, principal) => this.agentFor(name, principal, undefined),
     });
     this.#unstarted = new UnstartedSessions(store, log);
     this.#room = new SessionRoom({
@@ -228,7 +231,7 @@ export class Sessions implements AsyncDisposable {
 
   async create(setup: SessionSetup, agentName?: string, principal = OWNER): Promise<Session> {
     const { run } = setup;
-    const agent = await this.#agentFor(agentName, principal, run);
+    const agent = await this.agentFor(agentName, principal, run);
     const id = crypto.randomUUID();
     const created = {
       id,
@@ -311,7 +314,7 @@ export class Sessions implements AsyncDisposable {
     if (record.notes.run !== undefined) {
       throw new TrunklineError("usage", "A remote run cannot be forked. Begin another one.");
     }
-    const agent = await this.#agentFor(record.agent, principal, undefined);
+    const agent = await this.agentFor(record.agent, principal, undefined);
     const { chosen, labels } = record.notes;
     const parent = workplaceOf(record.notes);
     const worktree = setup.worktree ?? (parent && { base: parent.branch });
@@ -333,13 +336,21 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** A page of the list of sessions, the last used first. */
-  async list(cwd?: string, cursor?: string, owner?: string): Promise<SessionPage> {
+  async list(
+    cwd?: string,
+    cursor?: string,
+    owner?: string,
+    archived: ArchiveFilter = "exclude",
+  ): Promise<SessionPage> {
     // A session may be deleted while the list that contains it is read.
     const unstarted = new Set(this.#unstarted.ids);
     this.#unstarted.deleteAll().catch(() => {});
     const page = await readPage(this.#options.store, { cwd, cursor, owner });
     const sessions = page.sessions.filter(
-      ({ id }) => !unstarted.has(id) && !this.#unstarted.has(id),
+      ({ id, notes }) =>
+        !unstarted.has(id) &&
+        !this.#unstarted.has(id) &&
+        (archived === "include" || (archived === "only") === (notes.archived === true)),
     );
     return { ...page, sessions };
   }
@@ -360,6 +371,40 @@ export class Sessions implements AsyncDisposable {
     if (!isOurs) await this.#holdBriefly(id);
     await store.delete(id);
     return branch;
+  }
+
+  /** Gives a session a title that its agent does not replace. */
+  async rename(id: string, title: string): Promise<void> {
+    const session = this.#open.get(id);
+    if (session !== undefined) return await session.retitle(title);
+    await this.#describe(id, { isTitled: true }, title);
+  }
+
+  /** Leaves a session out of the list, or puts it back. It is closed if it is open. */
+  async archive(id: string, isArchived: boolean): Promise<void> {
+    const session = this.#open.get(id);
+    if (session !== undefined && isArchived) await this.#closeOpen(id, session);
+    if (session !== undefined && !isArchived) return;
+    await this.#describe(id, { archived: isArchived ? true : undefined });
+  }
+
+  /** Whether some process has the session open. */
+  async isOpen(id: string): Promise<boolean> {
+    if (this.#open.has(id)) return true;
+    const record = await this.#options.store.find(id);
+    if (record === undefined || record.isDeleted) throw unknownSession(id);
+    return record.isHeld;
+  }
+
+  async #describe(id: string, notes: Partial<Notes>, title?: string): Promise<void> {
+    const { store } = this.#options;
+    const { key, record } = await this.#hold(id);
+    try {
+      const all = { ...record.notes, ...notes };
+      await store.describe(key, { notes: all, ...(title === undefined ? {} : { title }) });
+    } finally {
+      await store.release(key);
+    }
   }
 
   /** Detaches a client that has disconnected. Its turns continue. */
@@ -426,7 +471,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Finds an agent. Throws if the principal may not use it. */
-  async #agentFor(name: string | undefined, principal: Principal, run: unknown): Promise<Agent> {
+  async agentFor(name: string | undefined, principal: Principal, run?: unknown): Promise<Agent> {
     const agent = await this.#options.agent(name, run);
     if (mayUseAgent(principal, agent.name)) return agent;
     const why = limitRefusal(principal, `the agent '${agent.name}'`, `--agent ${agent.name}`);
@@ -442,7 +487,7 @@ export class Sessions implements AsyncDisposable {
     const held = await this.#room.take(principal, () => this.#hold(id));
     try {
       const { agent: name, notes } = held.record;
-      const agent = await this.#agentFor(name, principal, notes.run);
+      const agent = await this.agentFor(name, principal, notes.run);
       return await this.#begin(held, agent, setup, true);
     } catch (error) {
       // If this fails, the store retries it. The first error says more.
@@ -459,7 +504,7 @@ export class Sessions implements AsyncDisposable {
     principal: Principal,
   ): Promise<Session> {
     this.foreign.check(principal);
-    const agent = await this.#agentFor(name, principal, undefined);
+    const agent = await this.agentFor(name, principal, undefined);
     const { cwd } = setup;
     const origin = { agent: name, sessionId, imported: new Date().toISOString() };
     const { store } = this.#options;
@@ -514,6 +559,10 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
+    if (setup.systemPrompt !== undefined && agent.takesSystemPrompt !== true) {
+      const why = "takes no system prompt of the client. Leave it out.";
+      throw new TrunklineError("usage", `Agent '${agent.name}' ${why}`);
+    }
     const { store, log } = this.#options;
     const { cwd } = setup;
     const session = new Session({ ...this.#options, held, cwd });
@@ -522,7 +571,8 @@ export class Sessions implements AsyncDisposable {
     const place = workplaceOf(notes);
     if (place !== undefined) await this.#options.workplaces?.open(session.id, place);
     const starting = { store, log: log.with({ session: session.id, agent: agent.name }) };
-    const options = agentOptions(session, setup, { ...starting, notes, isOld });
+    const providers = setup.providers?.(agent.name);
+    const options = agentOptions(session, setup, { ...starting, notes, isOld, providers });
     const worker = await this.#openAgent(session, agent, options);
     session.begin(worker);
     if (unanswered !== undefined) session.askAgain(unanswered);

@@ -190,11 +190,14 @@ export async function choose(
 export async function chooseOption(
   session: Session,
   id: string,
-  value: unknown,
+  given: unknown,
   by?: SessionClient,
 ): Promise<void> {
   const options = session.settings.configOptions ?? [];
   const option = options.find((one) => one.id === id);
+  // A client that knows no booleans is shown these two values.
+  const isSwitch = option?.type === "boolean" && (given === "on" || given === "off");
+  const value = isSwitch ? given === "on" : given;
   if (option === undefined) {
     const ids = options.map((one) => String(one.id));
     throw new TrunklineError("usage", `Cannot set '${id}': no such option. ${listOf(ids)}`);

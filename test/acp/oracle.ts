@@ -95,7 +95,8 @@ export class Oracle {
   readonly problems: string[] = [];
   /** How many messages of each kind were looked at. */
   readonly seen = new Map<string, number>();
-  readonly #checks: Checks;
+  readonly #version: 1 | 2;
+  #checks: Checks;
   readonly #asked = new Map<string | number, string>();
 
   /** Stable, and where that knows nothing of a method the unstable one. */
@@ -110,6 +111,7 @@ export class Oracle {
   }
 
   private constructor(version: 1 | 2) {
+    this.#version = version;
     this.#checks = checksOf(version);
   }
 
@@ -132,7 +134,11 @@ export class Oracle {
   }
 
   /** Takes note of what a client asks, since answers do not say what they are to. */
-  sent({ id, method }: Message): void {
+  sent({ id, method, params }: Message): void {
+    const { clientCapabilities } = (params ?? {}) as { clientCapabilities?: object };
+    // Only clients that announce what is unstable may be sent it.
+    const isUnstable = UNSTABLE.some((name) => name in (clientCapabilities ?? {}));
+    if (isUnstable) this.#checks = checksOf(this.#version, [...FILES].toReversed());
     if (method !== undefined && id !== undefined) this.#asked.set(id, method);
   }
 
@@ -155,17 +161,21 @@ export class Oracle {
 
 type Checks = ReadonlyMap<string, () => ValidateFunction | undefined>;
 
-const KNOWN = new Map<number, Checks>();
+const KNOWN = new Map<string, Checks>();
+const FILES = ["schema.json", "schema.unstable.json"];
+/** Capabilities of clients that only the unstable schema has. */
+const UNSTABLE = ["subagents", "plan"];
 
 /** Checks that are compiled in a third of the time. Each process uses them only for a few messages. */
 export const QUICK = { validateSchema: false, code: { optimize: false } } as const;
 
 /** What each kind of message has to be, compiled when the first comes: the schemas are large. */
-function checksOf(version: number): Checks {
-  const known = KNOWN.get(version);
+function checksOf(version: number, files = FILES): Checks {
+  const key = `${version} ${files.join(" ")}`;
+  const known = KNOWN.get(key);
   if (known !== undefined) return known;
   const checks = new Map<string, () => ValidateFunction | undefined>();
-  for (const file of ["schema.json", "schema.unstable.json"]) {
+  for (const file of files) {
     const path = packages.path(...SDK, `schema/v${version}`, file);
     const schema = JSON.parse(readFileSync(path, "utf8")) as {
       $defs: Record<string, { "x-method"?: string }>;
@@ -179,6 +189,6 @@ function checksOf(version: number): Checks {
       if (!checks.has(kind)) checks.set(kind, () => ajv.getSchema(`${file}#/$defs/${name}`));
     }
   }
-  KNOWN.set(version, checks);
+  KNOWN.set(key, checks);
   return checks;
 }

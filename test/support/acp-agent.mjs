@@ -175,24 +175,67 @@ async function prompt(sessionId, text) {
     const { cwd } = sessions.get(sessionId);
     say(sessionId, execFileSync("git", rest, { cwd, encoding: "utf8" }));
   } else if (verb === "crash") process.exit(3);
+  else if (verb === "title") say(sessionId, String(sessions.get(sessionId).title));
+  else if (verb === "system") say(sessionId, JSON.stringify(sessions.get(sessionId).systemPrompt));
+  else if (verb === "providers") say(sessionId, [...providers.keys()].join());
   else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
   return { stopReason: "end_turn" };
 }
 
+/** With --login: the ways to log in, and whether that was done. */
+const LOGIN = [
+  { id: "page", name: "A page" },
+  { id: "tty", name: "A terminal", type: "terminal", args: ["--sign-in", "now"] },
+  { id: "gateway", name: "A gateway", _meta: { gateway: { protocol: "x" } } },
+];
+let isLoggedIn = !process.argv.includes("--login");
+const providers = new Map();
+
 const handlers = {
   initialize: ({ clientCapabilities }) => {
     capabilities = clientCapabilities;
+    const login = process.argv.includes("--login");
     return {
       protocolVersion: 1,
       agentCapabilities: {
         loadSession: process.argv.includes("--loads"),
         ...(process.argv.includes("--lists") ? { sessionCapabilities: { list: {} } } : {}),
+        ...(login ? { auth: { logout: {}, status: {} }, providers: {} } : {}),
+        ...(login ? { sessionCapabilities: { systemPrompt: {}, title: {} } } : {}),
       },
+      ...(login ? { authMethods: LOGIN } : {}),
     };
   },
-  "session/new": ({ cwd, mcpServers }) => {
+  authenticate: async ({ methodId }) => {
+    const url = "https://login.example/";
+    const question = { mode: "url", message: "Log in", url, elicitationId: "e1" };
+    const { result } = await ask("elicitation/create", { requestId: 1, ...question });
+    if (methodId !== "page" || result?.action !== "accept") throw new Error("Not logged in");
+    isLoggedIn = true;
+    send({ method: "elicitation/complete", params: { elicitationId: "e1" } });
+    send({ method: "_auth/status_update", params: { status: "in" } });
+    return {};
+  },
+  logout: () => {
+    isLoggedIn = false;
+    return {};
+  },
+  "auth/status": () => ({ state: isLoggedIn ? "authenticated" : "unauthenticated" }),
+  "providers/list": () => ({ providers: [...providers.values()] }),
+  "providers/set": ({ providerId, apiType, baseUrl }) => {
+    if (apiType !== "openai") throw new Error("Not supported");
+    const current = { apiType, baseUrl };
+    providers.set(providerId, { providerId, supported: ["openai"], required: true, current });
+    return {};
+  },
+  "session/set_title": ({ sessionId, title }) => {
+    sessions.get(sessionId).title = title;
+    return {};
+  },
+  "session/new": ({ cwd, mcpServers, systemPrompt }) => {
+    if (!isLoggedIn) throw Object.assign(new Error("Log in first"), { code: -32000 });
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
-    sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
+    sessions.set(sessionId, { cwd, mcpServers, mode: "code", systemPrompt });
     // As some do, ahead of the answer.
     if (process.argv.includes("--greets")) say(sessionId, "Welcome. ");
     const more = process.argv.includes("--options") ? { configOptions: options("low") } : {};
@@ -246,8 +289,8 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
     else {
       try {
         send({ id, result: await handle(params) });
-      } catch ({ message }) {
-        send({ id, error: { code: -32603, message } });
+      } catch ({ message, code = -32603 }) {
+        send({ id, error: { code, message } });
       }
     }
   }

@@ -4,7 +4,7 @@ import { EventEmitter, once } from "node:events";
 import type { LimitTable } from "../../src/base/limit/limits.ts";
 import { Log } from "../../src/base/log.ts";
 import type { Principal } from "../../src/base/principal.ts";
-import { AcpDoor } from "../../src/protocol/acp/door.ts";
+import { AcpDoor, type AcpDoorOptions } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { Agent } from "../../src/session/agent.ts";
 import { Budgets, type BudgetsOptions } from "../../src/session/budget/budgets.ts";
@@ -33,6 +33,8 @@ export interface AcpAppOptions {
   /** Whose answers to permission requests count. */
   readonly permissions?: AnswerPolicy;
   readonly notices?: NoticeListener;
+  /** More options of the door. */
+  readonly door?: Partial<AcpDoorOptions>;
   /** The script says what is in no schema. */
   readonly isOdd?: boolean;
 }
@@ -87,7 +89,8 @@ export class AcpApp implements AsyncDisposable {
       notices,
     });
     const sessions = async (): Promise<Sessions> => this.sessions;
-    this.door = new AcpDoor({ sessions, limits, ...(info === undefined ? {} : { info }) });
+    const more = { ...(info === undefined ? {} : { info }), ...this.#options.door };
+    this.door = new AcpDoor({ sessions, limits, ...more });
   }
 
   async stop(): Promise<void> {

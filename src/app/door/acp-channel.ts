@@ -3,6 +3,7 @@ import { WebSocket } from "ws";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
+import { agentLogin } from "./agent-login.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
@@ -19,6 +20,7 @@ export function ownAcpChannel(app: AppContext, opened: AsyncDisposableStack): Ch
     sessions: sessions.open,
     limits: app.config.limits.messages,
     ...sessions.sharing.holders,
+    ...agentLogin(app),
     setUpSession: (params, principal) => runs.place(params, principal),
   });
   const [ours, theirs] = memoryPair();

@@ -4,6 +4,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { homeOf, LazySessions } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
+import { agentLogin } from "./agent-login.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
 import { jugglerRoutes, jugglerServer } from "../../protocol/juggler/serve.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
@@ -32,6 +33,7 @@ export async function serveAcpOnStdio(
     sessions: sessions.open,
     ...sessions.sharing.holders,
     home: homeOf(app),
+    ...agentLogin(app),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(app.config.limits);

@@ -4,6 +4,7 @@ import { background } from "../../base/background.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../../server/access/access.ts";
+import { agentLogin } from "../door/agent-login.ts";
 import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
 import {
@@ -140,6 +141,8 @@ export class HttpServer {
       addressesOf: repositoryAddresses,
       ...this.#sessions.sharing.holders,
       relayed: app.observers?.relayed,
+      // The terminals of its clients are elsewhere.
+      known: agentLogin(app).known,
       setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = app.withLimits(this.#acp.peerOptions);

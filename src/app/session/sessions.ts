@@ -1,5 +1,6 @@
 import { Journal } from "../../agent/files/journal.ts";
 import { background } from "../../base/background.ts";
+import { KnownAgents } from "../../agent/known-agents.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, scopeRefusal } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -21,7 +22,8 @@ import { LazyTools } from "../tool/lazy-tools.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
-import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
+import { agentLogin } from "../door/agent-login.ts";
+import type { AnswerParams, InitializeResult } from "../../protocol/acp/schema.gen.ts";
 import type { Agent } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
@@ -171,6 +173,7 @@ async function letOthersIn(
   const door = new AcpDoor({
     sessions: async () => sessions,
     limits: limits.messages,
+    ...agentLogin(app),
     reach: sharing.holders.reach,
     takeOverWithin: sharing.holders.takeOverWithin,
     addressesOf: repositoryAddresses,
@@ -255,7 +258,10 @@ class Agents implements AsyncDisposable {
       const limits = config.limits.messages;
       const tap = (agent: string) => this.#traffic?.connection("agent", agent);
       const serves = this.#holder;
-      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap, serves });
+      const known = new KnownAgents(config.data);
+      const greeted = (hello: InitializeResult): Promise<void> => known.keep(name, hello);
+      const options = { actsAs, sandbox, limits, log, tap, serves, greeted };
+      return new ExternalAgent({ name, ...settings, ...options });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("../../agent/open/built-in-agent.ts");

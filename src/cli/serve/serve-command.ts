@@ -99,6 +99,7 @@ export const acp: Command = {
     }),
     agent: text("NAME", "Agent of new sessions: one of the configured `agents`, or trunkline"),
     worktree: flag("Give each new session a work tree of its own, and a branch for it"),
+    login: text("AGENT:METHOD", "Log in to an agent in this terminal; editors use it"),
   },
   examples: {
     "trunkline acp": "Serve the editor that started it.",

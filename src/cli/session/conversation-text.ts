@@ -1,5 +1,6 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { PlainForms } from "../../protocol/acp/update-forms.ts";
 import type { SessionEntry } from "../../session/open/session-commands.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import { counted, firstLine, paint, paintLines, type StyleName } from "../shell/layout.ts";
@@ -24,6 +25,7 @@ export class ConversationText {
   readonly #hasStatusLine: boolean;
   readonly #markdown: MarkdownText;
   readonly #calls = new Map<string, ToolCall>();
+  readonly #forms = new PlainForms();
   /** What the last text belongs to; another kind begins on a line of its own. */
   #kind: "answer" | "thought" | "line" = "line";
   #isAtStart = true;
@@ -48,7 +50,10 @@ export class ConversationText {
           .map((content) => this.update({ sessionUpdate: "user_message_chunk", content }))
           .join("");
       case "update":
-        return this.update(event.update);
+        return this.#forms
+          .of(event.update)
+          .map((each) => this.update(each))
+          .join("");
       case "permission": {
         const title = wordsOf(event.request.toolCall.title) || "Permission requested";
         return this.#lines(this.#dim(`? ${title}`));

@@ -9,6 +9,16 @@ export interface Implementation {
   readonly version: string;
 }
 
+/** What the answer to `initialize` says of the agent that new sessions get. */
+export interface AgentOffer {
+  readonly authMethods: readonly JsonObject[];
+  readonly hasProviders: boolean;
+  /** Its `sessionCapabilities.systemPrompt`. */
+  readonly systemPrompt: unknown;
+  /** Its `_meta.authStatus`, with which it says that it sends `_auth/status_update`. */
+  readonly authStatus: unknown;
+}
+
 export type Hello = JsonObject & { readonly protocolVersion: Version };
 
 /**
@@ -27,7 +37,9 @@ export interface Codec {
   name(params: InitializeParams): string | undefined;
   capabilities(params: InitializeParams): ClientCapabilities;
   /** The answer to `initialize`. */
-  hello(info: Implementation): Hello;
+  hello(info: Implementation, offer: AgentOffer): Hello;
+  /** A way to log in. */
+  authMethod(method: JsonObject): JsonObject;
   /** The JSON text of an update; undefined where this version has no such update. */
   update(sessionId: string, shown: ShownUpdate): string | undefined;
   /** The parameters of a request to the client. */
@@ -54,8 +66,11 @@ const CAPABILITIES = {
     close: {},
     fork: {},
     additionalDirectories: {},
+    title: {},
+    archive: {},
+    status: {},
   },
-  auth: { logout: {} },
+  auth: { logout: {}, status: {} },
   // `/pause` and `/continue` are taken while a turn runs, by agents that can pause.
   _meta: { trunkline: { pause: true } },
 } as const;
@@ -64,13 +79,15 @@ const CAPABILITIES = {
 export const V1: Codec = {
   version: 1,
   isEchoed: false,
-  lacks: new Set(),
+  lacks: new Set(["auth/login", "auth/logout", "tool_call/cancel", "terminal/cancel"]),
   closesAgain: false,
   name: ({ clientInfo }) => clientInfo?.name,
   capabilities({ clientCapabilities = {} }) {
     const fs = objectOf(clientCapabilities.fs);
     const session = objectOf(clientCapabilities.session);
     const elicitation = objectOf(clientCapabilities.elicitation);
+    const meta = objectOf(clientCapabilities._meta);
+    const hasOutput = meta.terminal_output === true;
     return {
       readTextFile: fs.readTextFile === true,
       writeTextFile: fs.writeTextFile === true,
@@ -79,17 +96,30 @@ export const V1: Codec = {
       pages: isObject(elicitation.url),
       notices: isObject(session.notices),
       compaction: isObject(session.compaction),
+      plans: isObject(clientCapabilities.plan),
+      subagents: isObject(clientCapabilities.subagents),
+      booleans: isObject(objectOf(session.configOptions).boolean),
+      terminals: meta.terminal_output_delta === true ? "delta" : hasOutput ? "output" : "text",
     };
   },
-  hello: (info) => ({
+  hello: (info, { authMethods, hasProviders, systemPrompt, authStatus }) => ({
     protocolVersion: 1,
-    agentCapabilities: CAPABILITIES,
+    agentCapabilities: {
+      ...CAPABILITIES,
+      sessionCapabilities: {
+        ...CAPABILITIES.sessionCapabilities,
+        ...(systemPrompt === undefined ? {} : { systemPrompt }),
+      },
+      ...(hasProviders ? { providers: {} } : {}),
+      _meta: { ...CAPABILITIES._meta, ...(authStatus === undefined ? {} : { authStatus }) },
+    },
     agentInfo: info,
-    authMethods: [],
+    authMethods,
     // An extension (ACP extensibility § Custom Capabilities): editors look for it before they send
     // `_session/steering`.
     _meta: { steering: { supported: true } },
   }),
+  authMethod: (method) => method,
   update: (_, shown) => shown.text,
   question: (_, params) => params,
   answer: (_, result) => result,

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { until } from "../../../test/support/until.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type MemoryChannel, memoryPair } from "../../wire/channel/memory.ts";
-import { AgentConnection, type AgentListener } from "./connect.ts";
+import { AgentConnection, type AgentListener, CAPABILITIES } from "./connect.ts";
 import { METHODS } from "./methods.ts";
 
 type Message = Readonly<Record<string, unknown>> & {
@@ -80,11 +80,7 @@ describe("AgentConnection", () => {
       unknown
     >;
     assert.equal(protocolVersion, 1);
-    assert.deepEqual(clientCapabilities, {
-      fs: { readTextFile: true, writeTextFile: true },
-      terminal: true,
-      elicitation: { form: {} },
-    });
+    assert.deepEqual(clientCapabilities, CAPABILITIES);
     assert.deepEqual(opened.connection.capabilities, agentCapabilities);
   });
 

@@ -24,6 +24,8 @@ export interface AgentListener {
   killTerminal(params: schema.TerminalParams): Promise<unknown>;
   releaseTerminal(params: schema.TerminalParams): Promise<unknown>;
   elicit(params: schema.ElicitParams): Promise<unknown>;
+  /** Something that is no update, such as whether the person is logged in. */
+  notified?(method: string, params: JsonObject): void;
 }
 
 export interface ConnectOptions {
@@ -35,13 +37,21 @@ export interface ConnectOptions {
 const PROTOCOL_VERSION = 1;
 
 /**
- * ACP initialization § Client Capabilities. We offer files and terminals even where the editor does not;
- * a form that no client can show is answered with "cancel".
+ * ACP initialization § Client Capabilities: all that we can carry, since an agent decides by this once what
+ * it sends. Each client gets what it has announced itself (`update-forms.ts`). We offer files and terminals
+ * even where the editor does not; a form or page that no client can show is answered with "cancel". Not
+ * announced: `_meta.terminal_output`, the other form of the same, and `_meta.jetbrains.air`, whose
+ * presence makes agents send less to everybody else.
  */
-const CAPABILITIES = {
+export const CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
-  elicitation: { form: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  plan: {},
+  subagents: {},
+  elicitation: { form: {}, url: {} },
+  auth: { terminal: true, _meta: { gateway: true } },
+  _meta: { terminal_output_delta: true, "terminal-auth": true },
 } as const;
 
 /** The client side of ACP: a connection to an agent that is another program. */
@@ -94,8 +104,9 @@ export class AgentConnection implements AsyncDisposable {
   }
 
   request<P, R>(method: Method<P, R>, params: P): Promise<R> {
-    // The session limits the time of a prompt, since it knows whether there is progress.
-    const limit = method.name === METHODS.prompt.name ? {} : timeoutOf(method.name, this.#limits);
+    // The session limits the time of a prompt, since it knows whether there is progress. A person who
+    // logs in may take long.
+    const limit = PATIENT.has(method.name) ? {} : timeoutOf(method.name, this.#limits);
     return this.#peer.request(method, params, limit);
   }
 
@@ -108,6 +119,13 @@ export class AgentConnection implements AsyncDisposable {
     await this.#peer.close();
   }
 }
+
+const PATIENT: ReadonlySet<string> = new Set([METHODS.prompt.name, METHODS.authenticate.name]);
+const PASSED_ON = [
+  CLIENT_METHODS.authStatusUpdate,
+  CLIENT_METHODS.earlyAuthStatusUpdate,
+  CLIENT_METHODS.elicitationComplete,
+];
 
 function timeoutOf(name: string, limits: LimitTable | undefined): { timeout?: number } {
   const { timeout } = limitsFor(name, limits);
@@ -158,6 +176,9 @@ function listening(
       serve(CLIENT_METHODS.killTerminal, (params) => listener.killTerminal(params)),
       serve(CLIENT_METHODS.releaseTerminal, (params) => listener.releaseTerminal(params)),
       serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
+      ...PASSED_ON.map((method) =>
+        route(method, (params: JsonObject) => listener.notified?.(method.name, params)),
+      ),
     ),
   };
 }

@@ -1,8 +1,10 @@
 import { background } from "../../base/background.ts";
 import { mayUseAll, OWNER, type Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
+import type { Method } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import type { ProviderChoice } from "../../session/agent.ts";
 import type {
   AskOptions,
   ClientCapabilities,
@@ -11,12 +13,14 @@ import type {
   ShownUpdate,
 } from "../../session/client/client.ts";
 import { isController } from "../../session/permission/permission.ts";
+import { readSubagentId } from "../../session/subagent.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
 import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
+import { UpdateForms } from "./update-forms.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 /** A random id as `crypto.randomUUID` makes them. */
@@ -37,6 +41,9 @@ export class AcpConnection implements SessionClient {
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
+  readonly #forms = new Map<string, UpdateForms>();
+  /** What it has set for the providers of agents, by their names. */
+  readonly providers = new Map<string, readonly ProviderChoice[]>();
   /** Its `initialize`. */
   introduction: InitializeParams = { protocolVersion: 1 };
   /** Its sessions that other processes have open; undefined where those cannot be reached. */
@@ -129,8 +136,17 @@ export class AcpConnection implements SessionClient {
   }
 
   show(sessionId: string, shown: ShownUpdate): Room | undefined {
-    const text = this.codec.update(sessionId, shown);
-    return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
+    const { seq } = shown;
+    const forms = this.#forms.getOrInsertComputed(
+      sessionId,
+      () => new UpdateForms(this.capabilities),
+    );
+    let room: Room | undefined;
+    for (const { sessionId: id, ...formed } of forms.of(sessionId, shown)) {
+      const text = this.codec.update(id, { ...formed, seq });
+      if (text !== undefined) room = this.#tell(id, text, seq) ?? room;
+    }
+    return room;
   }
 
   /** Tells whether a turn is running, where the client's version has such an update. */
@@ -142,20 +158,31 @@ export class AcpConnection implements SessionClient {
   #tell(sessionId: string, text: string, seq?: number): Room | undefined {
     const counts = this.countsEvents && seq !== undefined;
     const meta = counts ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
-    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
-    const room = this.#send(`${head}${sessionId}","update":${text}${meta}}}`, sessionId);
+    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":`;
+    const message = `${head}${JSON.stringify(sessionId)},"update":${text}${meta}}}`;
+    const room = this.#send(message, readSubagentId(sessionId).session);
     return room === ROOM ? undefined : room;
   }
 
   /** Remembers how the client opened a session, in case another process takes it. */
   opened(params: OldSessionParams): void {
     this.#opened.set(params.sessionId, params);
+    this.#forms.delete(params.sessionId);
   }
 
   taken(sessionId: string, after: number): void {
     const params = this.#opened.get(sessionId);
     if (params === undefined || this.isGone) return;
     this.links?.rejoin(params, after);
+  }
+
+  notify(method: string, params: object): void {
+    background(this.#peer?.notify({ name: method }, params), "Telling a client");
+  }
+
+  /** Asks the client something that belongs to no session. */
+  async request(method: Method<object, unknown>, params: object): Promise<unknown> {
+    return await this.#peer?.request(method, params);
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {

@@ -49,7 +49,7 @@ describe("the ACP door, with invalid input", { timeout: 600_000 }, () => {
       ],
       ["initialize", { protocolVersion: -1 }, /at least 0/],
       ["initialize", { protocolVersion: 70_000 }, /at most 65535/],
-      ["authenticate", { methodId: "x" }, /no authentication is asked for/],
+      ["authenticate", { methodId: "x" }, /'x', which names no agent/],
     ] as const) {
       await assert.rejects(client.ask(method, params), { code: -32602, message: words });
     }

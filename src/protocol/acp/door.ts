@@ -15,11 +15,13 @@ import { holderOf, isSilent, unknownSession } from "../../session/session-error.
 import type { Session } from "../../session/session.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
+import type { Hello } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, ours } from "./methods.ts";
 import type { Progress, Reach, RelayObserver } from "./relay/session-links.ts";
-import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
+import type { InitializeParams, NewSessionParams, OldSessionParams } from "./schema.gen.ts";
+import { type KnownAgent, offerFor, serveLogin, withMethods } from "./serve-login.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions, serveSettings } from "./serve-sessions.ts";
 import { toWire } from "./session-errors.ts";
@@ -33,6 +35,10 @@ export interface AcpDoorOptions {
   /** New sessions get a work tree of their own, where the client does not say otherwise. */
   readonly worktree?: boolean | undefined;
   readonly info?: { readonly name: string; readonly version: string };
+  /** The agent of that name, or the default one, as it was when it was last started. */
+  readonly known?: ((name: string | undefined) => KnownAgent | undefined) | undefined;
+  /** The command line of this program that an editor has, where its terminal runs on this machine. */
+  readonly loginCommand?: readonly string[] | undefined;
   /** Sets a session up differently from what the client asks, for example as a remote run. */
   readonly setUpSession?: (
     params: NewSessionParams,
@@ -93,6 +99,7 @@ export class AcpDoor {
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.#routes = routes(
       ...serveConnection(this),
+      ...serveLogin(this),
       ...serveSessions(this),
       ...serveSettings(this),
       ...servePrompts(this),
@@ -225,6 +232,7 @@ export class AcpDoor {
   ): Promise<unknown> {
     const agent = client.agent ?? this.options.agent;
     const full = withDefaults(params as NewSessionParams, {
+      ...(client.providers.size === 0 ? {} : { providers: Object.fromEntries(client.providers) }),
       ...(agent === undefined ? {} : { agent }),
       ...(this.options.worktree === true && isNew(method) ? { worktree: true } : {}),
     });
@@ -245,7 +253,7 @@ export class AcpDoor {
           codec.answer(method.name, await handle(now, call)),
         );
       } catch (error) {
-        throw codec.failure(toWire(error), params);
+        throw codec.failure(toWire(withMethods(error, this, call.state)), params);
       }
     };
     const limits = routeLimits(limitedAs, this.options.limits);
@@ -306,20 +314,17 @@ function sessionOf(params: unknown): string | undefined {
   return typeof sessionId === "string" ? sessionId : undefined;
 }
 
-/** Routes of the connection itself: initialize, authenticate, logout. */
+/** Routes of the connection itself. */
 function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
   const { maxSize, timeout } = door.serve(METHODS.initialize, () => {});
+  const hello = (params: InitializeParams, client: AcpConnection): Hello =>
+    client.introduce(params).hello(door.info, offerFor(door, client));
   return [
     // Answered synchronously: editors wait for it when they start.
-    route(METHODS.initialize, (params, call) => call.state.introduce(params).hello(door.info), {
+    route(METHODS.initialize, (params, { state }) => hello(params, state), {
       ...(maxSize === undefined ? {} : { maxSize }),
       ...(timeout === undefined ? {} : { timeout }),
     }),
-    door.serve(METHODS.authenticate, ({ methodId }) => {
-      const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
-      throw RpcError.of(STANDARD.invalidParams, why);
-    }),
-    door.serve(METHODS.logout, () => ({})),
     route(METHODS.ping, () => ({})),
   ];
 }

@@ -29,6 +29,31 @@ export const METHODS = {
     check: schema.checkAuthenticateParams,
   }),
   logout: method<JsonObject, unknown>("logout"),
+  /** Version 2 has other names for these two. */
+  login: method<schema.AuthenticateParams, unknown>("auth/login", {
+    check: schema.checkAuthenticateParams,
+  }),
+  logoutAuth: method<JsonObject, unknown>("auth/logout"),
+  authStatus: method<JsonObject, unknown>("auth/status"),
+  listProviders: method<JsonObject, unknown>("providers/list"),
+  setProvider: method<JsonObject, unknown>("providers/set", {
+    check: schema.checkSetProviderParams,
+  }),
+  disableProvider: method<JsonObject, unknown>("providers/disable", {
+    check: schema.checkProviderParams,
+  }),
+  setTitle: method<schema.SetTitleParams, unknown>("session/set_title", {
+    check: schema.checkSetTitleParams,
+  }),
+  archiveSession: method<schema.SessionParams, unknown>("session/archive", session),
+  unarchiveSession: method<schema.SessionParams, unknown>("session/unarchive", session),
+  sessionStatus: method<schema.SessionParams, unknown>("session/status", session),
+  cancelToolCall: method<schema.CancelToolCallParams, unknown>("tool_call/cancel", {
+    check: schema.checkCancelToolCallParams,
+  }),
+  cancelTerminal: method<schema.TerminalParams, unknown>("terminal/cancel", {
+    check: schema.checkTerminalParams,
+  }),
   newSession: method<schema.NewSessionParams, schema.NewSessionResult>("session/new", {
     check: schema.checkNewSessionParams,
     checkResult: schema.checkNewSessionResult,
@@ -88,6 +113,10 @@ export const CLIENT_METHODS = {
   /** A session that is opened has to wait for a place. Of our own. */
   queued: method<QueuedParams>("_session/queued"),
   update: method<schema.UpdateParams>("session/update", { check: schema.checkUpdateParams }),
+  authStatusUpdate: method<JsonObject>("auth/status_update"),
+  /** The same of agents that had it before the schema did. */
+  earlyAuthStatusUpdate: method<JsonObject>("_auth/status_update"),
+  elicitationComplete: method<JsonObject>("elicitation/complete"),
   requestPermission: method<schema.PermissionParams, unknown>("session/request_permission", {
     check: schema.checkPermissionParams,
     checkResult: schema.checkPermissionResult,

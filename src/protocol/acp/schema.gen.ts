@@ -26,6 +26,32 @@ export interface InitializeParams {
 
 export interface AuthenticateParams {
   readonly methodId: string;
+  readonly _meta?: {
+    readonly [key: string]: unknown;
+  } | null;
+}
+
+export interface SetProviderParams {
+  readonly providerId: string;
+  readonly apiType: string;
+  readonly baseUrl: string;
+  readonly headers?: {
+    readonly [key: string]: unknown;
+  } | null;
+}
+
+export interface ProviderParams {
+  readonly providerId: string;
+}
+
+export interface SetTitleParams {
+  readonly sessionId: string;
+  readonly title: string;
+}
+
+export interface CancelToolCallParams {
+  readonly sessionId: string;
+  readonly toolCallId: string;
 }
 
 export interface NewSessionParams {
@@ -35,6 +61,12 @@ export interface NewSessionParams {
     readonly name: string;
     readonly type?: string;
   }[] | null;
+  readonly systemPrompt?: {
+    readonly mode: string;
+    readonly content: readonly {
+      readonly [key: string]: unknown;
+    }[];
+  } | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
   } | null;
@@ -48,6 +80,12 @@ export interface OldSessionParams {
     readonly name: string;
     readonly type?: string;
   }[] | null;
+  readonly systemPrompt?: {
+    readonly mode: string;
+    readonly content: readonly {
+      readonly [key: string]: unknown;
+    }[];
+  } | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
   } | null;
@@ -60,6 +98,7 @@ export interface OldSessionParams {
 export interface ListSessionsParams {
   readonly cwd?: string | null;
   readonly cursor?: string | null;
+  readonly archived?: "exclude" | "include" | "only" | null;
 }
 
 export interface SessionParams {
@@ -305,6 +344,80 @@ export const checkAuthenticateParams: Check = (value) => {
   const methodId: unknown = value.methodId;
   if (methodId === undefined) return { path: ["methodId"], says: "is missing" };
   if (typeof methodId !== "string") return { path: ["methodId"], says: "must be a string" };
+  const _meta: unknown = value._meta;
+  if (_meta !== undefined) {
+    if (!isObject(_meta) && _meta !== null) {
+      return { path: ["_meta"], says: "must be an object or null" };
+    }
+  }
+  return undefined;
+};
+
+export const checkSetProviderParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const providerId: unknown = value.providerId;
+  if (providerId === undefined) return { path: ["providerId"], says: "is missing" };
+  if (typeof providerId !== "string") {
+    return { path: ["providerId"], says: "must be a string" };
+  }
+  const apiType: unknown = value.apiType;
+  if (apiType === undefined) return { path: ["apiType"], says: "is missing" };
+  if (typeof apiType !== "string") return { path: ["apiType"], says: "must be a string" };
+  const baseUrl: unknown = value.baseUrl;
+  if (baseUrl === undefined) return { path: ["baseUrl"], says: "is missing" };
+  if (typeof baseUrl !== "string") return { path: ["baseUrl"], says: "must be a string" };
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers) && headers !== null) {
+      return { path: ["headers"], says: "must be an object or null" };
+    }
+  }
+  return undefined;
+};
+
+export const checkProviderParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const providerId: unknown = value.providerId;
+  if (providerId === undefined) return { path: ["providerId"], says: "is missing" };
+  if (typeof providerId !== "string") {
+    return { path: ["providerId"], says: "must be a string" };
+  }
+  return undefined;
+};
+
+export const checkSetTitleParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const sessionId: unknown = value.sessionId;
+  if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
+  if (typeof sessionId !== "string") {
+    return { path: ["sessionId"], says: "must be a string" };
+  }
+  if (sessionId === "") return { path: ["sessionId"], says: "must not be empty" };
+  if (sessionId.length > 256 && countCharacters(sessionId) > 256) {
+    return { path: ["sessionId"], says: "must be at most 256 characters long" };
+  }
+  const title: unknown = value.title;
+  if (title === undefined) return { path: ["title"], says: "is missing" };
+  if (typeof title !== "string") return { path: ["title"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkCancelToolCallParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const sessionId: unknown = value.sessionId;
+  if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
+  if (typeof sessionId !== "string") {
+    return { path: ["sessionId"], says: "must be a string" };
+  }
+  if (sessionId === "") return { path: ["sessionId"], says: "must not be empty" };
+  if (sessionId.length > 256 && countCharacters(sessionId) > 256) {
+    return { path: ["sessionId"], says: "must be at most 256 characters long" };
+  }
+  const toolCallId: unknown = value.toolCallId;
+  if (toolCallId === undefined) return { path: ["toolCallId"], says: "is missing" };
+  if (typeof toolCallId !== "string") {
+    return { path: ["toolCallId"], says: "must be a string" };
+  }
   return undefined;
 };
 
@@ -349,6 +462,31 @@ export const checkNewSessionParams: Check = (value) => {
       }
     } else if (mcpServers !== null) {
       return { path: ["mcpServers"], says: "must be a list or null" };
+    }
+  }
+  const systemPrompt: unknown = value.systemPrompt;
+  if (systemPrompt !== undefined) {
+    if (isObject(systemPrompt)) {
+      const mode: unknown = systemPrompt.mode;
+      if (mode === undefined) return { path: ["systemPrompt", "mode"], says: "is missing" };
+      if (typeof mode !== "string") {
+        return { path: ["systemPrompt", "mode"], says: "must be a string" };
+      }
+      const content: unknown = systemPrompt.content;
+      if (content === undefined) {
+        return { path: ["systemPrompt", "content"], says: "is missing" };
+      }
+      if (!Array.isArray(content)) {
+        return { path: ["systemPrompt", "content"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < content.length; i3++) {
+        const item3: unknown = content[i3];
+        if (!isObject(item3)) {
+          return { path: ["systemPrompt", "content", i3], says: "must be an object" };
+        }
+      }
+    } else if (systemPrompt !== null) {
+      return { path: ["systemPrompt"], says: "must be an object or null" };
     }
   }
   const _meta: unknown = value._meta;
@@ -412,6 +550,31 @@ export const checkOldSessionParams: Check = (value) => {
       return { path: ["mcpServers"], says: "must be a list or null" };
     }
   }
+  const systemPrompt: unknown = value.systemPrompt;
+  if (systemPrompt !== undefined) {
+    if (isObject(systemPrompt)) {
+      const mode: unknown = systemPrompt.mode;
+      if (mode === undefined) return { path: ["systemPrompt", "mode"], says: "is missing" };
+      if (typeof mode !== "string") {
+        return { path: ["systemPrompt", "mode"], says: "must be a string" };
+      }
+      const content: unknown = systemPrompt.content;
+      if (content === undefined) {
+        return { path: ["systemPrompt", "content"], says: "is missing" };
+      }
+      if (!Array.isArray(content)) {
+        return { path: ["systemPrompt", "content"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < content.length; i3++) {
+        const item3: unknown = content[i3];
+        if (!isObject(item3)) {
+          return { path: ["systemPrompt", "content", i3], says: "must be an object" };
+        }
+      }
+    } else if (systemPrompt !== null) {
+      return { path: ["systemPrompt"], says: "must be an object or null" };
+    }
+  }
   const _meta: unknown = value._meta;
   if (_meta !== undefined) {
     if (!isObject(_meta) && _meta !== null) {
@@ -445,6 +608,12 @@ export const checkListSessionsParams: Check = (value) => {
   if (cursor !== undefined) {
     if (typeof cursor !== "string" && cursor !== null) {
       return { path: ["cursor"], says: "must be a string or null" };
+    }
+  }
+  const archived: unknown = value.archived;
+  if (archived !== undefined) {
+    if (archived !== "exclude" && archived !== "include" && archived !== "only" && archived !== null) {
+      return { path: ["archived"], says: "must be one of: exclude, include, only, null" };
     }
   }
   return undefined;

@@ -24,6 +24,14 @@ const place = {
   cwd: { type: "string" },
   additionalDirectories: directories,
   mcpServers,
+  systemPrompt: {
+    type: ["object", "null"],
+    required: ["mode", "content"],
+    properties: {
+      mode: { type: "string" },
+      content: { type: "array", items: { type: "object" } },
+    },
+  },
   _meta: meta,
 } as const;
 
@@ -67,7 +75,32 @@ export const schemas = {
   AuthenticateParams: {
     type: "object",
     required: ["methodId"],
-    properties: { methodId: { type: "string" } },
+    properties: { methodId: { type: "string" }, _meta: meta },
+  },
+  SetProviderParams: {
+    type: "object",
+    required: ["providerId", "apiType", "baseUrl"],
+    properties: {
+      providerId: { type: "string" },
+      apiType: { type: "string" },
+      baseUrl: { type: "string" },
+      headers: { type: ["object", "null"] },
+    },
+  },
+  ProviderParams: {
+    type: "object",
+    required: ["providerId"],
+    properties: { providerId: { type: "string" } },
+  },
+  SetTitleParams: {
+    type: "object",
+    required: ["sessionId", "title"],
+    properties: { sessionId, title: { type: "string" } },
+  },
+  CancelToolCallParams: {
+    type: "object",
+    required: ["sessionId", "toolCallId"],
+    properties: { sessionId, toolCallId: { type: "string" } },
   },
   NewSessionParams: { type: "object", required: ["cwd"], properties: place },
   OldSessionParams: {
@@ -89,6 +122,7 @@ export const schemas = {
     properties: {
       cwd: { type: ["string", "null"], format: "absolute-path" },
       cursor: { type: ["string", "null"] },
+      archived: { enum: ["exclude", "include", "only", null] },
     },
   },
   SessionParams: { type: "object", required: ["sessionId"], properties: { sessionId } },

@@ -4,6 +4,7 @@ import { ACP, STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../session/agent.ts";
+import { readSubagentId } from "../../session/subagent.ts";
 import type { AcpConnection } from "./connection.ts";
 import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
@@ -85,11 +86,13 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       return {};
     }),
     // ACP prompt-turn § Cancellation: a notification; the prompt itself is answered with "cancelled".
-    door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
+    door.serve(METHODS.cancel, ({ sessionId: id }, { state }) => {
+      const { session: sessionId, child } = readSubagentId(id);
       const session = door.opened?.get(sessionId);
       if (session === undefined || !state.mayUse(session.notes.owner)) return;
       refuseObserver(state, sessionId, "cancel the turn");
-      session.cancel();
+      if (child === undefined) session.cancel();
+      else session.cancelSubagent(child);
     }),
   ];
 }

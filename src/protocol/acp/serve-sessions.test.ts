@@ -180,7 +180,10 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     for (let at = 0; at < 101; at++) await client.ask("session/new", { cwd: "/", mcpServers: [] });
     const here = await client.ask("session/list", { cwd: "/tmp" });
     assert.deepEqual(here.sessions, [
-      { sessionId, cwd: "/tmp", title: "A title", updatedAt: here.sessions[0].updatedAt },
+      {
+        ...{ sessionId, cwd: "/tmp", title: "A title", archived: false },
+        updatedAt: here.sessions[0].updatedAt,
+      },
     ]);
     assert.equal((await client.ask("session/list", { cwd: "/tmp/x/../" })).sessions.length, 1);
     await assert.rejects(client.ask("session/list", { cwd: "tmp" }), { code: -32602 });

@@ -1,4 +1,5 @@
 import { isAbsolutePath } from "../../base/check.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import {
   limitRefusal,
   mayControl,
@@ -21,7 +22,9 @@ import { workplaceOf, type Workplace, type WorktreeRequest } from "../../session
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { type JsonObject, METHODS, objectOf, ours, isObject } from "./methods.ts";
-import type { ListSessionsParams, NewSessionParams } from "./schema.gen.ts";
+import { providersOf } from "./serve-login.ts";
+import type { ListSessionsParams, NewSessionParams, SessionParams } from "./schema.gen.ts";
+import { withoutBooleans } from "./update-forms.ts";
 
 /** Throws if a client only watches the session, or may only watch sessions at all. */
 export function refuseObserver(client: AcpConnection, sessionId: string, what: string): void {
@@ -81,14 +84,14 @@ function denied(principal: Principal, what: string, option: string): SessionErro
  * begun themselves follow on the last page. To list those, the agents are started.
  */
 function listSessions(door: AcpDoor): Handle<ListSessionsParams> {
-  return async ({ cwd, cursor, ...rest }, { state }) => {
+  return async ({ cwd, cursor, archived, ...rest }, { state }) => {
     const sessions = await door.sessions();
     const agents = readAgents(ours(objectOf(rest)._meta).agents);
     const folder = cwd ? clean(cwd) : undefined;
     const isTheirs = cursor ? isForeignCursor(cursor) : false;
     const page = isTheirs
       ? { sessions: [] }
-      : await sessions.list(folder, cursor ?? undefined, state.onlyOwner);
+      : await sessions.list(folder, cursor ?? undefined, state.onlyOwner, archived ?? undefined);
     const own = page.sessions.map(infoOf);
     if (!isTheirs && (agents === undefined || page.nextCursor !== undefined)) {
       return { ...page, sessions: own };
@@ -127,6 +130,7 @@ function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
     cwd,
     ...(title === undefined ? {} : { title }),
     updatedAt: new Date(updated).toISOString(),
+    archived: notes.archived === true,
     ...(Array.isArray(directories) && directories.length > 0
       ? { additionalDirectories: directories as unknown[] }
       : {}),
@@ -154,7 +158,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const session = await reopenSession(door, params, state);
       const { after } = ours(params._meta);
       await session.replayTo(state, typeof after === "number" ? after : undefined);
-      return { ...settingsOf(session), ...stateOf(session, state) };
+      return { ...settingsOf(session, state), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
@@ -164,18 +168,18 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
       state.showState(params.sessionId, session.isRunning);
-      return { ...settingsOf(session), ...stateOf(session, state) };
+      return { ...settingsOf(session, state), ...stateOf(session, state) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
       refuseWatcher(state, "fork a session");
-      const setup = await setupOf(door, params, state.principal);
+      const setup = await setupOf(door, params, state);
       const { upTo } = ours(params._meta);
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
       const session = await sessions.fork(params.sessionId, setup, last, state.principal);
       state.opened({ ...params, sessionId: session.id });
       attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
+      return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
     }),
     door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
@@ -190,7 +194,41 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const branch = await sessions.delete(sessionId);
       return branch === undefined ? {} : { _meta: { trunkline: { branch } } };
     }),
+    door.serve(METHODS.setTitle, async ({ sessionId, title }, { state }) => {
+      const sessions = await door.about(sessionId, state);
+      refuseObserver(state, sessionId, "give the session a title");
+      const line = visibleLine(title.trim()).slice(0, LONGEST_TITLE);
+      if (line === "")
+        throw RpcError.of(STANDARD.invalidParams, "'params.title' must not be empty");
+      await sessions.rename(sessionId, line);
+      return { title: line };
+    }),
+    door.serve(METHODS.archiveSession, archive(door, true)),
+    door.serve(METHODS.unarchiveSession, archive(door, false)),
+    door.serve(METHODS.sessionStatus, async ({ sessionId }, { state }) => {
+      const sessions = await door.about(sessionId, state);
+      return { status: (await sessions.isOpen(sessionId)) ? "open" : "saved" };
+    }),
+    // ACP version 2, Cancelling Tool Calls: we offer it for none, as agents of version 1 have no such method.
+    door.serve(METHODS.cancelToolCall, () => refuseCancel("tool call")),
+    door.serve(METHODS.cancelTerminal, () => refuseCancel("terminal")),
   ];
+}
+
+/** Characters. */
+const LONGEST_TITLE = 200;
+
+function archive(door: AcpDoor, isArchived: boolean): Handle<SessionParams> {
+  return async ({ sessionId }, { state }) => {
+    const sessions = await door.about(sessionId, state);
+    refuseObserver(state, sessionId, isArchived ? "archive the session" : "list the session again");
+    await sessions.archive(sessionId, isArchived);
+    return {};
+  };
+}
+
+function refuseCancel(what: string): never {
+  throw RpcError.of(STANDARD.invalidParams, `this ${what} cannot be cancelled by itself`);
 }
 
 /** Routes of settings: as modes and models (ACP message specification), and as config options. */
@@ -212,7 +250,7 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.setConfigOption, async ({ sessionId, configId, value }, { state }) => {
       const session = await need(sessionId, state);
       await chooseOption(session, configId, value, state);
-      return { configOptions: session.settings.configOptions ?? [] };
+      return { configOptions: optionsFor(state, session.settings.configOptions ?? []) };
     }),
   ];
 }
@@ -223,13 +261,13 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const wanted = ours(params._meta).worktree ?? door.options.worktree;
     const worktree = readWorktreeRequest(wanted);
     const labels = labelsOf(params);
-    const setup = { ...(await setupOf(door, params, state.principal)), worktree, labels };
+    const setup = { ...(await setupOf(door, params, state)), worktree, labels };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
     state.opened({ ...params, sessionId: session.id });
     attachLater(session, state);
-    return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
+    return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
   };
 }
 
@@ -256,17 +294,19 @@ export async function reopenSession(
   // Somebody who only watches names no servers.
   const mcpServers = mayControl(principal) ? await serversOf(params, principal) : [];
   const setup =
-    fixed === undefined ? await setupOf(door, params, principal) : { ...fixed, mcpServers };
+    fixed === undefined ? await setupOf(door, params, client) : { ...fixed, mcpServers };
   return sessions.open(sessionId, setup, principal);
 }
 
 async function setupOf(
   door: AcpDoor,
   params: NewSessionParams,
-  principal: Principal,
+  client: AcpConnection,
 ): Promise<SessionSetup> {
-  const { cwd, additionalDirectories, _meta } = params;
+  const { cwd, additionalDirectories, systemPrompt, _meta } = params;
+  const { principal } = client;
   const mcpServers = await serversOf(params, principal);
+  const providers = providersOf(params, client);
   const prepared = await door.options.setUpSession?.(params, principal);
   if (prepared !== undefined) return { ...prepared, mcpServers };
   // ACP session-setup § Working Directory: the path must be absolute.
@@ -277,6 +317,8 @@ async function setupOf(
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
     mcpServers,
+    providers,
+    systemPrompt: systemPrompt ?? undefined,
     meta: _meta ?? undefined,
     isForced: ours(_meta).force === true,
   };
@@ -305,14 +347,19 @@ function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
   throw RpcError.of(STANDARD.invalidParams, why);
 }
 
-function settingsOf(session: Session): JsonObject {
-  const { modes, models, configOptions, _meta } = session.settings;
+function settingsOf(session: Session, client: AcpConnection): JsonObject {
+  const { modes, models, configOptions: options, _meta } = session.settings;
+  const configOptions = options && optionsFor(client, options);
   return {
     ...(models === undefined ? {} : { models }),
     ...(modes === undefined ? {} : { modes }),
     ...(configOptions === undefined ? {} : { configOptions }),
     ...(_meta === undefined ? {} : { _meta }),
   };
+}
+
+function optionsFor({ capabilities }: AcpConnection, options: readonly JsonObject[]): unknown {
+  return capabilities.booleans ? options : withoutBooleans(options);
 }
 
 /** Whether a turn is running, the last event, and the client's role; ACP has no members for them. */

@@ -69,7 +69,9 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     await client.find(({ method }) => method === "session/update");
     const before = client.messages.length;
     await client.prompt(String(sessionId), "Hello");
+    const title = { sessionUpdate: "session_info_update", title: "Hello" };
     assert.deepEqual(client.messages.slice(before), [
+      { jsonrpc: "2.0", method: "session/update", params: { sessionId, update: title } },
       {
         jsonrpc: "2.0",
         method: "session/update",
@@ -94,7 +96,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     });
     const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "all");
-    assert.deepEqual(client.updates.slice(1), UPDATES);
+    assert.deepEqual(client.updates.slice(2), UPDATES);
   });
 
   it("passes unknown updates on", async () => {
@@ -109,7 +111,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     });
     const { client, sessionId } = await app.client();
     await client.prompt(sessionId, "all");
-    assert.deepEqual(client.updates.slice(1), [future, odd]);
+    assert.deepEqual(client.updates.slice(2), [future, odd]);
   });
 
   it("follows JSON-RPC for invalid messages, and treats a null id as a notification", async () => {

@@ -1,6 +1,7 @@
 import { background } from "../../base/background.ts";
 import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
 import type { SessionUpdate } from "../agent.ts";
+import { subagentOf } from "../subagent.ts";
 import {
   type Allowance,
   budgetReport,
@@ -52,6 +53,8 @@ export class UsageCounter {
         if (update.status === "completed" || update.status === "failed") this.#hasToolEnded = true;
         return false;
       case "usage_update":
+        // That of a subagent is part of the session's.
+        if (subagentOf(update) !== undefined) return false;
         this.#sawUsage(update);
         return true;
       default:

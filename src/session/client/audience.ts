@@ -39,6 +39,8 @@ export class Audience {
   readonly #store: SessionStore;
   readonly #limits: SessionLimits;
   #commands: SessionUpdate | undefined;
+  /** The last notification of each method. */
+  readonly #told = new Map<string, object>();
   /** Updates from before the first client attached; undefined once one has, or the limit is exceeded. */
   #early: ShownUpdate[] | undefined = [];
   #earlyCharacters = 0;
@@ -96,6 +98,7 @@ export class Audience {
     const attachment = new Attachment(client, last, this.#options);
     this.#attachments.set(client, attachment);
     for (const pending of this.#pending) pending.ask(client);
+    for (const [method, params] of this.#told) client.notify?.(method, params);
     for (const shown of this.#early ?? []) attachment.show(shown);
     this.#early = undefined;
     if (this.#commands !== undefined)
@@ -183,13 +186,20 @@ export class Audience {
     const origin = client.isEchoed === true ? undefined : client.origin;
     const options = { upTo, notices, maxBytes, origin, isAttached: true };
     for await (const { seq, update } of replay(this.#store.read(this.#sessionId, after), options)) {
-      if (isFor(client, update.sessionUpdate)) yield* this.#shownAs(seq, update, true);
+      yield* this.#shownAs(seq, update, true);
     }
+  }
+
+  /** Sends all clients, and those that attach later, a notification that is no update. */
+  notify(method: string, params: object): void {
+    this.#told.set(method, params);
+    for (const client of this.#attachments.keys()) client.notify?.(method, params);
   }
 
   /** Sends one client an update that is not stored. */
   tell(client: SessionClient, update: SessionUpdate): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
+      this.delivery.counts();
       this.#attachments.get(client)?.show(shown);
     }
   }
@@ -197,6 +207,7 @@ export class Audience {
   /** Sends an update that is not stored. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
+      this.delivery.counts();
       this.#show(shown, except);
     }
   }
@@ -229,7 +240,6 @@ export class Audience {
   }
 
   #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {
-    if (!isFor(client, update.sessionUpdate)) return undefined;
     let room: Promise<void> | undefined;
     for (const shown of this.#shownAs(seq, update)) {
       room = client.show(this.#sessionId, shown) ?? room;
@@ -301,8 +311,7 @@ export class Attachment {
   }
 
   show(shown: ShownUpdate): void {
-    const isRead = shown.isInLog === true && shown.seq <= this.#read;
-    if (isRead || !isFor(this.client, shown.kind)) return;
+    if (shown.isInLog === true && shown.seq <= this.#read) return;
     if (this.#isBusy) this.#keep(shown);
     else {
       const room = this.#send(shown);
@@ -416,11 +425,4 @@ export class Attachment {
 /** An update that the log does not have. */
 function isState(each: ShownUpdate | Gap): boolean {
   return !("after" in each) && each.isInLog !== true;
-}
-
-/** ACP initialization: some updates are sent only to clients that announced support for them. */
-export function isFor({ capabilities }: SessionClient, kind: string): boolean {
-  if (kind === "notice") return capabilities.notices;
-  if (kind.startsWith("compaction_")) return capabilities.compaction;
-  return true;
 }

@@ -23,6 +23,8 @@ export interface SessionClient {
    * there is. Updates sent before it resolves are buffered.
    */
   show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
+  /** Tells the client something that is no update. */
+  notify?(method: string, params: object): void;
   /** Another process has taken the session. The client was shown its events up to `after`. */
   taken?(sessionId: string, after: number): void;
   /** Sends a request. Rejects with the error that the client answered. */
@@ -55,6 +57,17 @@ export interface ClientCapabilities {
   readonly pages: boolean;
   readonly notices: boolean;
   readonly compaction: boolean;
+  /** Plans with ids, as entries or as text (`plan_update`). */
+  readonly plans: boolean;
+  /** Subagents as sessions of their own (`subagent_update`). */
+  readonly subagents: boolean;
+  /** Config options that are on or off. */
+  readonly booleans: boolean;
+  /**
+   * The output of an agent's commands: as text in the tool call; in `_meta.terminal_output` or
+   * `_meta.terminal_output_delta` of the tool call; or as updates of its own (ACP version 2).
+   */
+  readonly terminals: "text" | "output" | "delta" | "updates";
 }
 
 /** An update as clients get it. */

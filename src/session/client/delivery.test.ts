@@ -68,6 +68,25 @@ describe("Delivery", () => {
     assert.equal(it.shown.length, 100);
   });
 
+  it("shows 600 tool calls of a second in that second, each from its beginning to its end", () => {
+    using it = open();
+    for (let at = 0; at < 600; at++) {
+      const toolCallId = `${at}`;
+      it.push({ sessionUpdate: "tool_call", toolCallId, title: "T" });
+      it.push({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
+      if (at % 6 === 5) it.pass(10);
+    }
+    it.pass(10);
+    assert.equal(it.delivery.last, 1_200);
+    assert.ok(it.shown.length <= 900, String(it.shown.length));
+    // Later text does not stand still.
+    for (let second = 0; second < 70; second++) {
+      it.push(chunk(`${second} `));
+      it.pass(1_000);
+      assert.equal(it.delivery.last, 1_201 + second);
+    }
+  });
+
   it("shows a flood in few messages, each as long as it may be", () => {
     using it = open();
     const texts = Array.from({ length: 20_000 }, (_, at) => `${"word ".repeat(12)}${at}\n"é" `);
@@ -77,13 +96,13 @@ describe("Delivery", () => {
     assert.equal(said.join(""), texts.join(""));
     const sizes = it.shown.map(({ update }) => Buffer.byteLength(JSON.stringify(update)));
     assert.ok(Math.max(...sizes) <= 100 * 1024 - 256);
-    const merged = sizes.slice(400, -1);
+    const merged = sizes.slice(450, -1);
     assert.ok(merged.length > 10 && Math.min(...merged) > 99 * 1024);
   });
 
   it("keeps the order, and merges only updates that mean the same merged", async () => {
     using it = open(10);
-    for (let at = 0; at < 4; at++) it.push(chunk("-"));
+    for (let at = 0; at < 5; at++) it.push(chunk("-"));
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "T" };
     const status = (name: string) => ({
       sessionUpdate: "tool_call_update",
@@ -98,15 +117,14 @@ describe("Delivery", () => {
     it.push({ ...status("completed"), rawOutput: 1 });
     for (const update of [image, image, chunk("d")]) it.push(update);
     const drained = it.delivery.drained();
-    it.pass(120_000);
+    it.pass(240_000);
     await drained;
     assert.deepEqual(
-      it.shown.slice(4).map(({ update }) => update),
+      it.shown.slice(5).map(({ update }) => update),
       [
         chunk("ab"),
         thought,
-        tool,
-        { ...status("completed"), rawOutput: 1 },
+        { ...tool, status: "completed", rawOutput: 1 },
         image,
         image,
         chunk("d"),

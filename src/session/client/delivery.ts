@@ -27,24 +27,26 @@ export interface DeliveryOptions {
   readonly now?: () => number;
 }
 
-/** Share of the rate that may be sent at once; the rest is spread over the window. */
-const BURST = 0.4;
+/** Shares of the rate: sent at once, unmerged before that, and spread over the window after it. */
+const BURST = 0.9;
+const UNMERGED = 0.45;
+/** The rest is for updates that cannot wait. */
+const PACED = 0.08;
 /** Queued updates above which the agent has to wait. */
 const CROWDED = 256;
 
 /**
- * Sends updates in order and no faster than the rate (ACP message specification § Rate Limiting). Updates
- * above the rate are queued and merged; none is dropped. A burst is sent at once and the rest evenly
- * over the window: otherwise text would stop until the end of the window.
+ * Sends updates in order, and in no window more than the rate allows (ACP message specification § Rate
+ * Limiting); none is dropped. Most of the rate is sent at once. Updates that come together are merged once
+ * half of that is used, and the last part of the rate is spread over the window: otherwise text would stop
+ * until the end of the window.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #now: () => number;
-  readonly #burst: number;
-  /** Updates per millisecond. */
-  readonly #flow: number;
-  #allowance: number;
-  #countedAt: number;
+  readonly #rate: Rate;
+  /** When updates were sent in the last window. */
+  readonly #sent: number[] = [];
   #waiting: QueuedUpdate[] = [];
   #timer: NodeJS.Timeout | undefined;
   #room: PromiseWithResolvers<void> | undefined;
@@ -55,11 +57,7 @@ export class Delivery {
     this.#last = last;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    const { limit, windowMs } = options.rate ?? { limit: Infinity, windowMs: 1 };
-    this.#burst = Math.max(1, Math.floor(limit * BURST));
-    this.#flow = (limit - this.#burst) / windowMs;
-    this.#allowance = this.#burst;
-    this.#countedAt = this.#now();
+    this.#rate = options.rate ?? { limit: Infinity, windowMs: 0 };
   }
 
   /** Number of the last event that was sent. */
@@ -73,7 +71,7 @@ export class Delivery {
   }
 
   push(pending: PendingUpdate): void {
-    if (this.#waiting.length === 0 && this.#take()) {
+    if (this.#waiting.length === 0 && this.#count() < this.#rate.limit * UNMERGED) {
       this.#show(pending);
       return;
     }
@@ -110,30 +108,38 @@ export class Delivery {
     this.#settle();
   }
 
-  #take(): boolean {
-    if (this.#allowance < 1) this.#refill();
-    if (this.#allowance < 1) return false;
-    this.#allowance--;
-    return true;
+  /** Counts an update that was sent without waiting. */
+  counts(): void {
+    if (this.#options.rate !== undefined) this.#sent.push(this.#now());
   }
 
-  #refill(): void {
-    const now = this.#now();
-    const earned = (now - this.#countedAt) * this.#flow;
-    this.#countedAt = now;
-    this.#allowance = Math.min(this.#burst, this.#allowance + earned);
+  /** How many updates were sent in the last window. */
+  #count(): number {
+    const since = this.#now() - this.#rate.windowMs;
+    while ((this.#sent[0] ?? Infinity) <= since) this.#sent.shift();
+    return this.#sent.length;
+  }
+
+  /** Milliseconds until the next update may be sent. */
+  #pause(): number {
+    const { limit, windowMs } = this.#rate;
+    const count = this.#count();
+    if (count < limit * BURST) return 0;
+    const [first = 0] = this.#sent;
+    const paced = (this.#sent.at(-1) ?? 0) + windowMs / (limit * PACED);
+    const until = count < limit ? paced : Math.max(paced, first + windowMs);
+    return Math.max(0, until - this.#now());
   }
 
   #wait(): void {
     if (this.#timer !== undefined) return;
-    const missing = Math.max(0, 1 - this.#allowance);
-    this.#timer = setTimeout(this.#next, Math.max(1, Math.ceil(missing / this.#flow)));
+    this.#timer = setTimeout(this.#next, Math.max(1, Math.ceil(this.#pause())));
     this.#timer.unref();
   }
 
   readonly #next = (): void => {
     this.#timer = undefined;
-    while (this.#waiting.length > 0 && this.#take())
+    while (this.#waiting.length > 0 && this.#pause() === 0)
       this.#show(this.#waiting.shift() as QueuedUpdate);
     if (this.#waiting.length > 0) this.#wait();
     this.#settle();
@@ -154,8 +160,11 @@ export class Delivery {
     const { maxSize, show } = this.#options;
     const { seq, text, except } = pending;
     this.#last = seq;
-    if (text !== "" && fits(text, maxSize)) show(pending, except);
-    else for (const shown of toShown(pending, maxSize)) show(shown, except);
+    const isWhole = text !== "" && fits(text, maxSize);
+    for (const shown of isWhole ? [pending] : toShown(pending, maxSize)) {
+      this.counts();
+      show(shown, except);
+    }
   }
 }
 

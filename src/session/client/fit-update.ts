@@ -1,4 +1,5 @@
 import type { SessionUpdate } from "../agent.ts";
+import { OUTPUT } from "./merge-updates.ts";
 
 /** Bytes of a message around its update. */
 const AROUND = 256;
@@ -33,9 +34,27 @@ export function fitUpdate(update: SessionUpdate, text: string, maxSize: number):
       content: { ...content, text: piece },
     }));
   }
+  const output = outputIn(update, room);
+  if (output !== undefined) return output;
   // Data that is cut is no image any more, and breaks clients.
   if (isData(content)) return [{ ...update, content: { type: "text", text: noteOn(content) } }];
   return [shorten(update, room)];
+}
+
+/** The output of a command, split; undefined where that is not what makes an update long. */
+function outputIn(update: SessionUpdate, room: number): SessionUpdate[] | undefined {
+  const { [OUTPUT]: piece, ...meta } = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const { data } = (piece ?? {}) as { readonly data?: unknown };
+  const { toolCallId } = update;
+  const rest = { ...update, _meta: { ...meta, [OUTPUT]: { ...(piece as object), data: "" } } };
+  const around = Buffer.byteLength(JSON.stringify(rest));
+  if (typeof data !== "string" || around > room / 2) return undefined;
+  const parts = pieces(data, Math.floor((room - around) / WORST));
+  return parts.map((text, at) => {
+    const _meta = { [OUTPUT]: { ...(piece as object), data: text } };
+    if (at < parts.length - 1) return { sessionUpdate: "tool_call_update", toolCallId, _meta };
+    return { ...update, _meta: { ...meta, ..._meta } };
+  });
 }
 
 interface Data {

@@ -54,6 +54,19 @@ describe("mergeUpdates()", () => {
       tool({ status: "failed" }),
     ];
     assert.deepEqual(merged(begun, failed, 1), tool({ status: "failed", title: "T" }));
+    const call = { ...begun, sessionUpdate: "tool_call" };
+    const all = { ...failed, title: null, rawOutput: 1 };
+    assert.deepEqual(merged(call, all, 1), { ...call, status: "failed", rawOutput: 1 });
+  });
+
+  it("joins the output of a command, and keeps what else _meta has", () => {
+    const piece = (data: string, more: object = {}): SessionUpdate =>
+      tool({ _meta: { terminal_output_delta: { terminal_id: "t", data }, a: 1, ...more } });
+    const end = { terminal_exit: { terminal_id: "t", exit_code: 0 } };
+    assert.deepEqual(merged(piece("x"), piece("x", end), 1_000), piece("xx", end));
+    assert.equal(merged(piece("x"), piece("y"), 100), undefined);
+    const other = { mcp_output_delta: { data: "x" } };
+    assert.equal(merged(piece("", other), piece("", other), 1_000), undefined);
   });
 
   for (const [what, first, second] of [
@@ -61,6 +74,8 @@ describe("mergeUpdates()", () => {
     ["another message", chunk("a", { messageId: "1" }), chunk("b", { messageId: "2" })],
     ["a message without an id", chunk("a", { messageId: "1" }), chunk("b")],
     ["what has _meta", chunk("a", { _meta: {} }), chunk("b")],
+    ["another _meta", chunk("a", { _meta: { a: 1 } }), chunk("b", { _meta: { a: 2 } })],
+    ["another _meta of a tool call", tool({ _meta: { a: 1 } }), tool({ _meta: { a: 2 } })],
     ["what has _meta after", chunk("a"), chunk("b", { _meta: {} })],
     ["an image", chunk("a"), { ...chunk(""), content: { type: "image", data: "" } }],
     [

@@ -15,19 +15,18 @@ interface SizedUpdate {
 
 /**
  * Merges two updates into one with the same effect; undefined where that is not possible. Text of one
- * message is joined up to so many bytes of JSON; of two updates of a tool call, the later fields win
- * (ACP tool-calls § Updating).
+ * message, and the output of one command, are joined up to so many bytes of JSON; of two updates of a tool
+ * call, the later fields win (ACP tool-calls § Updating).
  */
 export function mergeUpdates(
   { update: first, bytes: known }: SizedUpdate,
   second: SessionUpdate,
   maxBytes: number,
 ): SizedUpdate | undefined {
-  if (first.sessionUpdate !== second.sessionUpdate) return undefined;
-  if (first._meta !== undefined || second._meta !== undefined) return undefined;
-  if (first.sessionUpdate === "tool_call_update" && first.toolCallId === second.toolCallId) {
-    return { update: { ...first, ...second } };
+  if (second.sessionUpdate === "tool_call_update" && first.toolCallId === second.toolCallId) {
+    return mergeCalls(first, second, known, maxBytes);
   }
+  if (first.sessionUpdate !== second.sessionUpdate) return undefined;
   if (!TEXTS.has(first.sessionUpdate) || !isSameBeside(first, second)) return undefined;
   const before = textOf(first.content);
   const after = textOf(second.content);
@@ -41,9 +40,56 @@ export function mergeUpdates(
 /** Whether two updates have the same members, their content aside. */
 function isSameBeside(first: SessionUpdate, second: SessionUpdate): boolean {
   for (const name in second) {
-    if (name !== "content" && first[name] !== second[name]) return false;
+    if (name !== "content" && !isEqual(first[name], second[name])) return false;
   }
   return countOf(first) === countOf(second);
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+type Meta = Readonly<Record<string, unknown>>;
+
+/** Two updates of one tool call. */
+function mergeCalls(
+  first: SessionUpdate,
+  second: SessionUpdate,
+  known: number | undefined,
+  maxBytes: number,
+): SizedUpdate | undefined {
+  const set = Object.entries(second).filter(([, value]) => value !== null && value !== undefined);
+  const fields = { ...first, ...(Object.fromEntries(set) as object) };
+  const { sessionUpdate } = first;
+  if (first._meta === undefined && second._meta === undefined) {
+    return { update: { ...fields, sessionUpdate } };
+  }
+  const [before, after] = [first._meta, second._meta] as (Meta | undefined)[];
+  if (before === undefined || after === undefined) return undefined;
+  for (const [name, value] of Object.entries(after)) {
+    if (!(name in before) || name === OUTPUT) continue;
+    // What is a piece of something is told once, also where the next piece is the same.
+    if (name.endsWith("_delta") || !isEqual(before[name], value)) return undefined;
+  }
+  const output = OUTPUT in before && OUTPUT in after ? joined(before[OUTPUT], after[OUTPUT]) : {};
+  const bytes = (known ?? jsonBytes(first)) + jsonBytes(second);
+  if (output === undefined || bytes > maxBytes) return undefined;
+  return { update: { ...fields, sessionUpdate, _meta: { ...before, ...after, ...output } }, bytes };
+}
+
+/** Where `_meta` of a tool call has a piece of what its command puts out. */
+export const OUTPUT = "terminal_output_delta";
+
+interface OutputPiece {
+  readonly terminal_id?: unknown;
+  readonly data?: unknown;
+}
+
+function joined(first: unknown, second: unknown): Meta | undefined {
+  const [one, other] = [first, second] as OutputPiece[];
+  const isSame = one?.terminal_id === other?.terminal_id;
+  if (!isSame || typeof one?.data !== "string" || typeof other?.data !== "string") return undefined;
+  return { [OUTPUT]: { ...other, data: one.data + other.data } };
 }
 
 function jsonBytes(value: unknown): number {

@@ -255,6 +255,7 @@ export class Turns {
     await this.#endLast();
     const meter = await this.#measure(turn);
     transcript.clearFailure();
+    const isUntitled = notes.title === undefined;
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
     try {
@@ -267,6 +268,9 @@ export class Turns {
       throw notHeld(sessionId, error);
     }
     inserted?.(turn.id);
+    if (isUntitled && title !== undefined) {
+      audience.announce({ sessionUpdate: "session_info_update", title }, undefined);
+    }
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
     const observed = this.#observe(turn);

@@ -72,3 +72,40 @@ test("Conversation takes later events after earlier pages were put in front", ()
   conversation.append(log.slice(20));
   assert.deepEqual(conversation.entries, whole().entries);
 });
+
+test("Conversation shows what commands put out, and a subagent as a tool call with what it said", () => {
+  const terminal_output_delta = (data: string): object => ({
+    _meta: { terminal_output_delta: { terminal_id: "t", data } },
+  });
+  const trunkline = { subagent: "s/child" };
+  const updates: object[] = [
+    { sessionUpdate: "tool_call", toolCallId: "t", title: "ls" },
+    { sessionUpdate: "tool_call_update", toolCallId: "t", ...terminal_output_delta("one\n") },
+    { sessionUpdate: "tool_call_update", toolCallId: "t", ...terminal_output_delta("two\n") },
+    { sessionUpdate: "subagent_update", sessionId: "s/child", title: "Scout" },
+    {
+      ...{ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "I looked." } },
+      _meta: { trunkline },
+    },
+    { sessionUpdate: "usage_update", used: 1, size: 2, _meta: { trunkline } },
+    { sessionUpdate: "subagent_update", sessionId: "s/child", state: { state: "idle" } },
+    { sessionUpdate: "plan_update", plan: { type: "items", planId: "p", entries: [] } },
+  ];
+  const conversation = new Conversation();
+  const event = (update: object, at: number): LogEvent => {
+    return { seq: at + 1, at, direction: "agent", message: { kind: "update", update } };
+  };
+  // In two batches, as they come live.
+  const events = updates.map(event);
+  conversation.append(events.slice(0, 2));
+  conversation.append(events.slice(2));
+  const calls = conversation.entries.map((entry) => (entry.kind === "tool" ? entry.call : {}));
+  assert.deepEqual(
+    calls.map(({ title, output, status }) => [title, output, status]),
+    [
+      ["ls", "one\ntwo\n", undefined],
+      ["Scout", "I looked.", "completed"],
+    ],
+  );
+  assert.deepEqual([conversation.plan, conversation.usage], [[], undefined]);
+});

@@ -167,7 +167,14 @@ export class Conversation {
   }
 
   #update(entries: Entry[], seq: number, at: number, update: Fields): void {
-    switch (update["sessionUpdate"]) {
+    const kind = wordIn(update["sessionUpdate"]);
+    const child = subagentOf(update);
+    if (child !== undefined && !kind.startsWith("tool_call")) {
+      if (kind !== "agent_message_chunk") return undefined;
+      const call = { toolCallId: `subagent:${child}`, ...outputOf(textOf([update["content"]])) };
+      return this.#tool(entries, seq, at, call);
+    }
+    switch (kind) {
       case "agent_message_chunk":
         return this.#chunk(entries, "message", seq, at, update);
       case "agent_thought_chunk":
@@ -180,6 +187,25 @@ export class Conversation {
       case "plan":
         this.plan = update["entries"] as readonly PlanEntry[];
         return undefined;
+      case "plan_update": {
+        const { entries: steps, content, uri } = (update["plan"] ?? {}) as Fields;
+        const one = { content: wordIn(content ?? uri), priority: "medium", status: "in_progress" };
+        this.plan = (Array.isArray(steps) ? steps : [one]) as readonly PlanEntry[];
+        return undefined;
+      }
+      case "plan_removed":
+        this.plan = [];
+        return undefined;
+      case "subagent_update": {
+        const { sessionId, title, state } = update;
+        const { state: activity } = (state ?? {}) as Fields;
+        const status = activity === "idle" ? "completed" : "in_progress";
+        return this.#tool(entries, seq, at, {
+          ...{ toolCallId: `subagent:${wordIn(sessionId)}`, kind: "think" },
+          ...(title === undefined ? {} : { title }),
+          ...(activity === undefined ? {} : { status }),
+        });
+      }
       case "usage_update":
         this.usage = { used: Number(update["used"]), size: Number(update["size"]) };
         return undefined;
@@ -230,11 +256,15 @@ export class Conversation {
     const call = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
     const index = this.#tools.get(id);
     const known = index === undefined ? undefined : entries[index + this.#shift];
+    const piece = pieceOf(fields);
+    const before = known?.kind === "tool" ? known.call : {};
+    const output = piece === undefined ? {} : { output: wordIn(before["output"]) + piece };
+    const all = { ...before, ...call, ...output };
     if (index !== undefined && known?.kind === "tool") {
-      entries[index + this.#shift] = { ...known, call: { ...known.call, ...call }, until: at };
+      entries[index + this.#shift] = { ...known, call: all, until: at };
     } else {
       this.#tools.set(id, entries.length - this.#shift);
-      entries.push({ kind: "tool", seq, at, toolCallId: id, call, until: at });
+      entries.push({ kind: "tool", seq, at, toolCallId: id, call: all, until: at });
     }
   }
 
@@ -252,6 +282,24 @@ export class Conversation {
       entries.push({ kind: "permission", seq, at, requestId, answer, by });
     }
   }
+}
+
+/** The subagent that an update belongs to. */
+function subagentOf({ _meta }: Fields): string | undefined {
+  const { trunkline } = (_meta ?? {}) as { readonly trunkline?: Fields };
+  const id = trunkline?.["subagent"];
+  return typeof id === "string" ? id : undefined;
+}
+
+function outputOf(data: string): Fields {
+  return { _meta: { terminal_output_delta: { data } } };
+}
+
+/** A piece of what the command of a tool call has put out. */
+function pieceOf({ _meta }: Fields): string | undefined {
+  const { terminal_output_delta: piece } = (_meta ?? {}) as Record<string, Fields | undefined>;
+  const data = piece?.["data"];
+  return typeof data === "string" ? data : undefined;
 }
 
 /** Whether the text of an entry belongs to the message before it. */

@@ -39,7 +39,12 @@ export function ToolCallView({ entry }: { readonly entry: ToolEntry }): JSX.Elem
 
 /** What a tool call shows: texts, diffs, terminal output, and otherwise its raw input and output. */
 export function ToolContent({ call }: { readonly call: Fields }): JSX.Element {
-  const content = Array.isArray(call["content"]) ? (call["content"] as Fields[]) : [];
+  const given = Array.isArray(call["content"]) ? (call["content"] as Fields[]) : [];
+  const { output } = call;
+  const shown = { type: "terminal", output };
+  const hasTerminal = given.some(({ type }) => type === "terminal");
+  const more = typeof output === "string" && !hasTerminal ? [...given, shown] : given;
+  const content = more.map((part) => (part["type"] === "terminal" ? { ...shown, ...part } : part));
   const parts = content.map(contentView).filter((part) => part !== null);
   const raw = ["rawInput", "rawOutput"].filter((name) => call[name] !== undefined);
   const locations = Array.isArray(call["locations"]) ? (call["locations"] as Fields[]) : [];

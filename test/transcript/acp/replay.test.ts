@@ -55,6 +55,10 @@ function updates(): [SessionUpdate, SessionUpdate, SessionUpdate, SessionUpdate]
   return [of("agent_message_chunk"), of("tool_call"), of("tool_call_update"), of("plan")];
 }
 
+function isTitle(update: Message | undefined): boolean {
+  return update?.sessionUpdate === "session_info_update" && update._meta === undefined;
+}
+
 it("the ACP message specification replays, in its order", { timeout: 600_000 }, async () => {
   covers("acp.initialize.request", "acp.new.request", "acp.load.request", "acp.prompt.request", "acp.write-file.answer");
   covers("acp.set-mode.request", "acp.set-model.request", "acp.cancel.session", "acp.load.session");
@@ -67,15 +71,17 @@ it("the ACP message specification replays, in its order", { timeout: 600_000 }, 
   let seen = 0;
   const named = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll("$session", session)) as T;
+  // The document does not know the titles of sessions.
+  const told = (): Message[] => client.messages.filter(({ params }) => !isTitle(params?.update));
   for (const { send, expect } of STEPS) {
     if (send !== undefined) client.send(named(send));
     if (expect === undefined) continue;
-    await client.find(() => client.messages.length > seen);
-    const message = client.messages[seen++] ?? {};
+    await client.find(() => told().length > seen);
+    const message = told()[seen++] ?? {};
     if (session === "" && expect.result?.sessionId) session = message.result.sessionId as string;
     assert.partialDeepStrictEqual(message, named(expect));
   }
   client.send({ jsonrpc: "2.0", id: 99, method: "session/list", params: {} });
   await client.answerTo(99);
-  assert.equal(client.messages.length, seen + 1, "something was said that is not in the document");
+  assert.equal(told().length, seen + 1, "something was said that is not in the document");
 });

@@ -8,6 +8,7 @@ import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
 import { isSilent } from "../../../session/session-error.ts";
+import { readSubagentId } from "../../../session/subagent.ts";
 import { isObject, type JsonObject, METHODS, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
@@ -203,7 +204,7 @@ export class SessionLink implements Sink<string> {
   #told(text: string): void | Room {
     const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
     const { sessionId, requestId } = isObject(params) ? params : {};
-    const session = typeof sessionId === "string" ? sessionId : "";
+    const { session } = readSubagentId(typeof sessionId === "string" ? sessionId : "");
     if (id !== undefined) {
       const outer = this.#outerId(id);
       this.#questions.set(outer, JSON.stringify(id));

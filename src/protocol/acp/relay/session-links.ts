@@ -6,6 +6,7 @@ import type { Span } from "../../../base/trace.ts";
 import { holdId, isId } from "../../../rpc/message/message.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
 import { holderOf, isSilent } from "../../../session/session-error.ts";
+import { readSubagentId } from "../../../session/subagent.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
@@ -285,12 +286,13 @@ export class SessionLinks {
     if (typeof method !== "string") {
       return typeof id === "string" ? this.#answer(id, text) : undefined;
     }
-    const { sessionId, requestId } = objectOf(params);
+    const { sessionId: named, requestId } = objectOf(params);
     if (method === acpDialect.cancel.method) {
       return isId(requestId) ? this.#cancel(`${holdId(requestId, text)}`, text) : undefined;
     }
     // A fork is a new session, which is opened here.
-    if (typeof sessionId !== "string" || method === METHODS.forkSession.name) return undefined;
+    if (typeof named !== "string" || method === METHODS.forkSession.name) return undefined;
+    const { session: sessionId } = readSubagentId(named);
     const joined = this.#joined.get(sessionId);
     if (joined === undefined) return undefined;
     const { link } = joined;

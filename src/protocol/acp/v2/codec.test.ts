@@ -48,6 +48,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       said.filter(([kind]) => kind !== "state_update"),
       [
         ["user_message_chunk", messageId, "Hello"],
+        ["session_info_update", undefined, undefined],
         ["agent_message_chunk", `${messageId}.1`, "Hi "],
         ["agent_message_chunk", `${messageId}.1`, "there"],
       ],
@@ -97,7 +98,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     const seen = client.updates.filter(({ sessionUpdate }) => {
       return sessionUpdate !== "state_update" && sessionUpdate !== "user_message_chunk";
     });
-    const [, thought, call, update, plan, usage, notice, commands, done] = seen;
+    const [, , thought, call, update, plan, usage, notice, commands, done] = seen;
     assert.equal(thought?.messageId, `${messageId}.1`);
     assert.deepEqual(call, {
       sessionUpdate: "tool_call_update",
@@ -283,7 +284,6 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
       ["session/set_mode", { sessionId, modeId: "build" }],
       ["session/set_model", { sessionId, modelId: "openai/gpt-4" }],
       ["authenticate", { methodId: "x" }],
-      ["auth/login", { methodId: "x" }],
       ["logout", {}],
     ] as const) {
       await assert.rejects(client.ask(method, params), { code: -32601 }, method);

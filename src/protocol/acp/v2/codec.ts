@@ -1,7 +1,7 @@
 import { ACP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ClientMethod, ShownUpdate } from "../../../session/client/client.ts";
-import type { Codec, Hello, Implementation } from "../codec.ts";
+import type { AgentOffer, Codec, Hello, Implementation } from "../codec.ts";
 import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 import type { InitializeParams } from "../schema.gen.ts";
 import { MessageIds } from "./message-ids.ts";
@@ -24,7 +24,11 @@ const CAPABILITIES = {
     delete: {},
     fork: {},
     additionalDirectories: {},
+    title: {},
+    archive: {},
+    status: {},
   },
+  auth: { status: {} },
 } as const;
 
 const LACKS: ReadonlySet<string> = new Set([
@@ -63,11 +67,25 @@ export class V2Codec implements Codec {
       // ACP version 2: every client may be sent these.
       notices: true,
       compaction: true,
+      plans: true,
+      subagents: true,
+      booleans: true,
+      terminals: "updates",
     };
   }
 
-  hello(info: Implementation): Hello {
-    return { protocolVersion: 2, info, capabilities: CAPABILITIES, authMethods: [] };
+  hello(info: Implementation, offer: AgentOffer): Hello {
+    const { authMethods, hasProviders, systemPrompt } = offer;
+    const capabilities = {
+      ...CAPABILITIES,
+      session: { ...CAPABILITIES.session, ...(systemPrompt === undefined ? {} : { systemPrompt }) },
+      ...(hasProviders ? { providers: {} } : {}),
+    };
+    return { protocolVersion: 2, info, capabilities, authMethods };
+  }
+
+  authMethod({ id, type = "agent", ...method }: JsonObject): JsonObject {
+    return { methodId: id, type, ...method };
   }
 
   update(sessionId: string, { seq, text }: ShownUpdate): string | undefined {

@@ -2,7 +2,8 @@ import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 
 import { maskText } from "../../../base/text/mask.ts";
-import type { SessionEvent } from "../../../session/event.ts";
+import { PlainForms } from "../../../protocol/acp/update-forms.ts";
+import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
@@ -78,9 +79,17 @@ function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
 /** Neighbouring pieces of one answer become one paragraph. */
 class Page {
   #isAnswer = false;
+  readonly #forms = new PlainForms();
 
   add({ at, event }: Entry): string {
-    const part = partOf(event);
+    if (event.kind !== "update") return this.#add(at, partOf(event));
+    return this.#forms
+      .of(event.update)
+      .map((update) => this.#add(at, updateOf(update)))
+      .join("");
+  }
+
+  #add(at: string, part: ReturnType<typeof updateOf>): string {
     if (part === undefined) return "";
     const { kind, text } = part;
     if (kind === "answer" && this.#isAnswer) return escaped(text);
@@ -97,7 +106,9 @@ class Page {
   }
 }
 
-function partOf(event: SessionEvent): { kind: string; text: string } | undefined {
+function partOf(
+  event: Exclude<SessionEvent, UpdateEvent>,
+): { kind: string; text: string } | undefined {
   switch (event.kind) {
     case "prompt":
       return { kind: "prompt", text: event.prompt.map(({ text = "" }) => String(text)).join("\n") };
@@ -112,8 +123,6 @@ function partOf(event: SessionEvent): { kind: string; text: string } | undefined
       return { kind: "event", text: `Turn ended: ${event.stopReason} ${event.error ?? ""}` };
     case "setting":
       return undefined;
-    case "update":
-      return updateOf(event.update);
   }
 }
 

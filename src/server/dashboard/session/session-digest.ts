@@ -1,6 +1,7 @@
 import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
 import type { UnansweredRequest } from "../../../session/permission/permissions.ts";
+import { subagentOf } from "../../../session/subagent.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { ConfigOption, PlanEntry, SessionRow } from "../session-api.ts";
@@ -97,7 +98,13 @@ export class SessionDigest {
     const progress = progressOf(update);
     if (progress === undefined) this.isWorking = true;
     else this.#progress(progress);
+    if (subagentOf(update) !== undefined) return;
     switch (update.sessionUpdate) {
+      case "plan_update": {
+        const { entries } = (update.plan ?? {}) as { readonly entries?: unknown };
+        if (Array.isArray(entries)) this.plan = entries as PlanEntry[];
+        return;
+      }
       case "usage_update":
         if (typeof update.used === "number" && typeof update.size === "number") {
           this.context = { used: update.used, size: update.size };

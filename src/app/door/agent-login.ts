@@ -1,0 +1,16 @@
+import { KnownAgents } from "../../agent/known-agents.ts";
+import type { AppContext } from "../../config/app-context.ts";
+import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
+
+/** What a door needs so that people can log in to agents. */
+export function agentLogin({ config }: AppContext): Pick<AcpDoorOptions, "known" | "loginCommand"> {
+  return {
+    known: (name = config.agent.name) => {
+      if (!Object.hasOwn(config.agents, name)) return undefined;
+      const hello = new KnownAgents(config.data).find(name);
+      return hello && { name, hello };
+    },
+    // The terminal of an editor on this machine starts us again.
+    loginCommand: [process.execPath, process.argv[1] ?? "trunkline", "acp"],
+  };
+}

@@ -1,0 +1,30 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+import { KnownAgents } from "../../agent/known-agents.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import type { Config } from "../../config/config.ts";
+
+/**
+ * `trunkline acp --login AGENT:METHOD`: editors run this in a terminal, for a login that an agent wants to
+ * be done there (ACP authentication § Terminal). The agent's own program has the terminal.
+ */
+export async function logIn(login: string, { agents, data }: Config): Promise<number> {
+  const at = login.indexOf(":");
+  const name = login.slice(0, Math.max(0, at));
+  const agent = Object.hasOwn(agents, name) ? agents[name] : undefined;
+  const known = agent && new KnownAgents(data).find(name)?.authMethods;
+  const method = known?.find(({ id, type }) => type === "terminal" && id === login.slice(at + 1));
+  if (agent === undefined || method === undefined) {
+    const why = "no agent that was started before has this login for a terminal";
+    throw new TrunklineError("usage", `Cannot log in by '${login.slice(0, 100)}': ${why}.`);
+  }
+  const { args = [], env = {} } = method as { args?: readonly string[]; env?: object };
+  const child = spawn(agent.command, [...(agent.args ?? []), ...args.map(String)], {
+    stdio: "inherit",
+    env: { ...usualVariables(), ...agent.env, ...env },
+  });
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code ?? 1;
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+
+import type { Json } from "../support/acp-app.ts";
+import type { Recorded } from "./record-agent.ts";
+
+/** A message that an editor gets only directly, or only through Trunkline. */
+export interface Difference {
+  /** How its row in docs/ACP.md begins. */
+  readonly row: string;
+  /** `commands` are the ids of the tool calls that run one. */
+  readonly is: (update: Json, commands: ReadonlySet<unknown>, method: string) => boolean;
+}
+
+/** Also where an editor announces everything. */
+export const ALWAYS: readonly Difference[] = [
+  {
+    row: "the title of the session",
+    is: ({ sessionUpdate, title }) =>
+      sessionUpdate === "session_info_update" && title !== undefined,
+  },
+  {
+    row: "the commands of the agent",
+    is: ({ sessionUpdate }) => sessionUpdate === "available_commands_update",
+  },
+];
+
+/** Where it announces nothing. */
+export const PLAIN: readonly Difference[] = [
+  ...ALWAYS,
+  {
+    row: "the output of a command",
+    is: ({ sessionUpdate, toolCallId }, commands) =>
+      /^tool_call/.test(sessionUpdate) && commands.has(toolCallId),
+  },
+  { row: "files and terminals", is: (_update, _commands, method) => method.startsWith("fs/") },
+];
+
+/** Members that are ids or times, which are never the same. */
+const IDS: ReadonlySet<string> = new Set(["sessionId", "messageId", "updatedAt"]);
+
+function plain(value: Json): Json {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value)
+    .map(([name, item]) => [name, IDS.has(name) ? "ID" : plain(item)] as const)
+    // What Trunkline adds for its own clients.
+    .filter(([name]) => name !== "trunkline")
+    .filter(([name, item]) => name !== "_meta" || Object.keys(item ?? {}).length > 0)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries);
+}
+
+/** What an editor was told, with neighbouring pieces of one message joined. */
+function messagesOf({ told }: Recorded): Json[] {
+  const joined: Json[] = [];
+  for (const message of told.map(plain)) {
+    const update = message.params?.update;
+    const before = joined.at(-1)?.params?.update;
+    const isText = typeof update?.content?.text === "string";
+    if (isText && before?.sessionUpdate === update.sessionUpdate) {
+      before.content.text += update.content.text;
+    } else joined.push(message);
+  }
+  return joined;
+}
+
+/** Messages of one recording that the other does not have. */
+function without(messages: readonly Json[], others: readonly Json[]): Json[] {
+  const left = others.map((other) => JSON.stringify(other));
+  return messages.filter((message) => {
+    const at = left.indexOf(JSON.stringify(message));
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+}
+
+/** Throws if two recordings of a conversation differ in more than is named. */
+export function compare(
+  direct: Recorded,
+  through: Recorded,
+  differences: readonly Difference[],
+): void {
+  const [one, other] = [messagesOf(direct), messagesOf(through)];
+  const calls = [...one, ...other].map(({ params }) => params?.update ?? {});
+  const commands = new Set(
+    calls.filter(({ kind }) => kind === "execute").map(({ toolCallId }) => toolCallId as unknown),
+  );
+  const isNamed = ({ method, params }: Json): boolean =>
+    differences.some(({ is }) => is(params?.update ?? {}, commands, method));
+  const lost = without(one, other).filter((message) => !isNamed(message));
+  const added = without(other, one).filter((message) => !isNamed(message));
+  assert.deepEqual({ lost, added }, { lost: [], added: [] });
+  // What both have of the conversation comes in the same order.
+  const common = (all: readonly Json[], others: readonly Json[]): Json[] => {
+    const own = new Set(without(all, others));
+    const kinds = /_chunk|tool_call|permission|fs\//;
+    return all.filter((message) => !own.has(message) && kinds.test(JSON.stringify(message)));
+  };
+  assert.deepEqual(common(other, one), common(one, other));
+  for (const [name, { stopReason, usage = null }] of Object.entries(direct.answers)) {
+    if (stopReason === undefined) continue;
+    const got = through.answers[name];
+    assert.deepEqual([got.stopReason, got.usage ?? null], [stopReason, usage], name);
+  }
+  // However it is shown, nothing of a command's output is lost.
+  assert.match(JSON.stringify(other), /one\\\\?n?.{0,400}two/s);
+  const offered = loginsOf(through);
+  for (const login of loginsOf(direct)) assert.ok(offered.includes(login), login);
+}
+
+/** The ways to log in, without the agent's name in their ids. */
+function loginsOf({ answers }: Recorded): string[] {
+  const methods: readonly Json[] = answers.initialize.authMethods ?? [];
+  return methods.map(({ id, type = "agent" }) => `${type} ${String(id).replace(/^it:/, "")}`);
+}
