@@ -22,6 +22,7 @@ import { parseCommand, type ReviewComments } from "./commands/session-commands.t
 import { Customs } from "./custom/customs.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
+import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
@@ -156,6 +157,7 @@ class BuiltInSession implements AgentSession {
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
+  readonly #seen = new SeenFiles();
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
 
@@ -211,7 +213,12 @@ class BuiltInSession implements AgentSession {
   async #work(turn: Turn): Promise<TurnEnd> {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
-    const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
+    const files = new TurnFiles({
+      workspace: this.#workspace,
+      client: () => turn.client,
+      journal,
+      seen: this.#seen,
+    });
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
     const ofTurn = [...backgroundTools(this.#background), subagents.tool];
@@ -336,7 +343,8 @@ class BuiltInSession implements AgentSession {
       run,
       options,
       tools,
-      runner: (nested, ofNested, own) => this.#runner(nested, { speaker: ofNested, files }, own),
+      runner: (nested, speaker, own) =>
+        this.#runner(nested, { speaker, files: files.forSubagent() }, own),
     });
     return run.run();
   }

@@ -72,8 +72,8 @@ export const writeFile: AgentTool = {
     const { path, content } = args as { path: string; content: string };
     const target = await work.files.workspace.findToWrite(path);
     await work.show({ locations: [{ path: target.path }] });
-    const old = await work.files.readIfThere(target);
-    return changeFile(work, target, { old, text: content });
+    const old = await work.files.readToChange(target, "whole");
+    return changeOf(work, target, { old, text: content });
   },
 };
 
@@ -84,9 +84,20 @@ const change = async (
 ): ReturnType<AgentTool["call"]> => {
   const target = await work.files.workspace.findToWrite(path);
   await work.show({ locations: [{ path: target.path }] });
-  const old = await work.files.read(target);
-  return changeFile(work, target, { old, text: applyEdits(old, edits, target.name) });
+  const old = (await work.files.readToChange(target, "part")) ?? (await work.files.read(target));
+  return changeOf(work, target, { old, text: applyEdits(old, edits, target.name) });
 };
+
+/** Makes a change of the model, which then knows what the file holds. */
+async function changeOf(
+  work: ToolWork,
+  target: WorkspacePath,
+  change: { readonly old: string | undefined; readonly text: string },
+): Promise<ToolAnswer> {
+  const answer = await changeFile(work, target, change);
+  work.files.seen.wrote(target.real, change.text);
+  return answer;
+}
 
 /** Member names that models know from other agents. */
 interface Edit {

@@ -32,17 +32,24 @@ export const readFile: AgentTool = {
     const locations = [{ path: target.path, line }];
     await show({ locations });
     const text = await files.read(target);
-    const excerpt = numbered(text, line, Math.min(limit, MOST_LINES));
+    const { excerpt, last } = numbered(text, line, Math.min(limit, MOST_LINES));
+    files.seen.shown(target.real, text, line, last);
     return { text: excerpt, content: [textContent(excerpt)], locations };
   },
 };
 
-/** Part of a text with line numbers, and a note on what is left out. */
-export function numbered(text: string, from: number, limit: number): string {
-  if (text === "") return "(The file is empty.)";
+/** Part of a text with line numbers and a note on what is left out, and the number of its last line. */
+export function numbered(
+  text: string,
+  from: number,
+  limit: number,
+): { readonly excerpt: string; readonly last: number } {
+  if (text === "") return { excerpt: "(The file is empty.)", last: 0 };
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  if (from > lines.length) return `(The file has only ${lines.length} lines.)`;
+  if (from > lines.length) {
+    return { excerpt: `(The file has only ${lines.length} lines.)`, last: 0 };
+  }
   const shown: string[] = [];
   let size = 0;
   for (const line of lines.slice(from - 1, from - 1 + limit)) {
@@ -52,5 +59,6 @@ export function numbered(text: string, from: number, limit: number): string {
   }
   const last = from - 1 + shown.length;
   const rest = `(Lines ${from} to ${last} of ${lines.length}; read on from line ${last + 1}.)`;
-  return last < lines.length ? `${shown.join("\n")}\n${rest}` : shown.join("\n");
+  const excerpt = last < lines.length ? `${shown.join("\n")}\n${rest}` : shown.join("\n");
+  return { excerpt, last };
 }

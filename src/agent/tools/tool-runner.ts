@@ -121,6 +121,11 @@ export class ToolRunner {
     return this.perform(call, tool);
   }
 
+  /** The model has got the answers to its calls. */
+  answered(): void {
+    this.#options.files.seen.delivered();
+  }
+
   /** Calls a tool that is not in the model's list. */
   async perform(asked: ToolCall, tool: AgentTool | undefined): Promise<ToolAnswer> {
     const { speaker, turn, log } = this.#options;

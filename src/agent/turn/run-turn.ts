@@ -198,6 +198,7 @@ export class TurnRun {
       }
     } finally {
       conversation.addAnswers(calls, answers);
+      runner.answered();
     }
   }
 
