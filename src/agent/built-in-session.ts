@@ -30,6 +30,7 @@ import { SessionChoices } from "./session-choices.ts";
 import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
 import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
+import { applyPatch } from "./tools/edit-tools.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
 import { Conversation, compactConversation } from "./turn/compact.ts";
@@ -221,7 +222,8 @@ class BuiltInSession implements AgentSession {
     });
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
-    const ofTurn = [...backgroundTools(this.#background), subagents.tool];
+    const patch = applyPatch(() => knowsPatches(this.#choices.model.id));
+    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
@@ -410,6 +412,11 @@ class BuiltInSession implements AgentSession {
 }
 
 type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+
+/** Models of OpenAI were trained to write patches; others make more mistakes with them than with edits. */
+function knowsPatches(id: string): boolean {
+  return /^openai\/|\bgpt-|codex/i.test(id);
+}
 
 function canAnswer(model: ModelEntry): model is OpenModel {
   return model.open !== undefined;

@@ -81,12 +81,23 @@ export class TurnFiles {
     return text;
   }
 
-  /** Writes a text after recording the old one. Throws if the file changed since `old` was read. */
-  async write(target: WorkspacePath, text: string, old: string | undefined): Promise<void> {
+  /**
+   * Writes a text after recording the old one. Throws if the file changed since `old` was read. A new
+   * file gets the mode of the one that it takes the place of.
+   */
+  async write(
+    target: WorkspacePath,
+    text: string,
+    old: string | undefined,
+    movedFrom?: WorkspacePath,
+  ): Promise<void> {
     const content = Buffer.from(text);
     if (content.length > LARGEST_FILE) throw tooLarge(target, content.length);
     await this.#changing(target, old, async () => {
       const made = await this.#put(target, content, text, old);
+      const { mode } = movedFrom === undefined ? {} : await lstat(movedFrom.real);
+      // An editor may not have saved it yet.
+      if (mode !== undefined) await chmod(target.real, mode & 0o777).catch(() => {});
       // An editor may format the file when it saves it.
       await this.journal.after(target.path, [content, this.#bytesOf(target)], made);
     });
