@@ -1,5 +1,6 @@
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { background } from "../base/background.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
@@ -17,6 +18,7 @@ import { BackgroundCommands } from "./background/background-commands.ts";
 import { backgroundTools } from "./background/background-tools.ts";
 import type { ActsAs } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
+import { foundModels, noModelText } from "./commands/help.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
 import { Customs } from "./custom/customs.ts";
@@ -25,6 +27,7 @@ import { Journal } from "./files/journal.ts";
 import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
+import type { InstalledAgent } from "./installed-agents.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
 import { SessionChoices } from "./session-choices.ts";
 import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
@@ -63,6 +66,8 @@ export interface BuiltInAgentOptions {
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** Agents of others on this machine, for people who have no model. */
+  readonly installed?: () => readonly InstalledAgent[];
   /** From where pages may be fetched without a question. */
   readonly web?: WebRules;
   readonly limits?: Partial<AgentLimits>;
@@ -239,6 +244,10 @@ class BuiltInSession implements AgentSession {
         const parts = { speaker, files, runner, customs, subagents, tools };
         return await this.#converse(turn, prompt, parts);
       }
+      if (command === undefined && needsModel(turn)) {
+        const { models, installed } = this.#parts;
+        throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
+      }
       await this.#tools.reportServers(speaker);
       await this.#runCommand(turn, command, { speaker, files, runner, customs });
       return { stopReason: "end_turn" };
@@ -365,7 +374,6 @@ class BuiltInSession implements AgentSession {
   ): Promise<void> {
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
-    const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
     await runSlashCommand(command, {
       ...context,
       custom: customs.commands,
@@ -373,7 +381,8 @@ class BuiltInSession implements AgentSession {
       choices: this.#choices,
       compact: () => this.#compact(turn, speaker),
       failures: models.failures,
-      found,
+      found: foundModels(models),
+      installed: this.#parts.installed?.() ?? [],
     });
     // The model that answers next knows what the command did.
     const conversation = await this.#conversation.get();
@@ -412,6 +421,12 @@ class BuiltInSession implements AgentSession {
 }
 
 type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+
+/** Whether the client wants a task done, or an error: at a terminal an explanation looks like success. */
+function needsModel({ _meta }: Turn): boolean {
+  const { trunkline } = (_meta ?? {}) as { readonly trunkline?: { readonly needsModel?: unknown } };
+  return trunkline?.needsModel === true;
+}
 
 /** Models of OpenAI were trained to write patches; others make more mistakes with them than with edits. */
 function knowsPatches(id: string): boolean {
