@@ -36,13 +36,15 @@ import type { AgentTool } from "./tools/agent-tool.ts";
 import { applyPatch } from "./tools/edit-tools.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
-import { Conversation, compactConversation } from "./turn/compact.ts";
+import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
 import { historyMessages } from "./turn/history-messages.ts";
 import {
   FolderInstructions,
   promptText,
   typedText,
+  gitState,
   instructionsFor,
+  modeText,
   projectInstructions,
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
@@ -164,6 +166,8 @@ class BuiltInSession implements AgentSession {
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   readonly #seen = new SeenFiles();
+  readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
+  readonly #instructions: string;
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
 
@@ -173,6 +177,7 @@ class BuiltInSession implements AgentSession {
     this.#options = options;
     this.#parts = parts;
     this.#workspace = new Workspace(cwd, additionalDirectories, parts.own);
+    this.#instructions = instructionsFor(this.#workspace);
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
@@ -259,8 +264,9 @@ class BuiltInSession implements AgentSession {
 
   isCommand(prompt: Turn["prompt"]): boolean {
     const name = parseCommand(typedText(prompt))?.name;
-    // Compacting asks the model.
-    return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
+    // These ask the model.
+    if (name === "compact" || name === "commit") return false;
+    return name !== undefined && COMMAND_NAMES.has(name);
   }
 
   pausing(prompt: Turn["prompt"]): PauseWish | undefined {
@@ -306,6 +312,24 @@ class BuiltInSession implements AgentSession {
     return undefined;
   }
 
+  async #write(
+    turn: Turn,
+    speaker: Speaker,
+    instructions: string,
+    prompt: string,
+  ): Promise<string | undefined> {
+    await this.#choices.decide(speaker);
+    const { model } = this.#choices;
+    if (!canAnswer(model)) return undefined;
+    try {
+      return await writtenBy(await model.open(), instructions, prompt, turn.signal);
+    } catch (error) {
+      turn.signal.throwIfAborted();
+      this.#log.warn("agent.not-written", { error });
+      return undefined;
+    }
+  }
+
   async #openCustoms(): Promise<Customs> {
     const { cwd, owner } = this.#options;
     // The owner's own files are nobody else's business.
@@ -331,7 +355,8 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const own = `${await projectInstructions(files)}${customs.instructions}`;
+    const project = await projectInstructions(files);
+    const git = await this.#gitState.get();
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
     const options = {
@@ -340,8 +365,17 @@ class BuiltInSession implements AgentSession {
       model,
       renew: () => this.#renewed(model.id),
       conversation: await this.#conversation.get(),
-      instructions: () =>
-        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}${this.#background.instructions}`,
+      instructions: () => ({
+        agent: this.#instructions,
+        git,
+        project,
+        skills: customs.instructions.trim(),
+        folders: folders.text.trim(),
+        background: this.#background.instructions.trim(),
+        // Last: a mode that is chosen later is told in the same words.
+        mode: modeText(this.#choices.mode),
+      }),
+      cacheKey: this.#options.sessionId,
       speaker,
       runner,
       retry: limits.retry,
@@ -380,6 +414,7 @@ class BuiltInSession implements AgentSession {
       background: this.#background,
       choices: this.#choices,
       compact: () => this.#compact(turn, speaker),
+      write: (instructions, prompt) => this.#write(turn, speaker, instructions, prompt),
       failures: models.failures,
       found: foundModels(models),
       installed: this.#parts.installed?.() ?? [],

@@ -135,7 +135,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
       (await editor.say(id, "go")).calls.filter((it) => it.endsWith("failed")).length,
       2,
     );
-    assert.ok(!llm.tools.includes("run_command"));
+    assert.ok(llm.tools.includes("run_command"), "the list of tools stays, for the cache");
     assert.equal(existsSync(join(editor.cwd, "new.txt")), false);
     assert.equal(existsSync(join(editor.cwd, "ran.txt")), false);
     await editor.ask("session/set_mode", { sessionId: id, modeId: "build" });
@@ -190,7 +190,13 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   });
 
   it("remembers what is always allowed in this workspace, also after it was killed", async () => {
-    await using llm = await FakeLlm.start([WRITE, DONE, WRITE, DONE]);
+    await using llm = await FakeLlm.start([
+      WRITE,
+      DONE,
+      call("read_file", { path: "new.txt" }),
+      WRITE,
+      DONE,
+    ]);
     await using editor = await AgentEditor.open({ llm });
     const { id, cwd } = editor;
     editor.decide = () => "allow_always";

@@ -87,6 +87,8 @@ export interface CommandContext {
   readonly failures: ReadonlyMap<string, string>;
   /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
+  /** Has the model write a text; undefined where there is none, or it fails. */
+  readonly write: (instructions: string, prompt: string) => Promise<string | undefined>;
   /** Agents of others on this machine that are not configured. */
   readonly installed: readonly InstalledAgent[];
   readonly commands: readonly DescribedCommand[];

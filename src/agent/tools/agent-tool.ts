@@ -26,6 +26,8 @@ export interface AgentTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  /** The arguments of a typical call, for the model. */
+  readonly example?: Arguments;
   readonly kind: ToolKind;
   readonly need: Need;
   /** The group that it is offered with; without one, it is always offered. */

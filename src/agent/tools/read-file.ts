@@ -23,6 +23,7 @@ export const readFile: AgentTool = {
     },
     ["path"],
   ),
+  example: { path: "src/server.ts", line: 120, limit: 80 },
   kind: "read",
   need: "nothing",
   title: ({ path }) => `Read ${String(path)}`,

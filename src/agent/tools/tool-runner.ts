@@ -83,6 +83,10 @@ export class ToolRunner {
     this.#options = options;
   }
 
+  get tools(): ReadonlyMap<string, AgentTool> {
+    return this.#options.tools;
+  }
+
   /** The tools that the current mode allows, of the groups that are open. */
   offered(): AgentTool[] {
     const { tools, mode, groups } = this.#options;

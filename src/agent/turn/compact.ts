@@ -10,6 +10,7 @@ import type { ToolCall } from "../tools/tool-runner.ts";
 import type { TokenUsage } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
+import { SystemPrompt } from "./system-prompt.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 
 /** A rough estimate that rather counts too many tokens. */
@@ -93,16 +94,21 @@ async function write(
   { model, window, signal }: CompactOptions,
 ): Promise<string | undefined> {
   if (older.length === 0) return undefined;
-  const { generateText } = await import("ai");
   const transcript = new BoundedText(Math.floor(window * 0.5 * CHARACTERS_PER_TOKEN));
   for (const message of older) transcript.add(`${spoken(message)}\n\n`);
-  const { text } = await generateText({
-    model,
-    instructions: INSTRUCTIONS,
-    prompt: transcript.settle().text,
-    maxRetries: 1,
-    abortSignal: AbortSignal.any([signal, AbortSignal.timeout(120_000)]),
-  });
+  return writtenBy(model, INSTRUCTIONS, transcript.settle().text, signal);
+}
+
+/** A text that a model writes outside of the conversation; undefined if it says nothing. */
+export async function writtenBy(
+  model: LanguageModel,
+  instructions: string,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { generateText } = await import("ai");
+  const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(120_000)]);
+  const { text } = await generateText({ model, instructions, prompt, maxRetries: 1, abortSignal });
   return text.trim() === "" ? undefined : text.trim();
 }
 
@@ -194,6 +200,8 @@ export class Conversation {
   #counted = { tokens: 0, messages: 0 };
 
   #cost: number | undefined;
+  /** What the provider is sent before the messages. */
+  readonly prompt = new SystemPrompt();
 
   constructor(messages: readonly ModelMessage[] = []) {
     this.#messages = [...messages];
@@ -232,15 +240,18 @@ export class Conversation {
   }
 
   spent(usage: TokenUsage, price: ModelCost): void {
-    const { inputTokens, outputTokens, cachedReadTokens: cached } = usage;
-    const { input, output, cachedInput = input } = price;
-    const sum = (inputTokens - cached) * input + cached * cachedInput + outputTokens * output;
+    const { inputTokens, outputTokens, cachedReadTokens: read, cachedWriteTokens: written } = usage;
+    // Anthropic, which is the one that counts what it writes to its cache, takes a quarter more for it.
+    const { input, output, cachedInput = input, cacheWrite = 1.25 * input } = price;
+    const fresh = Math.max(0, inputTokens - read - written) * input;
+    const sum = fresh + read * cachedInput + written * cacheWrite + outputTokens * output;
     this.#cost = (this.#cost ?? 0) + sum / 1_000_000;
   }
 
   replace(messages: readonly ModelMessage[]): void {
     this.#messages = [...messages];
     this.#counted = { tokens: 0, messages: 0 };
+    this.prompt.reset();
   }
 }
 
