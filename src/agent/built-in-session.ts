@@ -34,6 +34,7 @@ import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.
 import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { applyPatch } from "./tools/edit-tools.ts";
+import { askPerson, submitPlan } from "./tools/person-tools.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
 import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
@@ -233,7 +234,11 @@ class BuiltInSession implements AgentSession {
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
     const patch = applyPatch(() => knowsPatches(this.#choices.model.id));
-    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch];
+    const plan = submitPlan(
+      () => this.#choices.mode.id === "architect",
+      (modeId) => this.#choices.setMode(modeId, true),
+    );
+    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch, askPerson, plan];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);

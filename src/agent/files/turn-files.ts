@@ -65,6 +65,11 @@ export class TurnFiles {
     return (await this.#fromEditor(target)) ?? (await this.readFromDisk(target));
   }
 
+  /** What is on disk; undefined where there is no file. */
+  bytes(target: WorkspacePath): Buffer | undefined {
+    return this.#bytesOf(target);
+  }
+
   /** The text on disk, without asking the editor for unsaved changes. */
   async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
     const bytes = this.#bytesOf(target);

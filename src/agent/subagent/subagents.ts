@@ -23,8 +23,14 @@ const READING: ReadonlySet<string> = new Set([
   "git_diff",
   "git_log",
 ]);
-/** The plan is the agent's own, and a subagent has no subagents. */
-const WITHHELD: ReadonlySet<string> = new Set([TASK, MORE_TOOLS, "update_plan"]);
+/** The plan and the person are the agent's own, and a subagent has no subagents. */
+const WITHHELD: ReadonlySet<string> = new Set([
+  TASK,
+  MORE_TOOLS,
+  "update_plan",
+  "ask_person",
+  "submit_plan",
+]);
 
 const HELPER =
   "You are a subagent: another agent gave you one task, and gets your last message as the " +

@@ -11,7 +11,15 @@ import type { TurnFiles } from "../files/turn-files.ts";
 import type { Need } from "../modes.ts";
 
 /** ACP tool-calls: the kind that editors show. */
-export type ToolKind = "read" | "edit" | "search" | "execute" | "think" | "fetch" | "other";
+export type ToolKind =
+  | "read"
+  | "edit"
+  | "search"
+  | "execute"
+  | "think"
+  | "fetch"
+  | "switch_mode"
+  | "other";
 
 /** ACP tool-calls § Content: text, a diff or a terminal. */
 export type ShownContent = { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -69,6 +77,13 @@ export interface Consent {
   readonly isPlainEdit?: boolean;
 }
 
+/** A question with a few answers, which every client can show. */
+export interface Choice {
+  readonly title: string;
+  readonly content: readonly ShownContent[];
+  readonly options: readonly { readonly name: string; readonly isNo?: boolean }[];
+}
+
 /** The context of a running tool. */
 export interface ToolWork {
   readonly files: TurnFiles;
@@ -96,6 +111,8 @@ export interface ToolWork {
   }) => Promise<void>;
   /** Waits for consent. Throws `Refused` if the person rejects it. */
   readonly allow: (consent: Consent) => Promise<void>;
+  /** Waits for a person's choice, which nothing answers for them. The index; undefined if there is none. */
+  readonly choose: (choice: Choice) => Promise<number | undefined>;
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
   /** Reports progress without an update. */
   progressed(): void;

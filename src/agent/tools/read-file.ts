@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { type AgentTool, inputOf, textContent } from "./agent-tool.ts";
 
 const MOST_LINES = 2_000;
@@ -13,8 +14,8 @@ interface Input {
 export const readFile: AgentTool = {
   name: "read_file",
   description:
-    "Reads a text file of the workspace, as the editor has it. Lines come with their numbers, " +
-    "which are not part of the file.",
+    "Reads a text file of the workspace, as the editor has it, or an image (PNG, JPEG, GIF, WebP). " +
+    "Lines come with their numbers, which are not part of the file.",
   inputSchema: inputOf(
     {
       path: { type: "string", description: "From the workspace's folder, or absolute." },
@@ -32,12 +33,41 @@ export const readFile: AgentTool = {
     const target = await files.workspace.find(path);
     const locations = [{ path: target.path, line }];
     await show({ locations });
+    const image = IMAGE.test(target.name) ? imageIn(files.bytes(target)) : undefined;
+    if (image !== undefined) {
+      const size = Math.ceil((image.data.length * 3) / 4 / 1024);
+      return { text: `(An image, ${image.mimeType}, ${size} KB.)`, images: [image], locations };
+    }
     const text = await files.read(target);
     const { excerpt, last } = numbered(text, line, Math.min(limit, MOST_LINES));
     files.seen.shown(target.real, text, line, last);
     return { text: excerpt, content: [textContent(excerpt)], locations };
   },
 };
+
+const IMAGE = /\.(?:png|jpe?g|gif|webp)$/i;
+/** Providers refuse larger ones. */
+const LARGEST_IMAGE = 5 * 1024 * 1024;
+
+/** The first bytes of each format that all providers read. */
+const SIGNATURES: readonly (readonly [mimeType: string, start: RegExp])[] = [
+  ["image/png", /^\x89PNG\r\n\x1a\n/],
+  ["image/jpeg", /^\xff\xd8\xff/],
+  ["image/gif", /^GIF8[79]a/],
+  ["image/webp", /^RIFF[^]{4}WEBP/],
+];
+
+/** An image for the model; undefined if the content is none, whatever its name. */
+function imageIn(bytes: Buffer | undefined): { data: string; mimeType: string } | undefined {
+  const start = bytes?.subarray(0, 16).toString("latin1") ?? "";
+  const [mimeType] = SIGNATURES.find(([, pattern]) => pattern.test(start)) ?? [];
+  if (bytes === undefined || mimeType === undefined) return undefined;
+  if (bytes.length > LARGEST_IMAGE) {
+    const says = `The image has ${bytes.length} bytes; at most ${LARGEST_IMAGE} can be shown to you`;
+    throw new TrunklineError("usage", says);
+  }
+  return { data: bytes.toString("base64"), mimeType };
+}
 
 /** Part of a text with line numbers and a note on what is left out, and the number of its last line. */
 export function numbered(

@@ -24,6 +24,7 @@ import { Countdown } from "./countdown.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
+  type Choice,
   type Consent,
   type Location,
   Refused,
@@ -212,6 +213,7 @@ export class ToolRunner {
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
       allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, signal)),
+      choose: (choice) => countdown.pausedWhile(() => this.#choose(tool, call, choice, signal)),
     };
   }
 
@@ -246,6 +248,31 @@ export class ToolRunner {
     throw new Refused(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",
     );
+  }
+
+  async #choose(
+    tool: AgentTool,
+    call: ToolCall,
+    { title, content, options }: Choice,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const toolCall = {
+      toolCallId: call.id,
+      title: oneLine(title),
+      kind: tool.kind,
+      status: "pending",
+      content,
+    };
+    const asked = this.#options.turn.requestPermission({
+      toolCall,
+      options: options.map(({ name, isNo = false }, at) => {
+        const kind = isNo ? "reject_once" : "allow_once";
+        return { optionId: String(at), name: visibleLine(name), kind };
+      }),
+      _meta: { trunkline: { needsPerson: true } },
+    });
+    const outcome = await untilAborted(asked, signal);
+    return outcome.outcome === "selected" ? Number(outcome.optionId) : undefined;
   }
 
   async #finished(call: ToolCall, answer: ToolAnswer, code: number | undefined): Promise<void> {

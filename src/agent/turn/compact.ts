@@ -1,4 +1,4 @@
-import type { LanguageModel, ModelMessage, ToolResultPart } from "ai";
+import type { LanguageModel, ModelMessage, ToolResultPart, UserContent } from "ai";
 
 import type { Log } from "../../base/log.ts";
 import type { Turn } from "../../session/agent.ts";
@@ -228,6 +228,9 @@ export class Conversation {
       return resultPart(call, answers.get(call.id) ?? { text: "(Cancelled.)", isError: true });
     });
     this.#messages.push({ role: "tool", content });
+    // Many providers take images from the person only.
+    const images = calls.flatMap((call) => imageParts(call, answers.get(call.id)));
+    if (images.length > 0) this.#messages.push({ role: "user", content: images });
   }
 
   counted({ inputTokens, outputTokens }: TokenUsage): void {
@@ -257,15 +260,21 @@ export class Conversation {
 
 function resultPart({ id, name }: ToolCall, answer: ToolAnswer): ToolResultPart {
   const base = { type: "tool-result", toolCallId: id, toolName: name } as const;
-  const { text, isError = false, images = [] } = answer;
+  const { text, isError = false } = answer;
   const value = text === "" ? "(Nothing.)" : text;
-  if (isError) return { ...base, output: { type: "error-text", value } };
-  if (images.length === 0) return { ...base, output: { type: "text", value } };
-  const files = images.map(({ data, mimeType }) => {
-    return { type: "file", data: { type: "data", data }, mediaType: mimeType } as const;
-  });
-  return { ...base, output: { type: "content", value: [{ type: "text", text: value }, ...files] } };
+  return { ...base, output: { type: isError ? "error-text" : "text", value } };
 }
+
+function imageParts({ name }: ToolCall, answer: ToolAnswer | undefined): UserPart[] {
+  const images = answer?.images ?? [];
+  if (images.length === 0) return [];
+  const files = images.map(({ data, mimeType }) => {
+    return { type: "file", data, mediaType: mimeType } as const;
+  });
+  return [{ type: "text", text: `(What ${name} has shown:)` }, ...files];
+}
+
+type UserPart = Exclude<UserContent, string>[number];
 
 /**
  * Replaces each image by a note, in the messages from `from` on. Undefined if there is no image.
@@ -283,13 +292,9 @@ export function withoutImages(
   };
   const replaced = messages.map((message, index): ModelMessage => {
     if (index < from || typeof message.content === "string") return message;
-    if (message.role === "user") return { ...message, content: message.content.map(replace) };
-    if (message.role !== "tool") return message;
-    const content = message.content.map((part) => {
-      if (part.type !== "tool-result" || part.output.type !== "content") return part;
-      return { ...part, output: { ...part.output, value: part.output.value.map(replace) } };
-    });
-    return { ...message, content };
+    return message.role === "user"
+      ? { ...message, content: message.content.map(replace) }
+      : message;
   });
   return count === 0 ? undefined : replaced;
 }

@@ -35,12 +35,13 @@ describe("Conversation", () => {
         ["2", { text: "", isError: true }],
       ]),
     );
-    const [message] = conversation.messages;
+    const [message, shown] = conversation.messages;
     assert.ok(message?.role === "tool");
     const [image, failed] = message.content.map(
       (part) => part.type === "tool-result" && part.output,
     );
-    assert.match(JSON.stringify(image), /"\(Nothing\.\)".*image\/png/);
+    assert.deepEqual(image, { type: "text", value: "(Nothing.)" });
+    assert.match(JSON.stringify(shown), /"role":"user".*image\/png/);
     assert.deepEqual(failed, { type: "error-text", value: "(Nothing.)" });
   });
 
