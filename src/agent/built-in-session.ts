@@ -22,6 +22,7 @@ import { foundModels, noModelText } from "./commands/help.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
 import { Customs } from "./custom/customs.ts";
+import { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { SeenFiles } from "./files/seen-files.ts";
@@ -84,6 +85,8 @@ interface AgentLimits {
   /** Milliseconds that opening a session waits for the lists of models. Turns wait four times that for tools. */
   readonly firstList: number;
   readonly retry: RetryLimits;
+  /** Milliseconds that an edit waits for what it has broken. */
+  readonly diagnostics?: number;
 }
 
 const LIMITS: AgentLimits = {
@@ -159,6 +162,7 @@ class BuiltInSession implements AgentSession {
   readonly #workspace: Workspace;
   readonly #journal: Journal;
   readonly #sandbox: CommandSandbox | undefined;
+  readonly #diagnostics: Diagnostics;
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #choices: SessionChoices;
@@ -181,6 +185,7 @@ class BuiltInSession implements AgentSession {
     this.#instructions = instructionsFor(this.#workspace);
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
+    this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
     this.#log = log;
     onAbort(revoked, () => background(this.#background[Symbol.asyncDispose](), "Ending commands"));
     this.#tools = new SessionTools(options, {
@@ -295,6 +300,7 @@ class BuiltInSession implements AgentSession {
     clearTimeout(this.#refresh);
     this.#choices[Symbol.dispose]();
     // Before the sandbox that they run in.
+    await this.#diagnostics[Symbol.asyncDispose]();
     await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
@@ -454,6 +460,7 @@ class BuiltInSession implements AgentSession {
       timeout: limits.toolTimeout,
       actsAs,
       sandbox: this.#sandbox,
+      diagnostics: this.#diagnostics,
       background: this.#background,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });

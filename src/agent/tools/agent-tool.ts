@@ -8,6 +8,7 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import type { WorkspacePath } from "../files/workspace.ts";
 import type { Need } from "../modes.ts";
 
 /** ACP tool-calls: the kind that editors show. */
@@ -101,6 +102,8 @@ export interface ToolWork {
   readonly actsAs?: ActsAs | undefined;
   /** Where commands run; without it, they run as they are. */
   readonly sandbox?: CommandSandbox | undefined;
+  /** Finds out what a change of files has broken. */
+  readonly diagnostics?: EditCheck | undefined;
   /** The commands that go on after their call. */
   readonly background: BackgroundCommands;
   /** Updates what is shown of the call. */
@@ -116,6 +119,21 @@ export interface ToolWork {
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
   /** Reports progress without an update. */
   progressed(): void;
+}
+
+/** What changes of files have broken. */
+export interface EditCheck {
+  /** New errors in words; empty where there are none, or not yet. */
+  after(
+    changes: readonly {
+      readonly target: WorkspacePath;
+      readonly old: string | undefined;
+      readonly text: string | undefined;
+    }[],
+    work: Pick<ToolWork, "allow">,
+  ): Promise<string>;
+  /** Those that came too late for the call that they are about. */
+  takeLate(): string;
 }
 
 /** The person rejected a call. */

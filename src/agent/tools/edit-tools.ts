@@ -1,10 +1,16 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { MASK } from "../../base/text/mask.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import { type AgentTool, inputOf, type ToolAnswer, type ToolWork } from "./agent-tool.ts";
+import {
+  type AgentTool,
+  inputOf,
+  textContent,
+  type ToolAnswer,
+  type ToolWork,
+} from "./agent-tool.ts";
 import { applyEdits, type Edit, unfit } from "./apply-edits.ts";
 import { applyHunks, parsePatch, type PatchedFile } from "./parse-patch.ts";
-import { changeLocation, shownDiff, wholeDiff } from "./tool-runner.ts";
+import { changeLocation, fenced, shownDiff, wholeDiff } from "./tool-runner.ts";
 
 const PATH = { type: "string", description: "From the workspace's folder, or absolute." };
 const EDIT = {
@@ -150,7 +156,10 @@ async function change(path: string, edits: readonly Edit[], work: ToolWork): Pro
 async function changeKnown(work: ToolWork, changes: readonly FileChange[]): Promise<ToolAnswer> {
   const answer = await changeFiles(work, changes);
   for (const { target, text } of changes) work.files.seen.wrote(target.real, text);
-  return answer;
+  const broken = (await work.diagnostics?.after(changes, work)) ?? "";
+  if (broken === "") return answer;
+  const content = [...(answer.content ?? []), textContent(fenced(broken))];
+  return { ...answer, text: `${answer.text}\n${broken}`, content };
 }
 
 /**

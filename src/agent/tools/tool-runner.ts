@@ -26,6 +26,7 @@ import {
   type AgentTool,
   type Choice,
   type Consent,
+  type EditCheck,
   type Location,
   Refused,
   type ShownContent,
@@ -49,6 +50,7 @@ interface ToolRunnerOptions {
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
+  readonly diagnostics?: EditCheck | undefined;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -160,7 +162,8 @@ export class ToolRunner {
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
-    const text = maskWhole(answer.text);
+    const late = this.#options.diagnostics?.takeLate() ?? "";
+    const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
     await this.#finished(call, { ...answer, text }, code);
     return { ...answer, text };
   }
@@ -193,7 +196,8 @@ export class ToolRunner {
   }
 
   #work(tool: AgentTool, call: ToolCall, signal: AbortSignal, countdown: Countdown): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
+    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
+      this.#options;
     return {
       files,
       get client() {
@@ -208,6 +212,7 @@ export class ToolRunner {
       actsAs,
       sandbox,
       background,
+      diagnostics,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
