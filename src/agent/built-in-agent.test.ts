@@ -72,12 +72,12 @@ for (const anthropic of [false, true]) {
 
     it("does not change a file if the edit is refused, and tells the model", async () => {
       await using llm = await FakeLlm.start([
-        { toolCalls: [{ name: "write_file", arguments: { path: "a.txt", content: "x" } }] },
+        { toolCalls: [{ name: "write_file", arguments: { path: "b.txt", content: "x" } }] },
         { content: "All right." },
       ]);
-      await using rig = new AgentRig({ llm, anthropic, files: { "a.txt": "one\n" } });
+      await using rig = new AgentRig({ llm, anthropic });
       const { turn, end } = await rig.turn({ prompt: "change it", decide: () => REJECT });
-      assert.equal(rig.read("a.txt"), "one\n");
+      assert.throws(() => rig.read("b.txt"), { code: "ENOENT" });
       assert.equal(end.stopReason, "end_turn");
       assert.deepEqual(turn.ends, ["failed"]);
       assert.match(llm.seen(), /did not allow it/);

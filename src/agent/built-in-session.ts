@@ -1,5 +1,6 @@
 import { onAbort, untilAborted } from "../base/abort.ts";
 import { background } from "../base/background.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
@@ -17,27 +18,35 @@ import { BackgroundCommands } from "./background/background-commands.ts";
 import { backgroundTools } from "./background/background-tools.ts";
 import type { ActsAs } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
+import { foundModels, noModelText } from "./commands/help.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
 import { Customs } from "./custom/customs.ts";
+import { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
+import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
+import type { InstalledAgent } from "./installed-agents.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
 import { SessionChoices } from "./session-choices.ts";
 import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
 import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
+import { applyPatch } from "./tools/edit-tools.ts";
+import { askPerson, submitPlan } from "./tools/person-tools.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
-import { Conversation, compactConversation } from "./turn/compact.ts";
+import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
 import { historyMessages } from "./turn/history-messages.ts";
 import {
   FolderInstructions,
   promptText,
   typedText,
+  gitState,
   instructionsFor,
+  modeText,
   projectInstructions,
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
@@ -61,6 +70,8 @@ export interface BuiltInAgentOptions {
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** Agents of others on this machine, for people who have no model. */
+  readonly installed?: () => readonly InstalledAgent[];
   /** From where pages may be fetched without a question. */
   readonly web?: WebRules;
   readonly limits?: Partial<AgentLimits>;
@@ -74,6 +85,8 @@ interface AgentLimits {
   /** Milliseconds that opening a session waits for the lists of models. Turns wait four times that for tools. */
   readonly firstList: number;
   readonly retry: RetryLimits;
+  /** Milliseconds that an edit waits for what it has broken. */
+  readonly diagnostics?: number;
 }
 
 const LIMITS: AgentLimits = {
@@ -149,6 +162,7 @@ class BuiltInSession implements AgentSession {
   readonly #workspace: Workspace;
   readonly #journal: Journal;
   readonly #sandbox: CommandSandbox | undefined;
+  readonly #diagnostics: Diagnostics;
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #choices: SessionChoices;
@@ -156,6 +170,9 @@ class BuiltInSession implements AgentSession {
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
+  readonly #seen = new SeenFiles();
+  readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
+  readonly #instructions: string;
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
 
@@ -165,8 +182,10 @@ class BuiltInSession implements AgentSession {
     this.#options = options;
     this.#parts = parts;
     this.#workspace = new Workspace(cwd, additionalDirectories, parts.own);
+    this.#instructions = instructionsFor(this.#workspace);
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
+    this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
     this.#log = log;
     onAbort(revoked, () => background(this.#background[Symbol.asyncDispose](), "Ending commands"));
     this.#tools = new SessionTools(options, {
@@ -211,10 +230,20 @@ class BuiltInSession implements AgentSession {
   async #work(turn: Turn): Promise<TurnEnd> {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
-    const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
+    const files = new TurnFiles({
+      workspace: this.#workspace,
+      client: () => turn.client,
+      journal,
+      seen: this.#seen,
+    });
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
-    const ofTurn = [...backgroundTools(this.#background), subagents.tool];
+    const patch = applyPatch(() => knowsPatches(this.#choices.model.id));
+    const plan = submitPlan(
+      () => this.#choices.mode.id === "architect",
+      (modeId) => this.#choices.setMode(modeId, true),
+    );
+    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch, askPerson, plan];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
@@ -230,6 +259,10 @@ class BuiltInSession implements AgentSession {
         const parts = { speaker, files, runner, customs, subagents, tools };
         return await this.#converse(turn, prompt, parts);
       }
+      if (command === undefined && needsModel(turn)) {
+        const { models, installed } = this.#parts;
+        throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
+      }
       await this.#tools.reportServers(speaker);
       await this.#runCommand(turn, command, { speaker, files, runner, customs });
       return { stopReason: "end_turn" };
@@ -241,8 +274,9 @@ class BuiltInSession implements AgentSession {
 
   isCommand(prompt: Turn["prompt"]): boolean {
     const name = parseCommand(typedText(prompt))?.name;
-    // Compacting asks the model.
-    return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
+    // These ask the model.
+    if (name === "compact" || name === "commit") return false;
+    return name !== undefined && COMMAND_NAMES.has(name);
   }
 
   pausing(prompt: Turn["prompt"]): PauseWish | undefined {
@@ -266,6 +300,7 @@ class BuiltInSession implements AgentSession {
     clearTimeout(this.#refresh);
     this.#choices[Symbol.dispose]();
     // Before the sandbox that they run in.
+    await this.#diagnostics[Symbol.asyncDispose]();
     await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
@@ -286,6 +321,24 @@ class BuiltInSession implements AgentSession {
     const log = this.#log;
     await compactConversation({ turn, model, conversation, speaker, log, why });
     return undefined;
+  }
+
+  async #write(
+    turn: Turn,
+    speaker: Speaker,
+    instructions: string,
+    prompt: string,
+  ): Promise<string | undefined> {
+    await this.#choices.decide(speaker);
+    const { model } = this.#choices;
+    if (!canAnswer(model)) return undefined;
+    try {
+      return await writtenBy(await model.open(), instructions, prompt, turn.signal);
+    } catch (error) {
+      turn.signal.throwIfAborted();
+      this.#log.warn("agent.not-written", { error });
+      return undefined;
+    }
   }
 
   async #openCustoms(): Promise<Customs> {
@@ -313,7 +366,8 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const own = `${await projectInstructions(files)}${customs.instructions}`;
+    const project = await projectInstructions(files);
+    const git = await this.#gitState.get();
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
     const options = {
@@ -322,8 +376,17 @@ class BuiltInSession implements AgentSession {
       model,
       renew: () => this.#renewed(model.id),
       conversation: await this.#conversation.get(),
-      instructions: () =>
-        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}${this.#background.instructions}`,
+      instructions: () => ({
+        agent: this.#instructions,
+        git,
+        project,
+        skills: customs.instructions.trim(),
+        folders: folders.text.trim(),
+        background: this.#background.instructions.trim(),
+        // Last: a mode that is chosen later is told in the same words.
+        mode: modeText(this.#choices.mode),
+      }),
+      cacheKey: this.#options.sessionId,
       speaker,
       runner,
       retry: limits.retry,
@@ -336,7 +399,8 @@ class BuiltInSession implements AgentSession {
       run,
       options,
       tools,
-      runner: (nested, ofNested, own) => this.#runner(nested, { speaker: ofNested, files }, own),
+      runner: (nested, speaker, own) =>
+        this.#runner(nested, { speaker, files: files.forSubagent() }, own),
     });
     return run.run();
   }
@@ -355,15 +419,16 @@ class BuiltInSession implements AgentSession {
   ): Promise<void> {
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
-    const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
     await runSlashCommand(command, {
       ...context,
       custom: customs.commands,
       background: this.#background,
       choices: this.#choices,
       compact: () => this.#compact(turn, speaker),
+      write: (instructions, prompt) => this.#write(turn, speaker, instructions, prompt),
       failures: models.failures,
-      found,
+      found: foundModels(models),
+      installed: this.#parts.installed?.() ?? [],
     });
     // The model that answers next knows what the command did.
     const conversation = await this.#conversation.get();
@@ -395,6 +460,7 @@ class BuiltInSession implements AgentSession {
       timeout: limits.toolTimeout,
       actsAs,
       sandbox: this.#sandbox,
+      diagnostics: this.#diagnostics,
       background: this.#background,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
@@ -402,6 +468,17 @@ class BuiltInSession implements AgentSession {
 }
 
 type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+
+/** Whether the client wants a task done, or an error: at a terminal an explanation looks like success. */
+function needsModel({ _meta }: Turn): boolean {
+  const { trunkline } = (_meta ?? {}) as { readonly trunkline?: { readonly needsModel?: unknown } };
+  return trunkline?.needsModel === true;
+}
+
+/** Models of OpenAI were trained to write patches; others make more mistakes with them than with edits. */
+function knowsPatches(id: string): boolean {
+  return /^openai\/|\bgpt-|codex/i.test(id);
+}
 
 function canAnswer(model: ModelEntry): model is OpenModel {
   return model.open !== undefined;

@@ -125,6 +125,10 @@ export const agents = {
               "What the provider reads from its cache; the price of `input` when left out.",
               { minimum: 0 },
             ),
+            cacheWrite: number(
+              "What the provider writes to its cache; 1.25 times the price of `input` when left out.",
+              { minimum: 0 },
+            ),
           },
           { required: ["input", "output"] },
         ),

@@ -202,7 +202,7 @@ class ExternalFiles {
   async write(path: string, content: string): Promise<void> {
     try {
       await mkdir(dirname(path), { recursive: true });
-      await writeOver(path, content, this.#folders);
+      writeOver(path, content, this.#folders);
     } catch (error) {
       throw fileProblem(error, path);
     }

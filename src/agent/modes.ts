@@ -35,11 +35,12 @@ export const MODES: readonly Mode[] = [
   {
     id: "architect",
     name: "Architect",
-    description: "Plans; may run commands to find out, but cannot write files",
+    description: "Plans; may run commands to find out, but writes no files until you approve",
     may: ["nothing", "run"],
     instruction:
-      "You are to plan, not to build: you cannot write files. Find out what there is, then say " +
-      "what should be done, where and why, with update_plan.",
+      "You are to plan, not to build: you cannot write files. Find out what there is, ask what is " +
+      "open, then give the person the plan with submit_plan: what is to be done, where and why. " +
+      "When they approve it, build it.",
   },
   {
     id: "ask",

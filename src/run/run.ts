@@ -354,7 +354,7 @@ export class WorkspaceFiles implements ClientFiles {
     if (!(await file.stat()).isFile()) {
       throw fileProblem(new UnfitFileError("it is not a regular file"), path);
     }
-    await overwrite(file, content);
+    overwrite(file.fd, content);
   };
 
   /** The folders on the way, and the name of the file. Throws for what is not in the tree, or is git's own. */

@@ -16,18 +16,22 @@ export async function call(
   calls: readonly ScriptedCall[],
   options: AgentRigOptions & {
     readonly prepare?: (rig: AgentRig) => void;
+    /** Calls of the answer before. */
+    readonly first?: readonly ScriptedCall[];
     readonly turn?: Partial<SampleTurnOptions>;
     readonly check?: (rig: AgentRig, called: Called) => void | Promise<void>;
   } = {},
 ): Promise<Called> {
-  const { prepare, turn: turnOptions, check, ...parts } = options;
-  await using llm = await FakeLlm.start([{ toolCalls: calls }, { content: "Done." }]);
+  const { prepare, turn: turnOptions, check, first = [], ...parts } = options;
+  const before = first.length === 0 ? [] : [{ toolCalls: first }];
+  await using llm = await FakeLlm.start([...before, { toolCalls: calls }, { content: "Done." }]);
   await using rig = new AgentRig({ llm, ...parts });
   prepare?.(rig);
   const { turn } = await rig.turn({ prompt: "go", ...turnOptions });
-  const messages = llm.requests[1]?.messages ?? [];
+  const messages = llm.requests[before.length + 1]?.messages ?? [];
   const answers = messages
     .filter(({ role }) => role === "tool")
+    .slice(first.length)
     .map(({ content }) => String(content));
   const codes = turn.ofKind("tool_call").map(({ toolCallId }) => {
     const last = turn.updates.findLast((update) => update.toolCallId === toolCallId);

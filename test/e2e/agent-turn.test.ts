@@ -128,7 +128,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
       (await editor.say(id, "go")).calls.filter((it) => it.endsWith("failed")).length,
       2,
     );
-    assert.ok(!llm.tools.includes("run_command"));
+    assert.ok(llm.tools.includes("run_command"), "the list of tools stays, for the cache");
     assert.equal(existsSync(join(editor.cwd, "new.txt")), false);
     assert.equal(existsSync(join(editor.cwd, "ran.txt")), false);
     await editor.ask("session/set_mode", { sessionId: id, modeId: "build" });
@@ -183,7 +183,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   });
 
   it("remembers what is always allowed in this workspace, also after it was killed", async () => {
-    llm.play([WRITE, DONE, WRITE, DONE]);
+    llm.play([WRITE, DONE, call("read_file", { path: "new.txt" }), WRITE, DONE]);
     const id = await editor.another();
     const { cwd } = editor;
     editor.decide = () => "allow_always";

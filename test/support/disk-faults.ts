@@ -122,7 +122,8 @@ export class DiskFaults implements Disposable {
         if (fault !== "torn" || name !== "writeSync") throw fileError(errorOf(fault), name);
         this.#full.add(descriptor);
         const bytes = Buffer.from(args[0] as string);
-        return real(descriptor, bytes.subarray(0, Math.ceil(bytes.length / 2)));
+        const part = bytes.subarray(0, Math.ceil(bytes.length / 2));
+        return real(descriptor, part, 0, part.length, args[3] ?? null);
       });
     }
     const close = fs.closeSync;

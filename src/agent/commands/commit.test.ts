@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 
 describe("/diff and /commit", () => {
@@ -62,6 +63,23 @@ describe("/diff and /commit", () => {
     rig.git("add", "b");
     assert.match((await rig.turn("/commit")).turn.text, /would make a submodule of 'b'/);
     assert.equal(rig.git("log", "--format=%s").trim(), "start");
+  });
+
+  it("commit with a message that the model writes from what is staged, if there is a model", async () => {
+    const message = "Say two\n\nOne was not enough.";
+    await using llm = await FakeLlm.start([{ content: `\`\`\`\n${message}\n\`\`\`` }]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n", "b.txt": "one\n" } });
+    rig.commitAll();
+    rig.write("a.txt", `two\nkey = "ghp_${"a1".repeat(18)}"\n`);
+    rig.write("b.txt", "other\n");
+    rig.git("add", "a.txt");
+    const { turn } = await rig.turn("/commit");
+    assert.match(String(turn.asked[0]?.toolCall.title), /a\.txt: Say two/);
+    assert.equal(rig.git("log", "-1", "--format=%B").trim(), message);
+    const asked = JSON.stringify(llm.requests[0]?.messages);
+    assert.match(asked, /\+two/);
+    assert.match(asked, /start/, "the last commits show the manner");
+    assert.doesNotMatch(asked, /other|ghp_/);
   });
 
   it("report an error outside of a repository", async () => {

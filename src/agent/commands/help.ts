@@ -1,4 +1,5 @@
-import { OFFLINE } from "../models/models.ts";
+import { addCommand, type InstalledAgent } from "../installed-agents.ts";
+import { type ModelSource, OFFLINE } from "../models/models.ts";
 import type { CommandContext, DescribedCommand, SlashCommand } from "./session-commands.ts";
 
 export const help: SlashCommand = {
@@ -16,7 +17,7 @@ function commandList(commands: readonly DescribedCommand[]): string {
   return lines.join("\n");
 }
 
-type ModelFacts = Pick<CommandContext, "failures" | "found">;
+type ModelFacts = Pick<CommandContext, "failures" | "found" | "installed">;
 
 function modelText(context: CommandContext): string {
   const { model } = context.choices;
@@ -25,7 +26,15 @@ function modelText(context: CommandContext): string {
 }
 
 /** How to get a model: choose one that was found, repair a provider that failed, or set one up. */
-function wayOn({ failures, found }: ModelFacts): string {
+function wayOn({ failures, found, installed }: ModelFacts): string {
+  return [modelWay({ failures, found }), ...installed.map(agentWay)].join(" ");
+}
+
+function agentWay(agent: InstalledAgent): string {
+  return `Or use ${agent.name}, which is installed: \`${addCommand(agent)}\`.`;
+}
+
+function modelWay({ failures, found }: Omit<ModelFacts, "installed">): string {
   if (found.length > 0) {
     const names = found.slice(0, MOST_NAMES).map((id) => `\`${id}\``);
     const rest = found.length > MOST_NAMES ? ` and ${found.length - MOST_NAMES} more` : "";
@@ -45,6 +54,19 @@ const HOW_TO_GET_ONE =
   "To have one: set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` (and `OPENAI_BASE_URL`) or " +
   "`GOOGLE_GENERATIVE_AI_API_KEY`, or start Ollama, LM Studio or llama.cpp on this machine; then " +
   "begin a new session and choose the model.";
+
+/** Why a task cannot be done without a model, and what to do. */
+export function noModelText(
+  models: Pick<ModelSource, "list" | "failures">,
+  installed: readonly InstalledAgent[],
+): string {
+  const facts = { failures: models.failures, found: foundModels(models), installed };
+  return `Cannot do this: no language model is set up. ${wayOn(facts)}`;
+}
+
+export function foundModels(models: Pick<ModelSource, "list">): string[] {
+  return models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
+}
 
 /** The answer to free text without a model. */
 export function offlineText(commands: readonly DescribedCommand[], facts: ModelFacts): string {

@@ -3,6 +3,7 @@ import type { Turn } from "../../session/agent.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import type { InstalledAgent } from "../installed-agents.ts";
 import { MODES } from "../modes.ts";
 import type { SessionChoices } from "../session-choices.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
@@ -86,6 +87,10 @@ export interface CommandContext {
   readonly failures: ReadonlyMap<string, string>;
   /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
+  /** Has the model write a text; undefined where there is none, or it fails. */
+  readonly write: (instructions: string, prompt: string) => Promise<string | undefined>;
+  /** Agents of others on this machine that are not configured. */
+  readonly installed: readonly InstalledAgent[];
   readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
   readonly choices: SessionChoices;

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { read } from "../../../test/agent/call-tools.ts";
 import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
 import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
 
@@ -20,10 +21,11 @@ const write = (path: string, content: string): ScriptedCall => ({
   name: "write_file",
   arguments: { path, content },
 });
+const reading = { toolCalls: [read("a.txt")] };
 
 async function changed(): Promise<{ llm: FakeLlm; rig: AgentRig } & AsyncDisposable> {
   const calls = [write("a.txt", "A1"), write("new/deep/b.txt", "B"), write("a.txt", "A2")];
-  const llm = await FakeLlm.start([{ toolCalls: calls }, { content: "Done." }]);
+  const llm = await FakeLlm.start([reading, { toolCalls: calls }, { content: "Done." }]);
   const rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
   const dispose = async (): Promise<void> => {
     await rig[Symbol.asyncDispose]();
@@ -71,6 +73,7 @@ describe("/undo", () => {
 
   it("goes back one turn at a time", async () => {
     const llm = await FakeLlm.start([
+      reading,
       { toolCalls: [write("a.txt", "A1")] },
       { content: "One." },
       { toolCalls: [write("a.txt", "A2")] },
@@ -204,17 +207,19 @@ describe("/undo", () => {
 
   it("asks before it reverts what was changed between two writes of the turn", async () => {
     await using llm = await FakeLlm.start([
+      reading,
       { toolCalls: [write("a.txt", "A1")] },
+      reading,
       { toolCalls: [write("a.txt", "A2, with what the person wrote")] },
       { content: "Done." },
     ]);
     await using rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
     const session = await rig.open();
-    let writes = 0;
+    let ended = 0;
     await rig.turnOf(session, {
       prompt: "go",
       onUpdate: ({ status }) => {
-        if (status === "completed" && ++writes === 1) rig.write("a.txt", "what the person wrote");
+        if (status === "completed" && ++ended === 2) rig.write("a.txt", "what the person wrote");
       },
     });
     assert.equal(rig.read("a.txt"), "A2, with what the person wrote");
@@ -258,6 +263,7 @@ describe("/undo", () => {
   it("names the commands that ran in the turn", async () => {
     const command = "echo hello";
     await using llm = await FakeLlm.start([
+      reading,
       { toolCalls: [write("a.txt", "A1"), { name: "run_command", arguments: { command } }] },
       { content: "Done." },
     ]);

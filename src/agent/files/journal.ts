@@ -32,6 +32,7 @@ interface Line {
   readonly made?: string;
   readonly after?: readonly string[];
   readonly isShared?: true;
+  readonly isUnchanged?: true;
   readonly command?: string;
 }
 
@@ -113,18 +114,28 @@ export class TurnJournal {
     return [...this.#known.keys()];
   }
 
-  /** Records the content of a file; must be awaited before it is changed. `/undo` restores the first record. */
-  async before(path: string, content: Content, mode?: number): Promise<void> {
+  /**
+   * Records the content of a file; must be awaited before it is changed. `/undo` restores the first record.
+   * Returns whether this is the first.
+   */
+  async before(path: string, content: Content, mode?: number): Promise<boolean> {
     const left = this.#known.get(path);
     if (left !== undefined) {
       if (!left.includes(digestOf(content))) await this.shared(path);
-      return;
+      return false;
     }
     const blob = content === undefined ? null : `${this.#blobs++}.before`;
     if (blob !== null) await put(join(await this.#made(), blob), content ?? "", "wx");
     await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }) });
     // Set after the content is on disk, so that a failed record is retried.
     this.#known.set(path, []);
+    return true;
+  }
+
+  /** The change for which a file was first recorded was not made. */
+  async notChanged(path: string): Promise<void> {
+    await this.#append({ path, isUnchanged: true });
+    this.#known.delete(path);
   }
 
   /** Records the content after a change, in all forms in which it may be found. */
@@ -194,7 +205,8 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
     if (line.command !== undefined) commands.push(line.command);
     if (line.path === undefined) continue;
     const known = changes.get(line.path);
-    if (known !== undefined) {
+    if (line.isUnchanged === true) changes.delete(line.path);
+    else if (known !== undefined) {
       const { after = known.after, made = known.made, isShared = known.isShared } = line;
       changes.set(line.path, { ...known, after, made, isShared });
     } else if (line.blob !== undefined) {

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
-import { writeOver } from "../../base/file/overwrite.ts";
+import { ChangedFileError, type ExpectedContent, writeOver } from "../../base/file/overwrite.ts";
 import { isFolder } from "../../base/file/path.ts";
 import {
   readRegularFile,
@@ -16,6 +16,7 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type Change, digestOf, type TurnJournal } from "./journal.ts";
+import { changedSince, SeenFiles } from "./seen-files.ts";
 import type { Workspace, WorkspacePath } from "./workspace.ts";
 
 /** ACP message specification § Message Size Limits: `fs/*`. */
@@ -26,6 +27,8 @@ interface TurnFilesOptions {
   /** The attached clients, which may change during a turn. */
   readonly client: () => TurnClient;
   readonly journal: TurnJournal;
+  /** What the model knows of files. */
+  readonly seen?: SeenFiles;
 }
 
 /**
@@ -35,12 +38,20 @@ interface TurnFilesOptions {
 export class TurnFiles {
   readonly workspace: Workspace;
   readonly journal: TurnJournal;
+  readonly seen: SeenFiles;
   readonly #client: () => TurnClient;
 
   constructor(options: TurnFilesOptions) {
+    this.seen = options.seen ?? new SeenFiles();
     this.workspace = options.workspace;
     this.journal = options.journal;
     this.#client = options.client;
+  }
+
+  /** The same files, for a conversation of its own. */
+  forSubagent(): TurnFiles {
+    const { workspace, journal } = this;
+    return new TurnFiles({ workspace, journal, client: this.#client });
   }
 
   /** The text of a file. Throws with the codes of ACP message specification § ACP-Specific Errors. */
@@ -54,28 +65,77 @@ export class TurnFiles {
     return (await this.#fromEditor(target)) ?? (await this.readFromDisk(target));
   }
 
+  /** What is on disk; undefined where there is no file. */
+  bytes(target: WorkspacePath): Buffer | undefined {
+    return this.#bytesOf(target);
+  }
+
   /** The text on disk, without asking the editor for unsaved changes. */
   async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
     const bytes = this.#bytesOf(target);
     return bytes === undefined ? undefined : textOf(bytes, target);
   }
 
-  /** Writes a text after recording the old one. Throws if the file changed since `old` was read. */
-  async write(target: WorkspacePath, text: string, old: string | undefined): Promise<void> {
+  /**
+   * The text that a model is about to change; undefined where there is no file. Throws if it is not the
+   * one that the model knows.
+   */
+  async readToChange(target: WorkspacePath, extent: "part" | "whole"): Promise<string | undefined> {
+    const text = await this.readIfThere(target);
+    if (text !== undefined) this.seen.check(target, text, extent);
+    return text;
+  }
+
+  /**
+   * Writes a text after recording the old one. Throws if the file changed since `old` was read. A new
+   * file gets the mode of the one that it takes the place of.
+   */
+  async write(
+    target: WorkspacePath,
+    text: string,
+    old: string | undefined,
+    movedFrom?: WorkspacePath,
+  ): Promise<void> {
     const content = Buffer.from(text);
     if (content.length > LARGEST_FILE) throw tooLarge(target, content.length);
-    const now = await this.readIfThere(target);
-    if (now !== old) {
-      const says = `'${target.name}' has changed since it was read. Read it again, then change it`;
-      throw new TrunklineError("conflict", says);
-    }
+    await this.#changing(target, old, async () => {
+      const made = await this.#put(target, content, text, old);
+      const { mode } = movedFrom === undefined ? {} : await lstat(movedFrom.real);
+      // An editor may not have saved it yet.
+      if (mode !== undefined) await chmod(target.real, mode & 0o777).catch(() => {});
+      // An editor may format the file when it saves it.
+      await this.journal.after(target.path, [content, this.#bytesOf(target)], made);
+    });
+  }
+
+  /** Removes a file after recording its text. Throws if it changed since `old` was read. */
+  async remove(target: WorkspacePath, old: string): Promise<void> {
+    await this.#changing(target, old, async () => {
+      const now = await this.readIfThere(target);
+      if (now !== old) throw changedSince(target.name, old, now);
+      await rm(target.real);
+      await this.journal.after(target.path, [undefined]);
+    });
+  }
+
+  /** Records the text of a file before it is changed. Forgets it if somebody else was faster. */
+  async #changing(
+    target: WorkspacePath,
+    old: string | undefined,
+    change: () => Promise<void>,
+  ): Promise<void> {
     const status = await lstat(target.real).catch(() => undefined);
     // The editor's text where there is one, so that undo restores unsaved changes.
     const before = old === undefined ? undefined : Buffer.from(old);
-    await this.journal.before(target.path, before, status?.mode);
-    const made = await this.#put(target, content, text);
-    // An editor may format the file when it saves it.
-    await this.journal.after(target.path, [content, this.#bytesOf(target)], made);
+    const isFirst = await this.journal.before(target.path, before, status?.mode);
+    try {
+      await change();
+    } catch (error) {
+      if (error instanceof TrunklineError && error.code === "conflict" && isFirst) {
+        await this.journal.notChanged(target.path);
+      }
+      throw error;
+    }
   }
 
   /** Whether a file is as a turn left it, in the editor and on disk. */
@@ -129,18 +189,40 @@ export class TurnFiles {
   }
 
   /** Returns the topmost folder that was created. */
-  async #put(target: WorkspacePath, content: Buffer, text: string): Promise<string | undefined> {
+  async #put(
+    target: WorkspacePath,
+    content: Buffer,
+    text: string,
+    old: string | undefined,
+  ): Promise<string | undefined> {
     const made = await mkdir(dirname(target.real), { recursive: true });
     const { fs } = this.#client();
-    if (fs?.writeTextFile === undefined) await this.#putOnDisk(target, content);
+    if (fs?.readTextFile === undefined) {
+      // Also if the editor could write: it would lose unsaved text that it does not tell us.
+      const expected = { content: old === undefined ? undefined : Buffer.from(old) };
+      await this.#putOnDisk(target, content, expected);
+      return made;
+    }
+    // ACP has no write that depends on what is there, so it is looked at directly before.
+    const now = await this.readIfThere(target);
+    if (now !== old) throw changedSince(target.name, old, now);
+    if (fs.writeTextFile === undefined) await this.#putOnDisk(target, content);
     else await fs.writeTextFile(target.path, text);
     return made;
   }
 
-  async #putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
+  async #putOnDisk(
+    target: WorkspacePath,
+    content: Buffer,
+    expected?: ExpectedContent,
+  ): Promise<void> {
     try {
-      await writeOver(target.real, content, this.workspace.roots);
+      writeOver(target.real, content, this.workspace.roots, expected);
     } catch (error) {
+      if (error instanceof ChangedFileError) {
+        const now = await this.readIfThere(target);
+        throw changedSince(target.name, expected?.content?.toString("utf8"), now);
+      }
       if (error instanceof UnfitFileError) throw unreadable(target, error);
       if (diskWords(error) === undefined) throw error;
       const says = `Cannot write '${target.name}': ${fileWords(error, target.real)}`;

@@ -31,6 +31,8 @@ export interface ModelEntry {
   readonly contextWindow: number;
   /** Whether a request can say how much it should think. */
   readonly thinks?: boolean;
+  /** Whether a request can name the conversation that its cache is for. */
+  readonly takesCacheKey?: boolean;
   /** Its price, if one is configured. */
   readonly cost?: ModelCost | undefined;
   /** Found on a local port, on which any program may listen. */
@@ -234,6 +236,7 @@ function entry(provider: Provider, model: string, name: string, window: number):
     description: `${visibleLine(model)}, about ${Math.round(window / 1000)} thousand tokens of context`,
     contextWindow: window,
     ...(takesLevel(model) ? { thinks: true } : {}),
+    ...(provider.type === "openai" ? { takesCacheKey: true } : {}),
     ...(provider.isLocal === true ? { isFound: true } : {}),
     open: () => openModel(provider, model),
   };

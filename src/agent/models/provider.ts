@@ -40,6 +40,7 @@ export interface ModelCost {
   readonly input: number;
   readonly output: number;
   readonly cachedInput?: number;
+  readonly cacheWrite?: number;
 }
 
 export interface ProviderSettings {
@@ -116,7 +117,7 @@ function byKeys(find: FindKey): Provider[] {
   const openai = provider("openai", "OpenAI", address);
   const name = `OpenAI-compatible (${hostOf(address ?? "")})`;
   const known: readonly Provider[] = [
-    provider("anthropic", "Anthropic", find("ANTHROPIC_BASE_URL")),
+    provider("anthropic", "Anthropic", withVersion(find("ANTHROPIC_BASE_URL"))),
     isOther ? { ...openai, name, type: "openai-compatible" } : openai,
     provider("google", "Google"),
   ];
@@ -125,6 +126,13 @@ function byKeys(find: FindKey): Provider[] {
     if (key === undefined) return each.id === "openai" && isOther ? [each] : [];
     return [{ ...each, key }];
   });
+}
+
+/** Programs of Anthropic add `/v1` themselves, and most others expect it in the address. */
+function withVersion(address: string | undefined): string | undefined {
+  if (address === undefined || address === "") return undefined;
+  const plain = address.replace(/\/+$/, "");
+  return /\/v\d+$/.test(plain) ? plain : `${plain}/v1`;
 }
 
 function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Provider {

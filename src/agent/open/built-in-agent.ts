@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { BuiltInAgent } from "../built-in-session.ts";
 import type { ReviewComments } from "../commands/session-commands.ts";
+import { installedAgents } from "../installed-agents.ts";
 import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
@@ -43,6 +44,7 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
     own: ownPaths(data, app.reloading?.files, env),
     actsAs: agentIdentity(app, undefined, env),
     sandbox: app.config.agent.sandbox === "off" ? undefined : lazySandbox(app, env),
+    installed: () => installedAgents(env, Object.keys(app.config.agents)),
     web: { allowHosts: app.config.agent.egress.allowHosts },
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });

@@ -23,11 +23,17 @@ const READING: ReadonlySet<string> = new Set([
   "git_diff",
   "git_log",
 ]);
-/** The plan is the agent's own, and a subagent has no subagents. */
-const WITHHELD: ReadonlySet<string> = new Set([TASK, MORE_TOOLS, "update_plan"]);
+/** The plan and the person are the agent's own, and a subagent has no subagents. */
+const WITHHELD: ReadonlySet<string> = new Set([
+  TASK,
+  MORE_TOOLS,
+  "update_plan",
+  "ask_person",
+  "submit_plan",
+]);
 
 const HELPER =
-  "\n\nYou are a subagent: another agent gave you one task, and gets your last message as the " +
+  "You are a subagent: another agent gave you one task, and gets your last message as the " +
   "answer. Nobody can answer questions. Say what you found or did, with paths and line numbers, " +
   "in at most a page.";
 
@@ -75,6 +81,10 @@ export class Subagents {
       },
       ["title", "prompt"],
     ),
+    example: {
+      title: "Find where sessions are stored",
+      prompt: "Which files write sessions to disk, and when? Name functions and lines.",
+    },
     kind: "think",
     need: "nothing",
     group: SUBAGENTS,
@@ -112,7 +122,8 @@ export class Subagents {
       turn,
       prompt: [{ type: "text", text: prompt }],
       conversation,
-      instructions: () => `${options.instructions()}${HELPER}`,
+      instructions: () => ({ ...options.instructions(), subagent: HELPER }),
+      cacheKey: work.toolCallId,
       speaker,
       runner: runner(turn, speaker, own),
       spent: (usage) => run.spent(usage),

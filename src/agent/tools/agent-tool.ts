@@ -8,10 +8,19 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import type { WorkspacePath } from "../files/workspace.ts";
 import type { Need } from "../modes.ts";
 
 /** ACP tool-calls: the kind that editors show. */
-export type ToolKind = "read" | "edit" | "search" | "execute" | "think" | "fetch" | "other";
+export type ToolKind =
+  | "read"
+  | "edit"
+  | "search"
+  | "execute"
+  | "think"
+  | "fetch"
+  | "switch_mode"
+  | "other";
 
 /** ACP tool-calls § Content: text, a diff or a terminal. */
 export type ShownContent = { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -26,6 +35,8 @@ export interface AgentTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  /** The arguments of a typical call, for the model. */
+  readonly example?: Arguments;
   readonly kind: ToolKind;
   readonly need: Need;
   /** The group that it is offered with; without one, it is always offered. */
@@ -67,6 +78,13 @@ export interface Consent {
   readonly isPlainEdit?: boolean;
 }
 
+/** A question with a few answers, which every client can show. */
+export interface Choice {
+  readonly title: string;
+  readonly content: readonly ShownContent[];
+  readonly options: readonly { readonly name: string; readonly isNo?: boolean }[];
+}
+
 /** The context of a running tool. */
 export interface ToolWork {
   readonly files: TurnFiles;
@@ -84,6 +102,8 @@ export interface ToolWork {
   readonly actsAs?: ActsAs | undefined;
   /** Where commands run; without it, they run as they are. */
   readonly sandbox?: CommandSandbox | undefined;
+  /** Finds out what a change of files has broken. */
+  readonly diagnostics?: EditCheck | undefined;
   /** The commands that go on after their call. */
   readonly background: BackgroundCommands;
   /** Updates what is shown of the call. */
@@ -94,9 +114,26 @@ export interface ToolWork {
   }) => Promise<void>;
   /** Waits for consent. Throws `Refused` if the person rejects it. */
   readonly allow: (consent: Consent) => Promise<void>;
+  /** Waits for a person's choice, which nothing answers for them. The index; undefined if there is none. */
+  readonly choose: (choice: Choice) => Promise<number | undefined>;
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
   /** Reports progress without an update. */
   progressed(): void;
+}
+
+/** What changes of files have broken. */
+export interface EditCheck {
+  /** New errors in words; empty where there are none, or not yet. */
+  after(
+    changes: readonly {
+      readonly target: WorkspacePath;
+      readonly old: string | undefined;
+      readonly text: string | undefined;
+    }[],
+    work: Pick<ToolWork, "allow">,
+  ): Promise<string>;
+  /** Those that came too late for the call that they are about. */
+  takeLate(): string;
 }
 
 /** The person rejected a call. */

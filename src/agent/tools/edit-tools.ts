@@ -1,8 +1,16 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { MASK } from "../../base/text/mask.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import { type AgentTool, inputOf, type ToolAnswer, type ToolWork } from "./agent-tool.ts";
-import { changeLocation, shownDiff, wholeDiff } from "./tool-runner.ts";
+import {
+  type AgentTool,
+  inputOf,
+  textContent,
+  type ToolAnswer,
+  type ToolWork,
+} from "./agent-tool.ts";
+import { applyEdits, type Edit, unfit } from "./apply-edits.ts";
+import { applyHunks, parsePatch, type PatchedFile } from "./parse-patch.ts";
+import { changeLocation, fenced, shownDiff, wholeDiff } from "./tool-runner.ts";
 
 const PATH = { type: "string", description: "From the workspace's folder, or absolute." };
 const EDIT = {
@@ -19,6 +27,7 @@ export const editFile: AgentTool = {
   name: "edit_file",
   description: "Replaces one piece of text in a file by another.",
   inputSchema: inputOf({ path: PATH, ...EDIT }, ["path", "old_string", "new_string"]),
+  example: { path: "src/a.ts", old_string: "  return a - b;", new_string: "  return a + b;" },
   kind: "edit",
   need: "write",
   title: ({ path }) => `Edit ${String(path)}`,
@@ -45,6 +54,10 @@ export const multiEdit: AgentTool = {
     },
     ["path", "edits"],
   ),
+  example: {
+    path: "src/a.ts",
+    edits: [{ old_string: "sum(", new_string: "total(", replace_all: true }],
+  },
   kind: "edit",
   need: "write",
   title: ({ path }) => `Edit ${String(path)}`,
@@ -65,6 +78,7 @@ export const writeFile: AgentTool = {
     },
     ["path", "content"],
   ),
+  example: { path: "src/sum.ts", content: "export const sum = (a: number, b: number) => a + b;\n" },
   kind: "edit",
   need: "write",
   title: ({ path }) => `Write ${String(path)}`,
@@ -72,77 +86,80 @@ export const writeFile: AgentTool = {
     const { path, content } = args as { path: string; content: string };
     const target = await work.files.workspace.findToWrite(path);
     await work.show({ locations: [{ path: target.path }] });
-    const old = await work.files.readIfThere(target);
-    return changeFile(work, target, { old, text: content });
+    const old = await work.files.readToChange(target, "whole");
+    return changeKnown(work, [{ target, old, text: content }]);
   },
 };
 
-const change = async (
-  path: string,
-  edits: readonly Edit[],
-  work: Parameters<AgentTool["call"]>[1],
-): ReturnType<AgentTool["call"]> => {
+/** What codex's models were trained to write. */
+export function applyPatch(isKnown: () => boolean): AgentTool {
+  return {
+    name: "apply_patch",
+    description:
+      "Changes, adds, deletes and renames files by a patch: all of them, or none if a part does " +
+      "not fit. Unchanged lines around each change say where it is.",
+    inputSchema: inputOf({ input: { type: "string", description: PATCH_FORMAT } }, ["input"]),
+    kind: "edit",
+    need: "write",
+    fits: isKnown,
+    title: ({ input }) => {
+      const names = [...String(input).matchAll(/^\*\*\* (?:Add|Delete|Update) File: (.+)$/gm)];
+      return `Patch ${names.map(([, name]) => name).join(", ")}`;
+    },
+    async call(args, work) {
+      const changes: FileChange[] = [];
+      for (const file of parsePatch((args as { input: string }).input)) {
+        changes.push(...(await changesOf(file, work)));
+      }
+      const twice = changes.find(({ target }, at) =>
+        changes.some((other, index) => index < at && other.target.real === target.real),
+      );
+      if (twice !== undefined) throw unfit(`The patch names '${twice.target.name}' twice`);
+      return changeKnown(work, changes);
+    },
+  };
+}
+
+const PATCH_FORMAT =
+  "*** Begin Patch\n*** Update File: src/a.ts\n@@ function f() {\n   const a = 1;\n-  return a;\n" +
+  "+  return a + 1;\n*** Add File: b.txt\n+its text\n*** Delete File: c.txt\n*** End Patch";
+
+async function changesOf(file: PatchedFile, work: ToolWork): Promise<FileChange[]> {
+  const { files } = work;
+  const target = await files.workspace.findToWrite(file.path);
+  const extent = file.kind === "update" ? "part" : "whole";
+  const old = await files.readToChange(target, extent);
+  if (file.kind === "add") {
+    if (old !== undefined) throw unfit(`'${target.name}' is there already: update it instead`);
+    return [{ target, old, text: file.text }];
+  }
+  const before = old ?? (await files.read(target));
+  if (file.kind === "delete") return [{ target, old: before, text: undefined }];
+  const { text, notes } = applyHunks(before, file.hunks, target.name);
+  if (file.moveTo === undefined) return [{ target, old: before, text, notes }];
+  const to = await files.workspace.findToWrite(file.moveTo);
+  if ((await files.readIfThere(to)) !== undefined) throw unfit(`'${to.name}' is there already`);
+  return [
+    { target: to, old: undefined, text, notes, movedFrom: target },
+    { target, old: before, text: undefined },
+  ];
+}
+
+async function change(path: string, edits: readonly Edit[], work: ToolWork): Promise<ToolAnswer> {
   const target = await work.files.workspace.findToWrite(path);
   await work.show({ locations: [{ path: target.path }] });
-  const old = await work.files.read(target);
-  return changeFile(work, target, { old, text: applyEdits(old, edits, target.name) });
-};
-
-/** Member names that models know from other agents. */
-interface Edit {
-  readonly old_string: string;
-  readonly new_string: string;
-  readonly replace_all?: boolean;
+  const old = (await work.files.readToChange(target, "part")) ?? (await work.files.read(target));
+  return changeKnown(work, [{ target, old, ...applyEdits(old, edits, target.name) }]);
 }
 
-/** Applies replacements in order. Throws if one cannot be applied, and says what to do. */
-export function applyEdits(text: string, edits: readonly Edit[], name: string): string {
-  let changed = text;
-  for (const [index, edit] of edits.entries()) {
-    const which = edits.length > 1 ? `Edit ${index + 1} of ${edits.length} in` : "The edit of";
-    changed = applyEdit(changed, edit, `${which} '${name}'`);
-  }
-  return changed;
-}
-
-function applyEdit(text: string, edit: Edit, what: string): string {
-  const fitted = fit(text, edit);
-  const { old_string: old, new_string: replacement } = fitted;
-  const first = text.indexOf(old);
-  if (first < 0) throw unfit(`${what} does not fit: the text is not there.${near(text, old)}`);
-  if (edit.replace_all === true) return text.replaceAll(old, () => replacement);
-  const second = text.indexOf(old, first + 1);
-  if (second >= 0) {
-    const lines = `first in lines ${lineAt(text, first)} and ${lineAt(text, second)}`;
-    const next = "Give more of the text around it, or set replace_all";
-    throw unfit(`${what} does not fit: the text is there more than once, ${lines}. ${next}`);
-  }
-  return text.slice(0, first) + replacement + text.slice(first + old.length);
-}
-
-/** Models write LF, so an edit of a CRLF file is converted. */
-function fit(text: string, edit: Edit): Edit {
-  if (text.includes(edit.old_string) || !text.includes("\r\n")) return edit;
-  const crlf = (part: string): string => part.replaceAll(/\r?\n/g, "\r\n");
-  return { ...edit, old_string: crlf(edit.old_string), new_string: crlf(edit.new_string) };
-}
-
-/** Points to a line that differs only in whitespace. */
-function near(text: string, old: string): string {
-  const wanted = old.split("\n").map((line) => line.trim());
-  const first = wanted.find((line) => line !== "");
-  if (first === undefined) return " Read the file again";
-  const index = text.split("\n").findIndex((line) => line.trim() === first);
-  if (index < 0) return " Read the file again";
-  return ` Line ${index + 1} begins like it; mind blanks and what follows. Read the file again`;
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split("\n").length;
-}
-
-function unfit(says: string): TrunklineError {
-  return new TrunklineError("conflict", says);
+/** Makes changes of the model, which then knows what the files hold. */
+async function changeKnown(work: ToolWork, changes: readonly FileChange[]): Promise<ToolAnswer> {
+  const answer = await changeFiles(work, changes);
+  for (const { target, text } of changes) work.files.seen.wrote(target.real, text);
+  const broken = (await work.diagnostics?.after(changes, work)) ?? "";
+  if (broken === "") return answer;
+  const content = [...(answer.content ?? []), textContent(fenced(broken))];
+  return { ...answer, text: `${answer.text}\n${broken}`, content };
 }
 
 /**
@@ -153,36 +170,91 @@ function isPlain({ name, real }: WorkspacePath): boolean {
   return !/(?:^|[\\/])\./.test(name) && real.endsWith(`/${name}`);
 }
 
+/** One file of a change. */
+interface FileChange {
+  readonly target: WorkspacePath;
+  readonly old: string | undefined;
+  /** Undefined to remove it. */
+  readonly text: string | undefined;
+  /** What was tolerated, for the model. */
+  readonly notes?: readonly string[];
+  /** The file whose mode it gets. */
+  readonly movedFrom?: WorkspacePath;
+}
+
 /** Shows a person the diff of a file, and writes it if they allow it. */
-export async function changeFile(
+export function changeFile(
   work: Pick<ToolWork, "allow" | "files">,
   target: WorkspacePath,
-  change: { readonly old: string | undefined; readonly text: string },
+  changed: { readonly old: string | undefined; readonly text: string },
 ): Promise<ToolAnswer> {
-  const { old, text } = change;
-  if (old === text) {
-    throw new TrunklineError(
-      "usage",
-      `'${target.name}' has this content already: nothing to change`,
-    );
+  return changeFiles(work, [{ target, ...changed }]);
+}
+
+/** Shows a person the diffs of files, and changes all of them if they allow it, or none. */
+async function changeFiles(
+  work: Pick<ToolWork, "allow" | "files">,
+  changes: readonly FileChange[],
+): Promise<ToolAnswer> {
+  for (const each of changes) checkChange(each);
+  const locations = changes.map(({ target, old, text = "" }) =>
+    changeLocation(target.path, old, text),
+  );
+  const title = changes.map((each) => `${verbOf(each)} ${each.target.name}`).join(", ");
+  await work.allow({
+    subject: { action: "edit" },
+    covers: "every change of a file",
+    title,
+    content: changes.map(({ target, old, text = "" }) => wholeDiff(target.path, old, text)),
+    locations,
+    isPlainEdit: changes.every(({ target }) => isPlain(target)),
+  });
+  const done: FileChange[] = [];
+  try {
+    for (const each of changes) {
+      await make(work, each);
+      done.push(each);
+    }
+  } catch (error) {
+    // Only what is still as it was left; otherwise somebody else has gone on with it.
+    for (const { target, old, text } of done.toReversed()) {
+      await make(work, { target, old: text, text: old }).catch(() => {});
+    }
+    throw error;
   }
-  if (text.split(MASK).length > (old ?? "").split(MASK).length) {
+  const content = changes.map(({ target, old, text = "" }) => shownDiff(target.path, old, text));
+  return { text: changes.map(changeText).join("\n"), content, locations };
+}
+
+function checkChange({ target, old, text }: FileChange): void {
+  if (old === text) {
+    const says = `'${target.name}' has this content already: nothing to change`;
+    throw new TrunklineError("usage", says);
+  }
+  if ((text ?? "").split(MASK).length > (old ?? "").split(MASK).length) {
     const says =
       `Cannot write '${MASK}' to '${target.name}': it stands for a secret that you cannot see. ` +
       "Change only the lines around it, with edit_file";
     throw new TrunklineError("usage", says);
   }
-  const locations = [changeLocation(target.path, old, text)];
-  await work.allow({
-    subject: { action: "edit" },
-    covers: "every change of a file",
-    title: `${old === undefined ? "Create" : "Edit"} ${target.name}`,
-    content: [wholeDiff(target.path, old, text)],
-    locations,
-    isPlainEdit: isPlain(target),
-  });
-  await work.files.write(target, text, old);
+}
+
+async function make(
+  { files }: Pick<ToolWork, "files">,
+  { target, old, text, movedFrom }: FileChange,
+): Promise<void> {
+  if (text !== undefined) await files.write(target, text, old, movedFrom);
+  else if (old !== undefined) await files.remove(target, old);
+}
+
+function verbOf({ old, text }: FileChange): string {
+  return old === undefined ? "Create" : text === undefined ? "Delete" : "Edit";
+}
+
+function changeText({ target, old, text, notes = [] }: FileChange): string {
+  if (text === undefined) return `Deleted ${target.name}.`;
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
-  const says = `${old === undefined ? "Created" : "Changed"} ${target.name} (${lines} lines now).`;
-  return { text: says, content: [shownDiff(target.path, old, text)], locations };
+  const verb = old === undefined ? "Created" : "Changed";
+  const how = notes.map((note) => ` (It was found although ${note}.)`).join("");
+  return `${verb} ${target.name} (${lines} lines now).${how}`;
 }

@@ -26,6 +26,7 @@ export const listFiles: AgentTool = {
     },
     [],
   ),
+  example: { path: "src", pattern: "**/*.test.ts" },
   kind: "search",
   need: "nothing",
   title: ({ path, pattern }) => `List ${(pattern ?? path ?? ".") as string}`,

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { type AgentTool, inputOf, textContent } from "./agent-tool.ts";
 
 const MOST_LINES = 2_000;
@@ -13,8 +14,8 @@ interface Input {
 export const readFile: AgentTool = {
   name: "read_file",
   description:
-    "Reads a text file of the workspace, as the editor has it. Lines come with their numbers, " +
-    "which are not part of the file.",
+    "Reads a text file of the workspace, as the editor has it, or an image (PNG, JPEG, GIF, WebP). " +
+    "Lines come with their numbers, which are not part of the file.",
   inputSchema: inputOf(
     {
       path: { type: "string", description: "From the workspace's folder, or absolute." },
@@ -23,6 +24,7 @@ export const readFile: AgentTool = {
     },
     ["path"],
   ),
+  example: { path: "src/server.ts", line: 120, limit: 80 },
   kind: "read",
   need: "nothing",
   title: ({ path }) => `Read ${String(path)}`,
@@ -31,18 +33,54 @@ export const readFile: AgentTool = {
     const target = await files.workspace.find(path);
     const locations = [{ path: target.path, line }];
     await show({ locations });
+    const image = IMAGE.test(target.name) ? imageIn(files.bytes(target)) : undefined;
+    if (image !== undefined) {
+      const size = Math.ceil((image.data.length * 3) / 4 / 1024);
+      return { text: `(An image, ${image.mimeType}, ${size} KB.)`, images: [image], locations };
+    }
     const text = await files.read(target);
-    const excerpt = numbered(text, line, Math.min(limit, MOST_LINES));
+    const { excerpt, last } = numbered(text, line, Math.min(limit, MOST_LINES));
+    files.seen.shown(target.real, text, line, last);
     return { text: excerpt, content: [textContent(excerpt)], locations };
   },
 };
 
-/** Part of a text with line numbers, and a note on what is left out. */
-export function numbered(text: string, from: number, limit: number): string {
-  if (text === "") return "(The file is empty.)";
+const IMAGE = /\.(?:png|jpe?g|gif|webp)$/i;
+/** Providers refuse larger ones. */
+const LARGEST_IMAGE = 5 * 1024 * 1024;
+
+/** The first bytes of each format that all providers read. */
+const SIGNATURES: readonly (readonly [mimeType: string, start: RegExp])[] = [
+  ["image/png", /^\x89PNG\r\n\x1a\n/],
+  ["image/jpeg", /^\xff\xd8\xff/],
+  ["image/gif", /^GIF8[79]a/],
+  ["image/webp", /^RIFF[^]{4}WEBP/],
+];
+
+/** An image for the model; undefined if the content is none, whatever its name. */
+function imageIn(bytes: Buffer | undefined): { data: string; mimeType: string } | undefined {
+  const start = bytes?.subarray(0, 16).toString("latin1") ?? "";
+  const [mimeType] = SIGNATURES.find(([, pattern]) => pattern.test(start)) ?? [];
+  if (bytes === undefined || mimeType === undefined) return undefined;
+  if (bytes.length > LARGEST_IMAGE) {
+    const says = `The image has ${bytes.length} bytes; at most ${LARGEST_IMAGE} can be shown to you`;
+    throw new TrunklineError("usage", says);
+  }
+  return { data: bytes.toString("base64"), mimeType };
+}
+
+/** Part of a text with line numbers and a note on what is left out, and the number of its last line. */
+export function numbered(
+  text: string,
+  from: number,
+  limit: number,
+): { readonly excerpt: string; readonly last: number } {
+  if (text === "") return { excerpt: "(The file is empty.)", last: 0 };
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  if (from > lines.length) return `(The file has only ${lines.length} lines.)`;
+  if (from > lines.length) {
+    return { excerpt: `(The file has only ${lines.length} lines.)`, last: 0 };
+  }
   const shown: string[] = [];
   let size = 0;
   for (const line of lines.slice(from - 1, from - 1 + limit)) {
@@ -52,5 +90,6 @@ export function numbered(text: string, from: number, limit: number): string {
   }
   const last = from - 1 + shown.length;
   const rest = `(Lines ${from} to ${last} of ${lines.length}; read on from line ${last + 1}.)`;
-  return last < lines.length ? `${shown.join("\n")}\n${rest}` : shown.join("\n");
+  const excerpt = last < lines.length ? `${shown.join("\n")}\n${rest}` : shown.join("\n");
+  return { excerpt, last };
 }

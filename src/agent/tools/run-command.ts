@@ -47,6 +47,7 @@ export const runCommand: AgentTool = {
     },
     ["command"],
   ),
+  example: { command: "npm test -- src/parser", timeout_ms: 300_000 },
   kind: "execute",
   need: "run",
   // The command line has its own timeout.

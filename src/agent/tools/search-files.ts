@@ -26,6 +26,7 @@ export const searchFiles: AgentTool = {
     },
     ["pattern"],
   ),
+  example: { pattern: "function (parse|read)Config", glob: "*.ts" },
   kind: "search",
   need: "nothing",
   title: ({ pattern }) => `Search for ${String(pattern)}`,

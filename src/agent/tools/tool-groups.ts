@@ -57,6 +57,8 @@ export function groupOf(name: string, server: string | undefined): string | unde
  */
 export class ToolGroups {
   readonly #open = new Set<string>();
+  /** Groups that `more_tools` has named. It names them for good, so that it stays the same. */
+  readonly #named = new Map<string, string>();
 
   isOffered({ group }: AgentTool): boolean {
     return group === undefined || this.#open.has(group);
@@ -82,10 +84,14 @@ export class ToolGroups {
       if (isNamed || isFree) this.open(group);
       if (own === undefined && this.#open.has(group)) room -= size;
     }
-    const closed = [...(groups as Map<string, AgentTool[]>)].filter(([name]) => {
-      return !this.#open.has(name);
-    });
-    if (closed.length > 0) tools.set(MORE_TOOLS, moreTools(new Map(closed), this));
+    for (const [name, members] of groups as Map<string, AgentTool[]>) {
+      if (this.#open.has(name) || this.#named.has(name)) continue;
+      this.#named.set(name, about(name, members));
+    }
+    if (this.#named.size > 0) {
+      const members = groups as ReadonlyMap<string, readonly AgentTool[]>;
+      tools.set(MORE_TOOLS, moreTools(this.#named, members, this));
+    }
   }
 }
 
@@ -102,15 +108,16 @@ function names(prompt: string, server: string, members: readonly AgentTool[]): b
 }
 
 function moreTools(
-  closed: ReadonlyMap<string, readonly AgentTool[]>,
+  named: ReadonlyMap<string, string>,
+  members: ReadonlyMap<string, readonly AgentTool[]>,
   groups: ToolGroups,
 ): AgentTool {
-  const list = [...closed].map(([name, members]) => `${name} (${about(name, members)})`);
+  const list = [...named].map(([name, what]) => `${name} (${what})`);
   return {
     name: MORE_TOOLS,
     description: `Adds groups of tools, which you have from your next answer on: ${list.join("; ")}.`,
     inputSchema: inputOf(
-      { groups: { type: "array", minItems: 1, items: { enum: [...closed.keys()] } } },
+      { groups: { type: "array", minItems: 1, items: { enum: [...named.keys()] } } },
       ["groups"],
     ),
     kind: "think",
@@ -119,7 +126,7 @@ function moreTools(
     async call(args) {
       const wanted = [...new Set((args as { groups: readonly string[] }).groups)];
       for (const group of wanted) groups.open(group);
-      const added = wanted.flatMap((group) => closed.get(group) ?? []).map(({ name }) => name);
+      const added = wanted.flatMap((group) => members.get(group) ?? []).map(({ name }) => name);
       return { text: `You have these tools now: ${added.join(", ")}.` };
     },
   };

@@ -13,6 +13,7 @@ describe("a person who is to allow a tool call", () => {
       [{ name: "write_file", arguments: { path: "big", content: text } }],
       {
         files: { big: lines.join("\n") },
+        first: [1, 2001, 4001, 6001].map((line) => read("big", { line })),
       },
     );
     const [diff] = (turn.asked[0]?.toolCall.content ?? []) as {
@@ -21,7 +22,7 @@ describe("a person who is to allow a tool call", () => {
     }[];
     assert.equal(diff?.newText, text);
     assert.equal(diff?.oldText, lines.join("\n"));
-    assert.deepEqual(turn.ends, ["completed"]);
+    assert.deepEqual(turn.ends, Array(5).fill("completed"));
   });
 
   it("sees the whole command, even if it is long or looks like a secret", async () => {
@@ -134,7 +135,8 @@ describe("the calls of one answer", () => {
       },
       writeTextFile: async (path: string) => void order.push(`write ${path.slice(-1)}`),
     };
-    const write = { name: "write_file", arguments: { path: "d", content: "new" } };
+    const edit = { path: "d", old_string: "text of d", new_string: "new" };
+    const write = { name: "edit_file", arguments: edit };
     const calls = [read("a"), read("b"), read("c"), write, read("e")];
     const { answers, turn } = await call(calls, {
       files: { a: "", b: "", c: "", d: "", e: "" },

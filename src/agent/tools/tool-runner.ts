@@ -24,7 +24,9 @@ import { Countdown } from "./countdown.ts";
 import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
+  type Choice,
   type Consent,
+  type EditCheck,
   type Location,
   Refused,
   type ShownContent,
@@ -48,6 +50,7 @@ interface ToolRunnerOptions {
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
+  readonly diagnostics?: EditCheck | undefined;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -81,6 +84,10 @@ export class ToolRunner {
 
   constructor(options: ToolRunnerOptions) {
     this.#options = options;
+  }
+
+  get tools(): ReadonlyMap<string, AgentTool> {
+    return this.#options.tools;
   }
 
   /** The tools that the current mode allows, of the groups that are open. */
@@ -121,6 +128,11 @@ export class ToolRunner {
     return this.perform(call, tool);
   }
 
+  /** The model has got the answers to its calls. */
+  answered(): void {
+    this.#options.files.seen.delivered();
+  }
+
   /** Calls a tool that is not in the model's list. */
   async perform(asked: ToolCall, tool: AgentTool | undefined): Promise<ToolAnswer> {
     const { speaker, turn, log } = this.#options;
@@ -150,7 +162,8 @@ export class ToolRunner {
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
-    const text = maskWhole(answer.text);
+    const late = this.#options.diagnostics?.takeLate() ?? "";
+    const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
     await this.#finished(call, { ...answer, text }, code);
     return { ...answer, text };
   }
@@ -183,7 +196,8 @@ export class ToolRunner {
   }
 
   #work(tool: AgentTool, call: ToolCall, signal: AbortSignal, countdown: Countdown): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
+    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
+      this.#options;
     return {
       files,
       get client() {
@@ -198,11 +212,13 @@ export class ToolRunner {
       actsAs,
       sandbox,
       background,
+      diagnostics,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
       allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, signal)),
+      choose: (choice) => countdown.pausedWhile(() => this.#choose(tool, call, choice, signal)),
     };
   }
 
@@ -237,6 +253,31 @@ export class ToolRunner {
     throw new Refused(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",
     );
+  }
+
+  async #choose(
+    tool: AgentTool,
+    call: ToolCall,
+    { title, content, options }: Choice,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const toolCall = {
+      toolCallId: call.id,
+      title: oneLine(title),
+      kind: tool.kind,
+      status: "pending",
+      content,
+    };
+    const asked = this.#options.turn.requestPermission({
+      toolCall,
+      options: options.map(({ name, isNo = false }, at) => {
+        const kind = isNo ? "reject_once" : "allow_once";
+        return { optionId: String(at), name: visibleLine(name), kind };
+      }),
+      _meta: { trunkline: { needsPerson: true } },
+    });
+    const outcome = await untilAborted(asked, signal);
+    return outcome.outcome === "selected" ? Number(outcome.optionId) : undefined;
   }
 
   async #finished(call: ToolCall, answer: ToolAnswer, code: number | undefined): Promise<void> {

@@ -27,6 +27,12 @@ export const updatePlan: AgentTool = {
     },
     ["entries"],
   ),
+  example: {
+    entries: [
+      { content: "Write a test that fails", status: "completed" },
+      { content: "Fix parse()", status: "in_progress" },
+    ],
+  },
   kind: "think",
   need: "nothing",
   title: () => "Update the plan",

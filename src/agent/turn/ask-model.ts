@@ -18,6 +18,8 @@ import type { Speaker } from "./speaker.ts";
 interface ModelQuestion {
   readonly model: LanguageModel;
   readonly instructions: string;
+  /** Names the conversation for the provider's cache. */
+  readonly cacheKey?: string | undefined;
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly AgentTool[];
   readonly thinking: ThinkingLevel;
@@ -33,6 +35,7 @@ export interface TokenUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedReadTokens: number;
+  readonly cachedWriteTokens: number;
   readonly thoughtTokens: number;
 }
 
@@ -62,6 +65,9 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       instructions: { role: "system", content: instructions, providerOptions: CACHED },
       messages: withCacheMark(messages),
       tools: toolSet(question.tools, ai),
+      ...(question.cacheKey === undefined
+        ? {}
+        : { providerOptions: { openai: { promptCacheKey: question.cacheKey } } }),
       ...(question.thinking === "default" ? {} : { reasoning: question.thinking }),
       maxRetries: 0,
       abortSignal: signal,
@@ -99,16 +105,23 @@ type Library = Pick<typeof AiLibrary, "tool" | "jsonSchema">;
 /** Marks the end of the prefix that Anthropic caches. */
 const CACHED = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
+/**
+ * Marks the end of the conversation, and where the last request ended: Anthropic looks back only twenty
+ * blocks from a mark, and one answer may have more calls.
+ */
 function withCacheMark(messages: readonly ModelMessage[]): ModelMessage[] {
+  const before = messages.findLastIndex(({ role }) => role === "assistant") - 1;
   return messages.map((message, index) => {
-    return index === messages.length - 1 ? { ...message, providerOptions: CACHED } : message;
+    const isMarked = index === messages.length - 1 || index === before;
+    return isMarked ? { ...message, providerOptions: CACHED } : message;
   });
 }
 
 function toolSet(tools: readonly AgentTool[], { tool, jsonSchema }: Library): ToolSet {
   return Object.fromEntries(
-    tools.map(({ name, description, inputSchema }) => {
-      return [name, tool({ description, inputSchema: jsonSchema(inputSchema) })];
+    tools.map(({ name, description: about, inputSchema, example }) => {
+      const shown = example === undefined ? "" : ` Example: ${JSON.stringify(example)}`;
+      return [name, tool({ description: about + shown, inputSchema: jsonSchema(inputSchema) })];
     }),
   );
 }
@@ -132,7 +145,10 @@ function callOf(part: {
 function usageOf(usage: {
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
-  readonly inputTokenDetails: { readonly cacheReadTokens: number | undefined };
+  readonly inputTokenDetails: {
+    readonly cacheReadTokens: number | undefined;
+    readonly cacheWriteTokens: number | undefined;
+  };
   readonly outputTokenDetails: { readonly reasoningTokens: number | undefined };
 }): TokenUsage | undefined {
   const { inputTokens = 0, outputTokens = 0, inputTokenDetails, outputTokenDetails } = usage;
@@ -141,6 +157,7 @@ function usageOf(usage: {
     inputTokens,
     outputTokens,
     cachedReadTokens: inputTokenDetails.cacheReadTokens ?? 0,
+    cachedWriteTokens: inputTokenDetails.cacheWriteTokens ?? 0,
     thoughtTokens: outputTokenDetails.reasoningTokens ?? 0,
   };
 }

@@ -1,4 +1,4 @@
-import type { LanguageModel, ModelMessage, ToolResultPart } from "ai";
+import type { LanguageModel, ModelMessage, ToolResultPart, UserContent } from "ai";
 
 import type { Log } from "../../base/log.ts";
 import type { Turn } from "../../session/agent.ts";
@@ -10,6 +10,7 @@ import type { ToolCall } from "../tools/tool-runner.ts";
 import type { TokenUsage } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
+import { SystemPrompt } from "./system-prompt.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 
 /** A rough estimate that rather counts too many tokens. */
@@ -93,16 +94,21 @@ async function write(
   { model, window, signal }: CompactOptions,
 ): Promise<string | undefined> {
   if (older.length === 0) return undefined;
-  const { generateText } = await import("ai");
   const transcript = new BoundedText(Math.floor(window * 0.5 * CHARACTERS_PER_TOKEN));
   for (const message of older) transcript.add(`${spoken(message)}\n\n`);
-  const { text } = await generateText({
-    model,
-    instructions: INSTRUCTIONS,
-    prompt: transcript.settle().text,
-    maxRetries: 1,
-    abortSignal: AbortSignal.any([signal, AbortSignal.timeout(120_000)]),
-  });
+  return writtenBy(model, INSTRUCTIONS, transcript.settle().text, signal);
+}
+
+/** A text that a model writes outside of the conversation; undefined if it says nothing. */
+export async function writtenBy(
+  model: LanguageModel,
+  instructions: string,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { generateText } = await import("ai");
+  const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(120_000)]);
+  const { text } = await generateText({ model, instructions, prompt, maxRetries: 1, abortSignal });
   return text.trim() === "" ? undefined : text.trim();
 }
 
@@ -194,6 +200,8 @@ export class Conversation {
   #counted = { tokens: 0, messages: 0 };
 
   #cost: number | undefined;
+  /** What the provider is sent before the messages. */
+  readonly prompt = new SystemPrompt();
 
   constructor(messages: readonly ModelMessage[] = []) {
     this.#messages = [...messages];
@@ -220,6 +228,9 @@ export class Conversation {
       return resultPart(call, answers.get(call.id) ?? { text: "(Cancelled.)", isError: true });
     });
     this.#messages.push({ role: "tool", content });
+    // Many providers take images from the person only.
+    const images = calls.flatMap((call) => imageParts(call, answers.get(call.id)));
+    if (images.length > 0) this.#messages.push({ role: "user", content: images });
   }
 
   counted({ inputTokens, outputTokens }: TokenUsage): void {
@@ -232,29 +243,38 @@ export class Conversation {
   }
 
   spent(usage: TokenUsage, price: ModelCost): void {
-    const { inputTokens, outputTokens, cachedReadTokens: cached } = usage;
-    const { input, output, cachedInput = input } = price;
-    const sum = (inputTokens - cached) * input + cached * cachedInput + outputTokens * output;
+    const { inputTokens, outputTokens, cachedReadTokens: read, cachedWriteTokens: written } = usage;
+    // Anthropic, which is the one that counts what it writes to its cache, takes a quarter more for it.
+    const { input, output, cachedInput = input, cacheWrite = 1.25 * input } = price;
+    const fresh = Math.max(0, inputTokens - read - written) * input;
+    const sum = fresh + read * cachedInput + written * cacheWrite + outputTokens * output;
     this.#cost = (this.#cost ?? 0) + sum / 1_000_000;
   }
 
   replace(messages: readonly ModelMessage[]): void {
     this.#messages = [...messages];
     this.#counted = { tokens: 0, messages: 0 };
+    this.prompt.reset();
   }
 }
 
 function resultPart({ id, name }: ToolCall, answer: ToolAnswer): ToolResultPart {
   const base = { type: "tool-result", toolCallId: id, toolName: name } as const;
-  const { text, isError = false, images = [] } = answer;
+  const { text, isError = false } = answer;
   const value = text === "" ? "(Nothing.)" : text;
-  if (isError) return { ...base, output: { type: "error-text", value } };
-  if (images.length === 0) return { ...base, output: { type: "text", value } };
-  const files = images.map(({ data, mimeType }) => {
-    return { type: "file", data: { type: "data", data }, mediaType: mimeType } as const;
-  });
-  return { ...base, output: { type: "content", value: [{ type: "text", text: value }, ...files] } };
+  return { ...base, output: { type: isError ? "error-text" : "text", value } };
 }
+
+function imageParts({ name }: ToolCall, answer: ToolAnswer | undefined): UserPart[] {
+  const images = answer?.images ?? [];
+  if (images.length === 0) return [];
+  const files = images.map(({ data, mimeType }) => {
+    return { type: "file", data, mediaType: mimeType } as const;
+  });
+  return [{ type: "text", text: `(What ${name} has shown:)` }, ...files];
+}
+
+type UserPart = Exclude<UserContent, string>[number];
 
 /**
  * Replaces each image by a note, in the messages from `from` on. Undefined if there is no image.
@@ -272,13 +292,9 @@ export function withoutImages(
   };
   const replaced = messages.map((message, index): ModelMessage => {
     if (index < from || typeof message.content === "string") return message;
-    if (message.role === "user") return { ...message, content: message.content.map(replace) };
-    if (message.role !== "tool") return message;
-    const content = message.content.map((part) => {
-      if (part.type !== "tool-result" || part.output.type !== "content") return part;
-      return { ...part, output: { ...part.output, value: part.output.value.map(replace) } };
-    });
-    return { ...message, content };
+    return message.role === "user"
+      ? { ...message, content: message.content.map(replace) }
+      : message;
   });
   return count === 0 ? undefined : replaced;
 }

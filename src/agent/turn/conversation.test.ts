@@ -35,13 +35,31 @@ describe("Conversation", () => {
         ["2", { text: "", isError: true }],
       ]),
     );
-    const [message] = conversation.messages;
+    const [message, shown] = conversation.messages;
     assert.ok(message?.role === "tool");
     const [image, failed] = message.content.map(
       (part) => part.type === "tool-result" && part.output,
     );
-    assert.match(JSON.stringify(image), /"\(Nothing\.\)".*image\/png/);
+    assert.deepEqual(image, { type: "text", value: "(Nothing.)" });
+    assert.match(JSON.stringify(shown), /"role":"user".*image\/png/);
     assert.deepEqual(failed, { type: "error-text", value: "(Nothing.)" });
+  });
+
+  it("prices what the provider reads from its cache and writes to it", () => {
+    const usage = {
+      inputTokens: 1_000_000,
+      outputTokens: 100_000,
+      cachedReadTokens: 600_000,
+      cachedWriteTokens: 300_000,
+      thoughtTokens: 0,
+    };
+    const costOf = (price: Parameters<Conversation["spent"]>[1]): number => {
+      const conversation = new Conversation();
+      conversation.spent(usage, price);
+      return Math.round((conversation.cost ?? 0) * 1_000) / 1_000;
+    };
+    assert.equal(costOf({ input: 3, output: 15, cachedInput: 0.3 }), 0.3 + 0.18 + 1.125 + 1.5);
+    assert.equal(costOf({ input: 3, output: 15, cachedInput: 0.3, cacheWrite: 6 }), 3.78);
   });
 
   it("uses the provider's token count, and estimates only what was added since", () => {
@@ -52,6 +70,7 @@ describe("Conversation", () => {
       inputTokens: 900,
       outputTokens: 100,
       cachedReadTokens: 0,
+      cachedWriteTokens: 0,
       thoughtTokens: 0,
     });
     assert.equal(conversation.size, 1_000);

@@ -17,6 +17,7 @@ import {
 import { compactConversation, type Conversation, withoutImages } from "./compact.ts";
 import { promptMessage } from "./instructions.ts";
 import type { Speaker } from "./speaker.ts";
+import type { PromptParts } from "./system-prompt.ts";
 import { untilContinued } from "./until-continued.ts";
 
 export interface TurnOptions {
@@ -27,7 +28,9 @@ export interface TurnOptions {
   /** Reads the keys of providers again. Returns the model with the key that is stored now. */
   readonly renew?: () => Promise<TurnOptions["model"] | undefined>;
   readonly conversation: Conversation;
-  readonly instructions: () => string;
+  readonly instructions: () => PromptParts;
+  /** Names the session for the provider's cache. */
+  readonly cacheKey?: string | undefined;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
   readonly retry: RetryLimits;
@@ -47,7 +50,13 @@ const FEWEST = 4;
 /** One turn with a model: it is asked, and its tool calls are run, until it is done (ACP prompt-turn). */
 export class TurnRun {
   readonly #options: TurnOptions;
-  readonly #used = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0 };
+  readonly #used = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedReadTokens: 0,
+    cachedWriteTokens: 0,
+    thoughtTokens: 0,
+  };
 
   #open: TurnOptions["model"]["open"];
 
@@ -165,14 +174,17 @@ export class TurnRun {
 
   async #askOnce(): Promise<ModelAnswer> {
     const { model, conversation, runner, speaker, turn, retry, log } = this.#options;
+    const { system, note } = conversation.prompt.tell(this.#options.instructions());
+    if (note !== undefined) conversation.add({ role: "user", content: note });
     let said = "";
     try {
       return await askWithRetry({
         name: model.id,
         model: await this.#open(),
-        instructions: this.#options.instructions(),
+        instructions: system,
+        cacheKey: model.takesCacheKey === true ? this.#options.cacheKey : undefined,
         messages: conversation.messages,
-        tools: runner.offered(),
+        tools: conversation.prompt.tools(runner.offered(), runner.tools),
         thinking: this.#options.thinking,
         speaker,
         signal: turn.signal,
@@ -198,6 +210,7 @@ export class TurnRun {
       }
     } finally {
       conversation.addAnswers(calls, answers);
+      runner.answered();
     }
   }
 
@@ -228,6 +241,7 @@ export class TurnRun {
       this.#used.inputTokens += usage.inputTokens;
       this.#used.outputTokens += usage.outputTokens;
       this.#used.cachedReadTokens += usage.cachedReadTokens;
+      this.#used.cachedWriteTokens += usage.cachedWriteTokens;
       this.#used.thoughtTokens += usage.thoughtTokens;
     }
     const turnTokens = this.#used.inputTokens + this.#used.outputTokens;

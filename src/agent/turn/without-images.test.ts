@@ -54,7 +54,7 @@ describe("an image that a model refuses", () => {
     await using rig = new AgentRig({ llm, offer: async () => offer });
     const { turn } = await rig.turn("go");
     assert.match(turn.text, /Done\.$/);
-    assert.match(llm.seen(-1), /tool: .*Here was an image/);
+    assert.match(llm.seen(-1), /user: .*Here was an image/);
   });
 
   it("is not blamed for an error that also occurs without it", async () => {

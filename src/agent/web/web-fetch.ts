@@ -32,6 +32,7 @@ export function webFetch(rules: WebRules): AgentTool {
       },
       ["url"],
     ),
+    example: { url: "https://nodejs.org/api/fs.html" },
     kind: "fetch",
     need: "nothing",
     group: WEB,

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, realpathSync, renameSync } from "node:fs";
 import {
   chmod,
   link,
   mkdir,
   mkdtempDisposable,
-  open,
   readdir,
   readFile,
   stat,
@@ -18,7 +17,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
-import { overwrite, writeOver } from "./overwrite.ts";
+import { ChangedFileError, overwrite, writeOver } from "./overwrite.ts";
 
 const temporary = () => mkdtempDisposable(join(realpathSync(tmpdir()), "trunkline-overwrite-"));
 const SHORT = "kürzer";
@@ -30,7 +29,7 @@ describe("writeOver()", () => {
     await using folder = await temporary();
     const path = join(folder.path, "file");
     for (const text of [OLD, LONG, SHORT, "", LONG]) {
-      await writeOver(path, text, [folder.path]);
+      writeOver(path, text, [folder.path]);
       assert.equal(await readFile(path, "utf8"), text);
     }
   });
@@ -41,7 +40,7 @@ describe("writeOver()", () => {
     await writeFile(path, OLD);
     await chmod(path, 0o751);
     await link(path, join(folder.path, "other"));
-    await writeOver(path, SHORT, [folder.path]);
+    writeOver(path, SHORT, [folder.path]);
     assert.equal(await readFile(join(folder.path, "other"), "utf8"), SHORT);
     assert.equal((await stat(path)).mode & 0o777, 0o751);
   });
@@ -52,7 +51,7 @@ describe("writeOver()", () => {
     for (const target of ["file", "none"]) {
       await symlink(target, join(folder.path, `to-${target}`));
       const path = join(folder.path, `to-${target}`);
-      await assert.rejects(writeOver(path, SHORT, [folder.path]), { code: "ELOOP" });
+      assert.throws(() => writeOver(path, SHORT, [folder.path]), { code: "ELOOP" });
     }
     assert.equal(await readFile(join(folder.path, "file"), "utf8"), OLD);
     assert.deepEqual(await readdir(folder.path), ["file", "to-file", "to-none"]);
@@ -64,15 +63,15 @@ describe("writeOver()", () => {
     await Promise.all([mkdir(project), mkdir(outside)]);
     await symlink(outside, join(project, "sub"));
     await writeFile(join(outside, "file"), OLD);
-    await assert.rejects(writeOver(join(project, "sub/file"), SHORT, [project]), /leads out/);
+    assert.throws(() => writeOver(join(project, "sub/file"), SHORT, [project]), /leads out/);
     assert.equal(await readFile(join(outside, "file"), "utf8"), OLD);
     await mkdir(join(project, ".git"));
     await writeFile(join(project, ".git/config"), OLD);
     await symlink(".git", join(project, "src"));
-    await assert.rejects(writeOver(join(project, "src/config"), SHORT, [project]), /leads out/);
+    assert.throws(() => writeOver(join(project, "src/config"), SHORT, [project]), /leads out/);
     assert.equal(await readFile(join(project, ".git/config"), "utf8"), OLD);
     execFileSync("mkfifo", [join(project, "pipe")]);
-    await assert.rejects(writeOver(join(project, "pipe"), SHORT, [project]), /not a regular file/);
+    assert.throws(() => writeOver(join(project, "pipe"), SHORT, [project]), /not a regular file/);
   });
 
   it("leaves the old text, and no new file, where the disk is full", async () => {
@@ -80,13 +79,47 @@ describe("writeOver()", () => {
     const path = join(folder.path, "file");
     await writeFile(path, OLD);
     using disk = new DiskFaults(folder.path);
-    disk.decide = ({ operation }) => (operation === "write" ? "ENOSPC" : undefined);
-    await assert.rejects(writeOver(path, LONG, [folder.path]), { code: "ENOSPC" });
-    await assert.rejects(writeOver(join(folder.path, "new"), LONG, [folder.path]), {
+    disk.decide = ({ operation }) => (operation === "writeSync" ? "ENOSPC" : undefined);
+    assert.throws(() => writeOver(path, LONG, [folder.path]), { code: "ENOSPC" });
+    assert.throws(() => writeOver(join(folder.path, "new"), LONG, [folder.path]), {
       code: "ENOSPC",
     });
     assert.equal(await readFile(path, "utf8"), OLD);
     assert.deepEqual(await readdir(folder.path), ["file"]);
+  });
+});
+
+describe("writeOver() of what is expected", () => {
+  it("writes only over that content, and creates only what is not there", async () => {
+    await using folder = await temporary();
+    const [path, fresh] = [join(folder.path, "file"), join(folder.path, "new")];
+    await writeFile(path, OLD);
+    const inside = [folder.path];
+    writeOver(path, SHORT, inside, { content: Buffer.from(OLD) });
+    writeOver(fresh, SHORT, inside, { content: undefined });
+    for (const content of [Buffer.from(OLD), undefined]) {
+      assert.throws(() => writeOver(path, LONG, inside, { content }), ChangedFileError);
+      assert.throws(() => writeOver(fresh, LONG, inside, { content }), ChangedFileError);
+    }
+    const gone = join(folder.path, "gone");
+    const expected = { content: Buffer.from(OLD) };
+    assert.throws(() => writeOver(gone, LONG, inside, expected), ChangedFileError);
+    assert.equal(await readFile(path, "utf8"), SHORT);
+    assert.deepEqual(await readdir(folder.path), ["file", "new"]);
+  });
+
+  it("says so if the file was replaced while it was written, and keeps the other one", async () => {
+    await using folder = await temporary();
+    const [path, theirs] = [join(folder.path, "file"), join(folder.path, "theirs")];
+    await Promise.all([writeFile(path, OLD), writeFile(theirs, "theirs")]);
+    using disk = new DiskFaults(folder.path);
+    disk.decide = ({ operation }) => {
+      if (operation === "writeSync" && existsSync(theirs)) renameSync(theirs, path);
+      return undefined;
+    };
+    const expected = { content: Buffer.from(OLD) };
+    assert.throws(() => writeOver(path, LONG, [folder.path], expected), ChangedFileError);
+    assert.equal(await readFile(path, "utf8"), "theirs");
   });
 });
 
@@ -95,16 +128,11 @@ describe("overwrite()", () => {
     await using folder = await temporary();
     const path = join(folder.path, "file");
     await writeFile(path, OLD);
-    await using file = await open(path, "r+");
-    const write = file.write.bind(file) as (...args: unknown[]) => Promise<unknown>;
-    let isFull = false;
-    const some = async (bytes: Buffer, from: number, length: number, at: number) => {
-      if (isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
-      isFull = true;
-      return await write(bytes, from, Math.min(length, 7), at);
-    };
-    Object.assign(file, { write: some });
-    await assert.rejects(overwrite(file, LONG), { code: "ENOSPC" });
+    using disk = new DiskFaults(folder.path);
+    disk.decide = ({ operation }) => (operation === "writeSync" ? "torn" : undefined);
+    const file = openSync(path, "r+");
+    assert.throws(() => overwrite(file, LONG), { code: "ENOSPC" });
+    closeSync(file);
     assert.equal(await readFile(path, "utf8"), OLD);
   });
 });

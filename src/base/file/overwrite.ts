@@ -1,73 +1,107 @@
-import { constants, readlinkSync } from "node:fs";
-import { type FileHandle, open, rm } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 
 import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
+
+/** What a file has to hold for it to be written over; undefined where there has to be none. */
+export interface ExpectedContent {
+  readonly content: Buffer | undefined;
+}
+
+/** Somebody else has changed the file. */
+export class ChangedFileError extends UnfitFileError {}
 
 /**
  * Writes a file that belongs to somebody else, all of it or nothing if the disk is full. It stays the
  * same file, with its hard links, owner and mode. The path was checked before and had no symbolic link:
  * the file is not written if it has one now, even one into the folders `inside`, such as to `.git`.
+ *
+ * With `expected`, throws `ChangedFileError` if the file holds something else. Nothing of this program
+ * runs between that check and the write. No file system can do both in one step, so what another program
+ * writes in these microseconds is lost; one that replaces the file in them keeps its text, and this throws.
  */
-export async function writeOver(
+export function writeOver(
   path: string,
   content: string | Buffer,
   inside: readonly string[],
-): Promise<void> {
-  const { isNew, file } = await openOver(path);
-  const stats = await file.stat();
-  const isThere = leadsInside(path, stats, inside) && placeOf(file, path) === path;
-  if (!stats.isFile() || !isThere) {
-    await file.close();
-    throw stats.isFile() ? outside() : noFile();
-  }
+  expected?: ExpectedContent,
+): void {
+  const { isNew, file } = openOver(path, expected !== undefined);
+  const isThere = (): boolean =>
+    leadsInside(path, fstatSync(file), inside) && placeOf(file, path) === path;
   try {
-    await using _ = file;
-    await overwrite(file, content);
+    if (!fstatSync(file).isFile()) throw noFile();
+    if (!isThere()) throw outside();
+    if (expected !== undefined && !isAsExpected(file, isNew, expected)) throw changed();
+    overwrite(file, content);
+    if (expected !== undefined && !isThere()) throw changed();
   } catch (error) {
-    if (isNew) await rm(path, { force: true }).catch(() => {});
+    // Not what has taken its place.
+    if (isNew && isThere()) rmSync(path, { force: true });
     throw error;
+  } finally {
+    closeSync(file);
   }
 }
 
+function isAsExpected(file: number, isNew: boolean, { content }: ExpectedContent): boolean {
+  if (isNew || content === undefined) return isNew && content === undefined;
+  return readFileSync(file).equals(content);
+}
+
 /** The path of an open file. The kernel knows it, even if a program has replaced the path meanwhile. */
-function placeOf({ fd }: FileHandle, path: string): string {
-  return process.platform === "linux" ? readlinkSync(`/proc/self/fd/${fd}`) : realPath(path);
+function placeOf(file: number, path: string): string {
+  return process.platform === "linux" ? readlinkSync(`/proc/self/fd/${file}`) : realPath(path);
 }
 
 /**
  * Replaces the content of an open file. Only the part by which the file grows needs room on the disk, so
  * that part is written first: if it fails, the file is unchanged.
  */
-export async function overwrite(file: FileHandle, content: string | Buffer): Promise<void> {
+export function overwrite(file: number, content: string | Buffer): void {
   const bytes = Buffer.from(content as string);
-  const { size } = await file.stat();
+  const { size } = fstatSync(file);
   try {
-    await writeAt(file, bytes.subarray(size), size);
+    writeAt(file, bytes.subarray(size), size);
   } catch (error) {
-    await file.truncate(size).catch(() => {});
+    try {
+      ftruncateSync(file, size);
+    } catch {
+      // The first error says why.
+    }
     throw error;
   }
-  await writeAt(file, bytes.subarray(0, size), 0);
-  await file.truncate(bytes.length);
+  writeAt(file, bytes.subarray(0, size), 0);
+  ftruncateSync(file, bytes.length);
 }
 
-async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+function writeAt(file: number, bytes: Buffer, position: number): void {
   for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
+    const rest = bytes.subarray(done);
+    done += writeSync(file, rest, 0, rest.length, position + done);
   }
 }
 
-async function openOver(path: string): Promise<{ isNew: boolean; file: FileHandle }> {
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
+function openOver(path: string, reads: boolean): { isNew: boolean; file: number } {
+  const { O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const access = reads ? O_RDWR : O_WRONLY;
   try {
-    return { isNew: true, file: await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666) };
+    return { isNew: true, file: openSync(path, access | O_CREAT | O_EXCL, 0o666) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   try {
-    return { isNew: false, file: await open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK) };
+    return { isNew: false, file: openSync(path, access | O_NOFOLLOW | O_NONBLOCK) };
   } catch (error) {
     // A pipe that nobody reads, or a socket.
     if ((error as NodeJS.ErrnoException).code === "ENXIO") throw noFile();
@@ -77,4 +111,8 @@ async function openOver(path: string): Promise<{ isNew: boolean; file: FileHandl
 
 function noFile(): UnfitFileError {
   return new UnfitFileError("it is not a regular file");
+}
+
+function changed(): ChangedFileError {
+  return new ChangedFileError("somebody else has changed it");
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -19,6 +20,24 @@ describe("trunkline agent", () => {
     assert.match(out, /^\* +x +your file +\S/m);
     assert.equal((await line.run("agent", "remove", "x")).code, 0);
     assert.deepEqual((await line.home.load()).config.agents, {});
+  });
+
+  it("lists agents that are installed but not configured, with the command that adds them", async () => {
+    await using line = await SampleCommandLine.create();
+    const folder = join(line.home.path, ".local/bin");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "opencode"), "", { mode: 0o755 });
+    line.env.PATH = "/nowhere";
+    const { out } = await line.run("agent", "list");
+    const command = `trunkline agent add opencode --default -- ${folder}/opencode acp`;
+    assert.ok(out.includes(`opencode is installed: ${command}`), out);
+    const { found } = await line.json<{ found: { name: string }[] }>("agent", "list");
+    assert.deepEqual(
+      found.map(({ name }) => name),
+      ["opencode"],
+    );
+    assert.equal((await line.run(...command.split(" ").slice(1))).code, 0);
+    assert.doesNotMatch((await line.run("agent", "list")).out, /is installed/);
   });
 
   it("does not add one with the name of the built-in agent", async () => {

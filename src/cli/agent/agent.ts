@@ -1,3 +1,4 @@
+import { addCommand, installedAgents } from "../../agent/installed-agents.ts";
 import { ExternalAgent } from "../../agent/external-agent.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
@@ -40,7 +41,11 @@ export async function list(invocation: Invocation): Promise<number> {
   const rows = listed.map(({ name, runs, from, isDefault }) => {
     return [isDefault ? "*" : " ", name, from, runs];
   });
-  return print(invocation, { agents: listed }, table([[" ", "NAME", "FROM", "COMMAND"], ...rows]));
+  const found = installedAgents(invocation.env, Object.keys(agents));
+  const offers = found.map((each) => `${each.name} is installed: ${addCommand(each)}`);
+  const text = table([[" ", "NAME", "FROM", "COMMAND"], ...rows]);
+  const shown = offers.length === 0 ? text : `${text}\n${linesText(offers.map(visibleLine))}`;
+  return print(invocation, { agents: listed, found }, shown);
 }
 
 /** `trunkline agent test NAME` */

@@ -9,6 +9,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { type Attached, attachTo, type Ended, type Wanted } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
+import { offerAgent } from "../agent/offer-agents.ts";
 import { findSession, openChannel } from "../session/attach.ts";
 import { askingWith, permitting, Questions } from "../session/questions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -112,10 +113,13 @@ async function openChat(
   const { values, cwd, env, err } = invocation;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const app = await openQuietApp(invocation);
+  let app = await openQuietApp(invocation);
+  const isLocal = values.session === undefined && url === undefined;
+  const added = isLocal ? await offerAgent(invocation, app, values.agent) : undefined;
+  if (added !== undefined) app = await openQuietApp(invocation);
   const wanted: Wanted & { readonly agent?: string | undefined } =
     values.session === undefined
-      ? { cwd, agent: values.agent, worktree: worktreeOf(values) }
+      ? { cwd, agent: added ?? values.agent, worktree: worktreeOf(values) }
       : await findSession(app, values.session, url !== undefined, cwd);
   const channel = await openChannel(app, opened, url, env);
   const isNew = !("sessionId" in wanted);

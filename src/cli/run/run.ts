@@ -4,6 +4,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
+import { offerAgent, requireModel } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
@@ -29,7 +30,15 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     const why = "the server at --url decides about its sandbox by itself";
     throw new TrunklineError("usage", `Cannot use --unsafe-no-sandbox: ${why}.`);
   }
-  const app = await openQuietApp(invocation, { noSandbox });
+  let app = await openQuietApp(invocation, { noSandbox });
+  let { agent } = values;
+  if (url === undefined && !prompt.startsWith("/")) {
+    const added = await offerAgent(invocation, app, agent);
+    if (added !== undefined) app = await openQuietApp(invocation, { noSandbox });
+    agent = added ?? agent;
+    // Before the repository is fetched and set up.
+    await requireModel(app, env, agent);
+  }
   const remote = await findRevision(app, repository, values.revision, cwd);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
     err("The agent does not get your changes that are not committed.\n");
@@ -41,7 +50,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const channel = await openChannel(app, opened, url, env);
   const wanted = {
     remote,
-    agent: values.agent,
+    agent,
     pullRequest: values["pull-request"],
     retrySetup: values["retry-setup"],
   };

@@ -292,6 +292,8 @@ export interface ModelCost {
   readonly output: number;
   /** What the provider reads from its cache; the price of `input` when left out. */
   readonly cachedInput?: number;
+  /** What the provider writes to its cache; 1.25 times the price of `input` when left out. */
+  readonly cacheWrite?: number;
 }
 
 /** A provider of language models. */
@@ -2045,9 +2047,10 @@ export const checkModelCost: Check = (value) => {
       case "input":
       case "output":
       case "cachedInput":
+      case "cacheWrite":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["input", "output", "cachedInput"]) };
+        return { path: [key], says: unknownKey(key, ["input", "output", "cachedInput", "cacheWrite"]) };
     }
   }
   const input: unknown = value.input;
@@ -2068,6 +2071,13 @@ export const checkModelCost: Check = (value) => {
       return { path: ["cachedInput"], says: "must be a number" };
     }
     if (cachedInput < 0) return { path: ["cachedInput"], says: "must be at least 0" };
+  }
+  const cacheWrite: unknown = value.cacheWrite;
+  if (cacheWrite !== undefined) {
+    if (typeof cacheWrite !== "number" || !Number.isFinite(cacheWrite)) {
+      return { path: ["cacheWrite"], says: "must be a number" };
+    }
+    if (cacheWrite < 0) return { path: ["cacheWrite"], says: "must be at least 0" };
   }
   return undefined;
 };

@@ -108,8 +108,8 @@ export async function attachTo(
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
-      // What is typed ahead waits for its turn.
-      const _meta = { trunkline: { whileRunning: "queue" } };
+      // What is typed ahead waits for its turn. Without a model, a task fails.
+      const _meta = { trunkline: { whileRunning: "queue", needsModel: true } };
       return await peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
     },
     cancel: () => {

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AgentRig, type AgentRigOptions } from "../../../test/agent/agent-rig.ts";
+import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
+import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
+import type { Confine } from "../../base/process/child-process.ts";
+import { Log } from "../../base/log.ts";
+import { until } from "../../../test/support/until.ts";
+import type { OpenCommandSandbox } from "../files/command-sandbox.ts";
+import { Workspace } from "../files/workspace.ts";
+import { Diagnostics } from "./diagnostics.ts";
+
+const MODULES = join(import.meta.dirname, "../../../node_modules");
+
+/** A sandbox that confines nothing, and tells what was started in it. */
+function sandbox(started: string[], isThere = true): OpenCommandSandbox {
+  const confine: Confine = (program) => {
+    started.push([program.command, ...(program.args ?? [])].join(" "));
+    return program;
+  };
+  const entered = { refused: new Map(), isShown: () => true, notes: [], limits: [] };
+  return () => ({
+    mayBeLeft: true,
+    isThere: async () => isThere,
+    enter: async (ask) => {
+      assert.equal(await ask("example.org"), false, "it has no network");
+      return { confine, ...entered, [Symbol.asyncDispose]: async () => {} };
+    },
+    [Symbol.asyncDispose]: async () => {},
+  });
+}
+
+const edit = (path: string, old_string: string, new_string: string): ScriptedCall => {
+  return { name: "edit_file", arguments: { path, old_string, new_string } };
+};
+
+interface Checked {
+  readonly answers: readonly string[];
+  readonly asked: readonly string[];
+  readonly shown: string;
+}
+
+/** Calls of one answer each, in a project that `prepare` sets up. */
+async function checked(
+  calls: readonly ScriptedCall[],
+  options: AgentRigOptions & { prepare: (rig: AgentRig) => void; isAllowed?: boolean },
+): Promise<Checked> {
+  const { prepare, isAllowed = true, ...parts } = options;
+  const script = calls.map((call) => ({ toolCalls: [call] }));
+  await using llm = await FakeLlm.start([...script, { content: "Done." }]);
+  const limits = { diagnostics: 600_000, ...parts.limits };
+  await using rig = new AgentRig({ llm, ...parts, limits });
+  prepare(rig);
+  const { turn } = await rig.turn({
+    prompt: "go",
+    decide: ({ toolCall }) =>
+      isAllowed || !String(toolCall.title).startsWith("Check") ? ALLOW : REJECT,
+  });
+  const answers = (llm.requests.at(-1)?.messages ?? [])
+    .filter(({ role }) => role === "tool")
+    .map(({ content }) => String(content));
+  const asked = turn.asked.map(({ toolCall }) => String(toolCall.title));
+  return { answers, asked, shown: JSON.stringify(turn.ofKind("tool_call_update")) };
+}
+
+const CONFIG = JSON.stringify({ compilerOptions: { strict: true, noEmit: true, types: [] } });
+const FILES = {
+  "tsconfig.json": CONFIG,
+  "a.ts": "export const a: number = 1;\nexport const old: string = 2;\n",
+  "b.ts": 'import { a } from "./a.ts";\nexport const b = a + 1;\n',
+};
+
+/** A project with the compiler of this repository, which is a language server. */
+function typescript(rig: AgentRig): void {
+  mkdirSync(join(rig.cwd, "node_modules/.bin"), { recursive: true });
+  symlinkSync(join(MODULES, "typescript"), join(rig.cwd, "node_modules/typescript"));
+  symlinkSync(join(MODULES, "typescript/bin/tsc"), join(rig.cwd, "node_modules/.bin/tsc"));
+}
+
+describe("errors after an edit", () => {
+  it("are told to the model and shown to the person, only new ones, after one question", async () => {
+    const started: string[] = [];
+    const calls = [
+      edit("a.ts", "number = 1", 'number = "one"'),
+      edit("a.ts", 'number = "one"', "number = 2"),
+    ];
+    const { answers, asked, shown } = await checked(calls, {
+      files: FILES,
+      sandbox: sandbox(started),
+      prepare: typescript,
+    });
+    assert.match(
+      answers[0] ?? "",
+      /New errors since this edit:\na\.ts:1:14: 2322 .*not assignable/,
+    );
+    assert.doesNotMatch(answers[0] ?? "", /a\.ts:2/, "what was wrong before is not its fault");
+    assert.doesNotMatch(answers[1] ?? "", /New errors/);
+    assert.match(shown, /New errors since this edit/);
+    assert.equal(asked.filter((title) => title.startsWith("Check edits with")).length, 1);
+    assert.equal(started.length, 1);
+    assert.match(started[0] ?? "", /\/tsc --lsp --stdio$/);
+  });
+
+  it("are not looked for without a sandbox, nor if the person says no, which is asked once", async () => {
+    const calls = [edit("a.ts", "= 1", "= 3"), edit("a.ts", "= 3", '= ""')];
+    for (const [isThere, isAllowed, questions] of [
+      [false, true, 0],
+      [true, false, 1],
+    ] as const) {
+      const started: string[] = [];
+      const { answers, asked } = await checked(calls, {
+        files: FILES,
+        sandbox: sandbox(started, isThere),
+        prepare: typescript,
+        isAllowed,
+      });
+      assert.deepEqual(started, []);
+      assert.doesNotMatch(answers.join(), /New errors/);
+      assert.equal(asked.filter((title) => title.startsWith("Check")).length, questions);
+    }
+  });
+
+  it("that come late go with the next answer, and a server that fails costs the edit nothing", async () => {
+    // Says what is wrong when a file tells it to, which is after the edit has been answered.
+    const server = (cwd: string): string => `#!${process.execPath}
+      const { existsSync } = require("node:fs");
+      const send = (m) => { const b = JSON.stringify({ jsonrpc: "2.0", ...m });
+        process.stdout.write("Content-Length: " + Buffer.byteLength(b) + "\\r\\n\\r\\n" + b); };
+      let text = "";
+      process.stdin.on("data", (chunk) => {
+        text += chunk;
+        for (let m; (m = /Content-Length: (\\d+)\\r\\n\\r\\n/.exec(text)) && text.length >= m.index + m[0].length + Number(m[1]);) {
+          const from = m.index + m[0].length, body = JSON.parse(text.slice(from, from + Number(m[1])));
+          text = text.slice(from + Number(m[1]));
+          if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
+          const { uri, version, text: opened } = body.params?.textDocument ?? {};
+          if (uri === undefined) continue;
+          const now = opened ?? body.params.contentChanges[0].text;
+          const start = { line: 0, character: 0 };
+          const diagnostics = now.includes("wrong") ? [{ severity: 1, message: "it is wrong", range: { start } }] : [];
+          const say = () => existsSync(${JSON.stringify(join(cwd, "go"))})
+            ? send({ method: "textDocument/publishDiagnostics", params: { uri, version, diagnostics } })
+            : setTimeout(say, 20);
+          say();
+        }
+      });`;
+    const install = (rig: AgentRig, text: string): void => {
+      const path = join(rig.cwd, "node_modules/.bin/pyright-langserver");
+      mkdirSync(join(rig.cwd, "node_modules/.bin"), { recursive: true });
+      writeFileSync(path, text);
+      chmodSync(path, 0o755);
+    };
+    await using rig = new AgentRig({ files: { "a.py": "wrong\n" } });
+    install(rig, server(rig.cwd));
+    const log = new Log("debug", () => {});
+    await using diagnostics = new Diagnostics(rig.cwd, sandbox([])([rig.cwd]), log, 1);
+    const target = await new Workspace(rig.cwd).find("a.py");
+    const change = { target, old: "right\n", text: "wrong\n" };
+    assert.equal(await diagnostics.after([change], { allow: async () => {} }), "");
+    rig.write("go", "");
+    let late = "";
+    await until(() => (late += diagnostics.takeLate()) !== "");
+    assert.match(late, /^New errors since this edit:\na\.py:1:1: +it is wrong$/);
+    for (const broken of [
+      "#!/bin/sh\nexit 3\n",
+      "#!/bin/sh\nprintf 'Content-Length: 99999999999\\r\\n\\r\\n'; cat\n",
+    ]) {
+      const { answers } = await checked([edit("a.py", "right", "wrong")], {
+        files: { "a.py": "right\n" },
+        sandbox: sandbox([]),
+        prepare: (rig) => {
+          install(rig, broken);
+          assert.equal(readFileSync(join(rig.cwd, "a.py"), "utf8"), "right\n");
+        },
+      });
+      assert.equal(answers[0], "Changed a.py (1 lines now).");
+    }
+  });
+});

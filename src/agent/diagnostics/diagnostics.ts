@@ -1,0 +1,256 @@
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+
+import { currentSession } from "../../base/background.ts";
+import type { Log } from "../../base/log.ts";
+import { absolutePath } from "../../base/process/environment.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { harmlessVariables, loginPath } from "../command-environment.ts";
+import type { CommandSandbox } from "../files/command-sandbox.ts";
+import type { WorkspacePath } from "../files/workspace.ts";
+import { Refused, textContent, type ToolWork } from "../tools/agent-tool.ts";
+import { fenced } from "../tools/tool-runner.ts";
+import { type Diagnostic, LanguageServer } from "./language-server.ts";
+
+interface KnownServer {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Extensions of files, and the names of their languages. */
+  readonly languages: Readonly<Record<string, string>>;
+  /** Whether the one of the project can be used. */
+  readonly fits?: (project: string) => boolean;
+}
+
+const SCRIPTS = { ".ts": "typescript", ".mts": "typescript", ".cts": "typescript" };
+const TYPESCRIPT = { ...SCRIPTS, ".tsx": "typescriptreact" };
+const C = { ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".hpp": "cpp" };
+
+/** The first that is there is used. */
+const SERVERS: readonly KnownServer[] = [
+  { program: "tsc", args: ["--lsp", "--stdio"], languages: TYPESCRIPT, fits: isServer },
+  { program: "typescript-language-server", args: ["--stdio"], languages: TYPESCRIPT },
+  { program: "pyright-langserver", args: ["--stdio"], languages: { ".py": "python" } },
+  { program: "gopls", args: [], languages: { ".go": "go" } },
+  { program: "rust-analyzer", args: [], languages: { ".rs": "rust" } },
+  { program: "clangd", args: [], languages: C },
+];
+
+/** Compilers of TypeScript before 7 are no servers. */
+function isServer(project: string): boolean {
+  try {
+    const text = readFileSync(join(project, "node_modules/typescript/package.json"), "utf8");
+    return Number.parseInt((JSON.parse(text) as { version: string }).version, 10) >= 7;
+  } catch {
+    return false;
+  }
+}
+
+/** Milliseconds that a call waits; what comes later goes with the next answer. */
+const PATIENCE = 2_500;
+/** Milliseconds for a server to start and to read the project. */
+const LONGEST = 60_000;
+/** Milliseconds without an edit after which servers are ended. */
+const IDLE = 600_000;
+const MOST_SHOWN = 10;
+
+interface ChangedFile {
+  readonly target: WorkspacePath;
+  readonly old: string | undefined;
+  readonly text: string | undefined;
+}
+
+/**
+ * What the agent broke: errors of the files that it changed which were not there before, by language
+ * servers that the project or the machine has. They read and may run the project's code, so they run
+ * only in the sandbox, without a network, after the person said yes; without a sandbox there are none.
+ */
+export class Diagnostics implements AsyncDisposable {
+  readonly #cwd: string;
+  readonly #sandbox: CommandSandbox | undefined;
+  readonly #log: Log;
+  readonly #patience: number;
+  /** Undefined: it was refused, or failed. It is not tried again. */
+  readonly #servers = new Map<KnownServer, Promise<LanguageServer | undefined>>();
+  /** Those that the person said yes to. */
+  readonly #agreed = new Set<KnownServer>();
+  readonly #stopper = new AbortController();
+  readonly #opened = new AsyncDisposableStack();
+  #late: string[] = [];
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(
+    cwd: string,
+    sandbox: CommandSandbox | undefined,
+    log: Log,
+    patience: number = PATIENCE,
+  ) {
+    this.#cwd = cwd;
+    this.#sandbox = sandbox;
+    this.#log = log;
+    this.#patience = patience;
+  }
+
+  /** The new errors of files that were just changed, in words; empty where there are none yet. */
+  async after(changes: readonly ChangedFile[], work: Pick<ToolWork, "allow">): Promise<string> {
+    const found: Promise<string>[] = [];
+    for (const change of changes) {
+      const server = serverFor(change.target.name, this.#cwd);
+      if (server === undefined || change.text === undefined) continue;
+      await this.#allowed(server, work);
+      const running = this.#servers.get(server);
+      if (running !== undefined) found.push(this.#newErrors(change, server, running));
+    }
+    if (found.length === 0) return "";
+    const all = Promise.all(found).then((texts) => texts.filter(Boolean).join("\n"));
+    const late = Promise.withResolvers<undefined>();
+    const timer = setTimeout(late.resolve, this.#patience, undefined);
+    const first = await Promise.race([all, late.promise]);
+    clearTimeout(timer);
+    if (first !== undefined) return first;
+    void all.then((text) => text !== "" && this.#late.push(text));
+    return "";
+  }
+
+  /** What came too late for the call that it is about. */
+  takeLate(): string {
+    const late = this.#late.join("\n");
+    this.#late = [];
+    return late;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#idle);
+    this.#stopper.abort();
+    await Promise.allSettled(this.#servers.values());
+    await this.#opened.disposeAsync();
+  }
+
+  /** Starts a server that the person has agreed to. Nobody waits for it here. */
+  async #allowed(server: KnownServer, work: Pick<ToolWork, "allow">): Promise<void> {
+    if (this.#servers.has(server)) return;
+    const command = commandOf(server, this.#cwd);
+    const isThere = (await this.#sandbox?.isThere().catch(() => false)) === true;
+    if (command === undefined || !isThere) return;
+    if (
+      !this.#agreed.has(server) &&
+      !(await this.#ask([command, ...server.args].join(" "), work))
+    ) {
+      this.#servers.set(server, Promise.resolve(undefined));
+      return;
+    }
+    this.#agreed.add(server);
+    const started = this.#start(command, server.args).catch((error: unknown) => {
+      this.#log.warn("agent.language-server-failed", { command, error });
+      return undefined;
+    });
+    this.#servers.set(server, started);
+  }
+
+  async #ask(line: string, { allow }: Pick<ToolWork, "allow">): Promise<boolean> {
+    const says =
+      "To see what its edits break, the agent wants to run the language server of this project. It " +
+      "may run the project's code: in the sandbox, without a network.";
+    try {
+      await allow({
+        subject: { action: "run", command: line, folder: ".", sandbox: "in" },
+        covers: "this language server",
+        title: `Check edits with ${line}`,
+        content: [textContent(`${says}\n\n${fenced(line)}`)],
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
+  }
+
+  async #start(command: string, args: readonly string[]): Promise<LanguageServer | undefined> {
+    const confinement = await this.#sandbox?.enter(async () => false);
+    if (confinement === undefined) return undefined;
+    this.#opened.use(confinement);
+    const variables = harmlessVariables(process.env);
+    const env = { ...variables, PATH: await loginPath(variables) };
+    const program = { command, args, env, cwd: this.#cwd, serves: currentSession() };
+    const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
+    return this.#opened.use(await LanguageServer.start(confinement.confine(program), signal));
+  }
+
+  async #newErrors(
+    { target, old = "", text = "" }: ChangedFile,
+    { languages }: KnownServer,
+    running: Promise<LanguageServer | undefined>,
+  ): Promise<string> {
+    this.#rest();
+    try {
+      const server = await running;
+      if (server === undefined || server.isOver) return "";
+      const language = languages[extname(target.name)] ?? "";
+      const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
+      const before = await server.errors(target.path, language, old, signal);
+      const after = await server.errors(target.path, language, text, signal);
+      return errorText(target.name, before, after);
+    } catch (error) {
+      this.#log.warn("agent.diagnostics-failed", { file: target.name, error });
+      return "";
+    }
+  }
+
+  /** Ends servers that are not used. They start again with the next edit, without a question. */
+  #rest(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      for (const [server, running] of this.#servers) {
+        void running.then(async (each) => {
+          if (each === undefined) return;
+          this.#servers.delete(server);
+          await each[Symbol.asyncDispose]();
+        });
+      }
+    }, IDLE).unref();
+  }
+}
+
+function serverFor(name: string, project: string): KnownServer | undefined {
+  const extension = extname(name);
+  return SERVERS.find((server) => {
+    return extension in server.languages && commandOf(server, project) !== undefined;
+  });
+}
+
+/** The program of the project, or else of `PATH`. */
+function commandOf({ program, fits }: KnownServer, project: string): string | undefined {
+  const own = join(project, "node_modules/.bin", program);
+  if (existsSync(own) && fits?.(project) !== false) return own;
+  if (fits !== undefined) return undefined;
+  const folders = absolutePath(process.env.PATH).split(":");
+  return folders.map((folder) => join(folder, program)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The errors that were not there before. Lines may have moved, so they do not count. */
+function errorText(
+  name: string,
+  before: readonly Diagnostic[],
+  after: readonly Diagnostic[],
+): string {
+  const known = before.map(({ message, code }) => `${code} ${message}`);
+  const fresh = after.filter(({ message, code }) => {
+    const at = known.indexOf(`${code} ${message}`);
+    if (at >= 0) known.splice(at, 1);
+    return at < 0;
+  });
+  if (fresh.length === 0) return "";
+  const lines = fresh.slice(0, MOST_SHOWN).map(({ line, column, code, message }) => {
+    return `${name}:${line}:${column}: ${code} ${visibleLine(message)}`;
+  });
+  const rest = fresh.length > MOST_SHOWN ? [`and ${fresh.length - MOST_SHOWN} more`] : [];
+  return [`New errors since this edit:`, ...lines, ...rest].join("\n");
+}

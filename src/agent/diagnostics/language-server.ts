@@ -1,0 +1,205 @@
+import { pathToFileURL } from "node:url";
+
+import { onAbort, untilAborted } from "../../base/abort.ts";
+import type { ChildOptions } from "../../base/process/child-process.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+
+/** A problem that a language server found in a file. */
+export interface Diagnostic {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+  readonly code: string;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Bytes of one message; a server that sends more is ended. */
+const MOST_BYTES = 32 * 1024 * 1024;
+/** Milliseconds without another report after which a server that reports by itself is done. */
+const QUIET = 300;
+
+/**
+ * A language server, as far as it tells the errors of a file: framing and a few messages of the Language
+ * Server Protocol 3.17. What it says is not trusted.
+ */
+export class LanguageServer implements AsyncDisposable {
+  readonly #child: OwnedChild;
+  readonly #pending = new Map<number, PromiseWithResolvers<Json>>();
+  readonly #versions = new Map<string, number>();
+  readonly #published = new Map<string, readonly Diagnostic[]>();
+  #heard = Promise.withResolvers<void>();
+  #input = Buffer.alloc(0);
+  #lastId = 0;
+  #pulls = false;
+
+  private constructor(child: OwnedChild) {
+    this.#child = child;
+    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
+    void child.exit.then(() => this.#end());
+  }
+
+  static async start(program: ChildOptions, signal: AbortSignal): Promise<LanguageServer> {
+    const server = new LanguageServer(await OwnedChild.start(program));
+    const stopListening = onAbort(signal, () => server.#child.kill());
+    try {
+      const rootUri = pathToFileURL(program.cwd ?? "/").href;
+      const textDocument = {
+        synchronization: {},
+        publishDiagnostics: { versionSupport: true },
+        diagnostic: {},
+      };
+      const { capabilities } = (await server.#request("initialize", {
+        processId: null,
+        rootUri,
+        workspaceFolders: [{ uri: rootUri, name: "workspace" }],
+        capabilities: { textDocument, workspace: { configuration: true, workspaceFolders: true } },
+      })) as { capabilities?: Json };
+      server.#pulls = capabilities?.diagnosticProvider !== undefined;
+      server.#send({ method: "initialized", params: {} });
+      return server;
+    } catch (error) {
+      server.#child.kill();
+      throw error;
+    } finally {
+      stopListening();
+    }
+  }
+
+  get isOver(): boolean {
+    return this.#child.isOver;
+  }
+
+  /** The errors of a file with this text. */
+  async errors(
+    path: string,
+    language: string,
+    text: string,
+    signal: AbortSignal,
+  ): Promise<readonly Diagnostic[]> {
+    const uri = pathToFileURL(path).href;
+    const version = (this.#versions.get(uri) ?? 0) + 1;
+    this.#versions.set(uri, version);
+    this.#published.delete(uri);
+    const method = version === 1 ? "textDocument/didOpen" : "textDocument/didChange";
+    const params =
+      version === 1
+        ? { textDocument: { uri, languageId: language, version, text } }
+        : { textDocument: { uri, version }, contentChanges: [{ text }] };
+    this.#send({ method, params });
+    if (this.#pulls) {
+      const asked = this.#request("textDocument/diagnostic", { textDocument: { uri } });
+      const { items } = await untilAborted(asked, signal);
+      return errorsIn(items);
+    }
+    // Some report syntax first and types later: the last report of a moment counts.
+    for (;;) {
+      const before = this.#published.get(uri);
+      const next = this.#heard.promise;
+      const quiet = AbortSignal.timeout(QUIET);
+      const waits = before === undefined ? signal : AbortSignal.any([signal, quiet]);
+      try {
+        await untilAborted(next, waits);
+      } catch (error) {
+        if (before !== undefined && !signal.aborted) return before;
+        throw error;
+      }
+      if (this.isOver) throw new Error("the language server has ended");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill();
+    await this.#child.gone;
+  }
+
+  #request(method: string, params: object): Promise<Json> {
+    const id = ++this.#lastId;
+    const waiting = Promise.withResolvers<Json>();
+    waiting.promise.catch(() => {});
+    if (this.isOver) waiting.reject(new Error("the language server has ended"));
+    else this.#pending.set(id, waiting);
+    this.#send({ id, method, params });
+    return waiting.promise;
+  }
+
+  #send(message: object): void {
+    const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+    this.#child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  }
+
+  #read(chunk: Buffer): void {
+    this.#input = Buffer.concat([this.#input, chunk]);
+    for (;;) {
+      const end = this.#input.indexOf("\r\n\r\n");
+      const head = this.#input.subarray(0, Math.max(0, end)).toString("latin1");
+      const size = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN);
+      if (this.#input.length > MOST_BYTES || (end >= 0 && !(size <= MOST_BYTES))) {
+        this.#child.kill();
+        return;
+      }
+      if (end < 0 || this.#input.length < end + 4 + size) return;
+      const body = this.#input.subarray(end + 4, end + 4 + size).toString("utf8");
+      this.#input = this.#input.subarray(end + 4 + size);
+      try {
+        this.#take(JSON.parse(body) as Json);
+      } catch {
+        this.#child.kill();
+        return;
+      }
+    }
+  }
+
+  #take({ id, method, params, result, error }: Json): void {
+    if (method === undefined) {
+      const waiting = this.#pending.get(Number(id));
+      this.#pending.delete(Number(id));
+      if (error === undefined) waiting?.resolve((result ?? {}) as Json);
+      else waiting?.reject(new Error(String((error as Json).message)));
+    } else if (id !== undefined) {
+      // It asks for settings, or to register something: there is nothing to say.
+      const { items = [] } = (params ?? {}) as { readonly items?: readonly unknown[] };
+      const answer = method === "workspace/configuration" ? items.map(() => null) : null;
+      this.#send({ id, result: answer });
+    } else if (method === "textDocument/publishDiagnostics") {
+      const { uri, diagnostics, version } = (params ?? {}) as Json;
+      const isOld = typeof version === "number" && version < (this.#versions.get(String(uri)) ?? 0);
+      if (isOld) return;
+      this.#published.set(String(uri), errorsIn(diagnostics));
+      this.#heard.resolve();
+      this.#heard = Promise.withResolvers();
+    }
+  }
+
+  #end(): void {
+    for (const waiting of this.#pending.values()) {
+      waiting.reject(new Error("the language server has ended"));
+    }
+    this.#pending.clear();
+    this.#heard.resolve();
+  }
+}
+
+const MOST_MESSAGE = 400;
+
+/** LSP 3.17, Diagnostic: severity 1 is an error; without one, the client decides. */
+function errorsIn(diagnostics: unknown): readonly Diagnostic[] {
+  if (!Array.isArray(diagnostics)) return [];
+  return (diagnostics as Json[]).flatMap((each) => {
+    const { severity = 1, message, code, range } = each;
+    if (severity !== 1) return [];
+    const { line, character } = ((range as Json | undefined)?.start ?? {}) as Record<
+      string,
+      number
+    >;
+    return [
+      {
+        line: Number(line ?? 0) + 1,
+        column: Number(character ?? 0) + 1,
+        message: String(message).slice(0, MOST_MESSAGE),
+        code: typeof code === "string" || typeof code === "number" ? String(code) : "",
+      },
+    ];
+  });
+}
