@@ -1,6 +1,6 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -106,6 +106,9 @@ async function prompt(sessionId, text) {
       },
       options: [
         { optionId: "once", kind: "allow_once", name: "Allow once" },
+        ...(argument.startsWith("always")
+          ? [{ optionId: "always", kind: "allow_always", name: "Always allow" }]
+          : []),
         { optionId: "reject", kind: "reject_once", name: "Reject" },
       ],
     });
@@ -122,6 +125,16 @@ async function prompt(sessionId, text) {
     const call = { toolCallId: `put-${name}`, title: `Write ${name}`, kind: "edit" };
     update(sessionId, { sessionUpdate: "tool_call", ...call, status: "completed" });
     await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
+  } else if (verb === "updates") {
+    // "updates FILE": sends what a file lists; `{ "await": FILE }` waits until that file is there.
+    const { cwd } = sessions.get(sessionId);
+    for (const each of JSON.parse(readFileSync(join(cwd, argument), "utf8"))) {
+      if (each.await === undefined) update(sessionId, each);
+      while (each.await !== undefined && !existsSync(join(cwd, each.await))) {
+        if (cancelled.delete(sessionId)) return { stopReason: "cancelled" };
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
   } else if (verb === "run") {
     // "run SECONDS-TO-WAIT|command|arguments…": shows the terminal in a tool call, and its end.
     const [how, command, ...args] = argument.split("|");
