@@ -1,7 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-import { Git } from "../../git/git.ts";
 import type { PickerItem } from "./picker.ts";
 
 /** What may be typed instead of the end of the text before the cursor. */
@@ -80,6 +79,7 @@ function matching(items: readonly PickerItem[], typed: string): readonly PickerI
 /** The files of a repository that git does not ignore, or else the names in the folder. */
 async function filesOf(folder: string): Promise<string[]> {
   const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+  const { Git } = await import("../../git/git.ts");
   const listed = await new Git(folder).list(args).catch(() => undefined);
   return (listed ?? (await namesIn(folder, ""))).slice(0, MOST_FILES);
 }

@@ -6,7 +6,6 @@ import type { ChatClient, ChatSession } from "./chat-client.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
-import { withLoss } from "./open-chat.ts";
 import { PermissionPrompt } from "./permission-prompt.ts";
 import { Picker, type PickerItem } from "./picker.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
@@ -16,6 +15,7 @@ import { type Line, line, span } from "./styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 import { type Json, textOf, wholeCall, wordsOf } from "./tool-content.ts";
 import { TranscriptView } from "./transcript-view.ts";
+import { withLoss } from "./with-loss.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;
@@ -41,8 +41,10 @@ export interface ConversationHost {
   readonly clipboardImage: () => Promise<string | undefined>;
   /** Those that wait for a person first. */
   readonly sessions: () => Promise<readonly PickerItem[]>;
-  /** How a session is opened. */
-  readonly wanted: (sessionId: string) => Promise<Wanted & { readonly agent?: string | undefined }>;
+  /** How a session is opened; undefined is a new one. */
+  readonly wanted: (
+    sessionId: string | undefined,
+  ) => Promise<Wanted & { readonly agent?: string | undefined }>;
 }
 
 /** A message that waits to be taken by the agent. */
@@ -196,13 +198,12 @@ export class Conversation implements Disposable {
   /** Draws the tail of the screen soon. */
   draw(): void {
     if (this.#isAway || this.#isLeaving) return;
-    this.#frame ??= setTimeout(() => {
-      this.#frame = undefined;
-      this.#draw();
-    }, FRAME);
+    this.#frame ??= setTimeout(() => this.drawNow(), FRAME);
   }
 
-  #draw(): void {
+  drawNow(): void {
+    clearTimeout(this.#frame);
+    this.#frame = undefined;
     const { screen } = this.#host;
     if (this.#isAway || this.#isLeaving) return;
     const width = screen.columns;
@@ -588,7 +589,7 @@ export class Conversation implements Disposable {
     if (sessionId !== undefined && sessionId === this.#session?.sessionId) return;
     const from = this.#session;
     const open = async (): Promise<void> => {
-      const wanted = await this.#host.wanted(sessionId ?? "");
+      const wanted = await this.#host.wanted(sessionId);
       const folder = "cwd" in wanted ? wanted.cwd : this.#folder;
       this.#transcript.end();
       this.#transcript = this.#newTranscript();

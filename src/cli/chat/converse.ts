@@ -6,27 +6,20 @@ import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { openChannel } from "../session/attach.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ChatClient } from "./chat-client.ts";
 import { Conversation } from "./conversation.ts";
 import { LiveScreen } from "./live-screen.ts";
 import type { PickerItem } from "./picker.ts";
 import { PromptHistory } from "./prompt-history.ts";
 import { TerminalInput } from "./terminal-input.ts";
-import {
-  agentName,
-  type ChatInvocation,
-  gatewayOf,
-  newSession,
-  wantedSession,
-  worktreeLines,
-} from "./open-chat.ts";
+import type { ChatInvocation } from "./open-chat.ts";
+
+/** What opens sessions is loaded when the prompt is there: a person can type meanwhile. */
+const opening = async () => await import("./open-chat.ts");
 
 /** `trunkline chat` at a terminal. The prompt is there before the session is. */
 export async function converse(invocation: ChatInvocation): Promise<number> {
-  const { values, cwd, env, color, out } = invocation;
-  const url = gatewayOf(invocation);
+  const { cwd, env, color, out } = invocation;
   const app = await openQuietApp(invocation);
   await using opened = new AsyncDisposableStack();
   const screen = new LiveScreen({
@@ -52,10 +45,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     },
     clipboardImage: () => pasted.take(),
     sessions: () => listSessions(app),
-    wanted: (sessionId) =>
-      sessionId === ""
-        ? Promise.resolve(newSession(values, cwd))
-        : wantedSession(invocation, app, sessionId),
+    wanted: async (sessionId) => (await opening()).wantedSession(invocation, app, sessionId),
   });
   opened.use(conversation);
   const input: TerminalInput = new TerminalInput({
@@ -76,22 +66,21 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     untilSignal().then(() => conversation.leave()),
     "Leaving a conversation",
   );
-  conversation.draw();
-  const begun = async (): Promise<ChatClient> => {
-    const channel = await openChannel(app, opened, url, env);
-    const client = await ChatClient.open(channel, {
+  conversation.drawNow();
+  const begin = async (): Promise<{ readonly ended: Promise<void> }> => {
+    const { agentName, openClient, wantedSession, worktreeLines } = await opening();
+    const client = await openClient(invocation, app, opened, {
       update: (sessionId, update) => conversation.update(sessionId, update),
       permit: conversation.permit,
       queued: (message) => conversation.say(message),
     });
-    opened.use(client);
-    const wanted = await wantedSession(invocation, app);
+    const wanted = await wantedSession(invocation, app, invocation.values.session);
     const folder = "cwd" in wanted ? wanted.cwd : cwd;
     const session = await conversation.begin(client, wanted, agentName(wanted, app), folder);
     if (!("sessionId" in wanted)) for (const line of worktreeLines(session)) conversation.say(line);
     return client;
   };
-  const beginning = begun();
+  const beginning = begin();
   // The person may leave before.
   beginning.catch(() => {});
   try {

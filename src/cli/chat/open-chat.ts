@@ -1,11 +1,9 @@
-import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import {
   type Attached,
   type AttachOptions,
   attachTo,
-  type Ended,
   type Wanted,
 } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
@@ -13,6 +11,7 @@ import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
+import { ChatClient, type ChatListener as ClientListener } from "./chat-client.ts";
 import { Status } from "./status-line.ts";
 
 export type ChatValues = OptionValues<
@@ -25,24 +24,33 @@ export type ChatInvocation = Invocation<ChatValues>;
 export type NamedSession = Wanted & { readonly agent?: string | undefined };
 
 /** The gateway that the command names. */
-export function gatewayOf({ values, err }: ChatInvocation): string | undefined {
+function gatewayOf({ values, err }: ChatInvocation): string | undefined {
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
   return url;
 }
 
-/** The session that the command names, or a new one. */
+/** The session with this id, or a new one. */
 export async function wantedSession(
   { values, cwd }: ChatInvocation,
   app: AppContext,
-  sessionId = values.session,
+  sessionId: string | undefined,
 ): Promise<NamedSession> {
-  if (sessionId === undefined) return newSession(values, cwd);
-  return await findSession(app, sessionId, values.url !== undefined, cwd);
+  if (sessionId !== undefined) {
+    return await findSession(app, sessionId, values.url !== undefined, cwd);
+  }
+  return { cwd, agent: values.agent, worktree: worktreeOf(values) };
 }
 
-export function newSession(values: ChatValues, cwd: string): NamedSession {
-  return { cwd, agent: values.agent, worktree: worktreeOf(values) };
+/** A client of the gateway that the command names, or of a door in this process. */
+export async function openClient(
+  invocation: ChatInvocation,
+  app: AppContext,
+  opened: AsyncDisposableStack,
+  listener: ClientListener,
+): Promise<ChatClient> {
+  const channel = await openChannel(app, opened, gatewayOf(invocation), invocation.env);
+  return opened.use(await ChatClient.open(channel, listener));
 }
 
 /** The name of the agent for the status line. */
@@ -79,7 +87,7 @@ export async function openChat(
   const { env, err } = invocation;
   const url = gatewayOf(invocation);
   const app = await openQuietApp(invocation);
-  const wanted = await wantedSession(invocation, app);
+  const wanted = await wantedSession(invocation, app, invocation.values.session);
   const channel = await openChannel(app, opened, url, env);
   const status = new Status(agentName(wanted, app));
   const session = await attachTo(channel, wanted, {
@@ -94,15 +102,4 @@ export async function openChat(
   status.opened(session.settings);
   if (!("sessionId" in wanted)) for (const line of worktreeLines(session)) err(`${line}\n`);
   return { session, status };
-}
-
-/** Resolves when the turn ends; rejects if the connection is lost. */
-export async function withLoss(
-  session: Pick<Attached, "ended">,
-  turn: Promise<Ended>,
-): Promise<Ended> {
-  const lost = session.ended.then((): never => {
-    throw new TrunklineError("closed", "The connection was closed. The session is stored.");
-  });
-  return Promise.race([turn, lost]);
 }

@@ -6,8 +6,9 @@ import { untilSignal } from "../../base/process/long-running.ts";
 import type { Attached } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../session/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
-import { type ChatInvocation, openChat, withLoss } from "./open-chat.ts";
+import { type ChatInvocation, openChat } from "./open-chat.ts";
 import type { Status } from "./status-line.ts";
+import { withLoss } from "./with-loss.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;

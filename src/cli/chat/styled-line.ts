@@ -34,7 +34,8 @@ export function lineText(spans: Line, color: boolean): string {
     .join("");
 }
 
-const ASCII = /^[\x20-\x7e]*$/;
+/** Characters of one column each: Latin letters, quotes, arrows and lines. Most text has no others. */
+const NARROW = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713\u2717]*$/;
 /** Unicode Standard Annex 11: wide and fullwidth characters, and emoji, take two columns. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
@@ -43,14 +44,14 @@ let segmenter: Intl.Segmenter | undefined;
 
 /** What a person takes for one character each. */
 export function charactersOf(text: string): string[] {
-  if (ASCII.test(text)) return text.split("");
+  if (NARROW.test(text)) return text.split("");
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
 /** Columns that a text takes. */
 export function columnsOf(text: string): number {
-  if (ASCII.test(text)) return text.length;
+  if (NARROW.test(text)) return text.length;
   return charactersOf(text).reduce((sum, each) => sum + columnsOfOne(each), 0);
 }
 
@@ -79,7 +80,7 @@ export function cutLine(spans: Line, width: number): Line {
 
 /** As much of the text as fits, and the rest. */
 export function splitAt(text: string, width: number): readonly [string, string] {
-  if (ASCII.test(text)) return [text.slice(0, width), text.slice(width)];
+  if (NARROW.test(text)) return [text.slice(0, width), text.slice(width)];
   let head = "";
   let room = width;
   for (const each of charactersOf(text)) {
