@@ -13,7 +13,7 @@ import type { PromptHistory } from "./prompt-history.ts";
 import { Status } from "./status-line.ts";
 import { type Line, line, span } from "./styled-line.ts";
 import type { Key } from "./terminal-input.ts";
-import { type Json, textOf, wholeCall, wordsOf } from "./tool-content.ts";
+import { type Json, textOf, wordsOf } from "./tool-content.ts";
 import { TranscriptView } from "./transcript-view.ts";
 import { withLoss } from "./with-loss.ts";
 
@@ -24,7 +24,7 @@ const TWICE = 2_000;
 /** Milliseconds that a cancelled turn may take to end when the person leaves. */
 const FAREWELL = 2_000;
 /** Milliseconds between two frames, and between two times in the status. */
-const FRAME = 16;
+const FRAME = 25;
 const TICK = 1_000;
 const POPUP_ROWS = 8;
 
@@ -51,7 +51,8 @@ export interface ConversationHost {
 interface PendingMessage {
   readonly text: string;
   readonly how: "steer" | "queue";
-  readonly sessionId: string | undefined;
+  /** Undefined until the session is open. */
+  sessionId: string | undefined;
   readonly controller: AbortController;
 }
 
@@ -77,7 +78,8 @@ export class Conversation implements Disposable {
   readonly #editor = new LineEditor();
   readonly #completions: Completions;
   readonly #questions = new Map<string, PermissionPrompt>();
-  readonly #turns = new Set<Promise<void>>();
+  /** The messages whose turns have not ended, in all sessions. */
+  readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
   #transcript: TranscriptView;
   #status = new Status("\u2026");
@@ -182,10 +184,10 @@ export class Conversation implements Disposable {
   /** Cancels what runs, and gives it a moment to end. Nothing is drawn any more. */
   async farewell(): Promise<void> {
     this.#isLeaving = true;
-    if (this.#turns.size > 0 && this.#session !== undefined) {
-      this.#client?.cancel(this.#session.sessionId);
-      await atMost(FAREWELL, Promise.all(this.#turns));
+    for (const { sessionId } of this.#turns.keys()) {
+      if (sessionId !== undefined) this.#client?.cancel(sessionId);
     }
+    if (this.#client !== undefined) await atMost(FAREWELL, Promise.all(this.#turns.values()));
     this.#transcript.end();
     this.#host.screen.clear();
   }
@@ -217,7 +219,7 @@ export class Conversation implements Disposable {
     const { rows: typed, caret } = this.#editor.rows(width, mark, [hint]);
     const popup = this.#popup?.picker.rows(width, POPUP_ROWS) ?? [];
     const list = this.#list?.picker.rows(width, Math.max(3, screen.rows - typed.length - 4)) ?? [];
-    const pending = this.#pending.map((each) => pendingLine(each));
+    const pending = this.#waiting.map((each) => pendingLine(each));
     const below = [...popup, ...list, line(this.#statusText(), "dim")];
     const room = screen.rows - typed.length - below.length - pending.length - 1;
     const asked =
@@ -325,7 +327,23 @@ export class Conversation implements Disposable {
   #othersTurn(isRunning: boolean): void {
     this.#isOthersTurn = isRunning;
     if (!isRunning) this.#transcript.end();
-    if (this.#turns.size === 0) this.#turnSince = isRunning ? performance.now() : undefined;
+    if (isRunning) this.#turnSince ??= performance.now();
+    else this.#settle();
+  }
+
+  /** Messages that wait in this session. */
+  get #waiting(): readonly PendingMessage[] {
+    return this.#pending.filter((each) => this.#isHere(each));
+  }
+
+  #isHere({ sessionId }: PendingMessage): boolean {
+    return sessionId === undefined || sessionId === this.#session?.sessionId;
+  }
+
+  /** The clock stops when nothing runs in this session any more. */
+  #settle(): void {
+    const isRunning = [...this.#turns.keys()].some((each) => this.#isHere(each));
+    if (!isRunning && !this.#isOthersTurn) this.#turnSince = undefined;
   }
 
   /** The agent has taken a message: it is a part of the conversation now. */
@@ -362,10 +380,11 @@ export class Conversation implements Disposable {
     if (ctrl && this.#control(name)) return;
     if (this.#popup !== undefined && this.#popupKey(key)) return;
     if (name === "tab" && key.shift) this.#nextMode();
-    else if (name === "tab") this.#send("queue");
-    else if (name === "return" && !key.meta) this.#enter();
+    else if (name === "tab") {
+      if (this.#turnSince !== undefined) this.#send("queue");
+    } else if (name === "return" && !key.meta) this.#enter();
     else if (name === "escape") this.#cancel();
-    else if (name === "up" && this.#editor.isEmpty && this.#pending.length > 0) this.#takeBack();
+    else if (name === "up" && this.#editor.isEmpty && this.#waiting.length > 0) this.#takeBack();
     else if (this.#editor.press(key)) this.#complete();
     else if (name === "up" || (ctrl && name === "p")) this.#fromHistory(-1);
     else if (name === "down" || (ctrl && name === "n")) this.#fromHistory(1);
@@ -470,19 +489,20 @@ export class Conversation implements Disposable {
     this.#editor.set("");
     this.#popup = undefined;
     const controller = new AbortController();
-    const message = { text, how, controller, sessionId: this.#session?.sessionId };
+    const message: PendingMessage = { text, how, controller, sessionId: this.sessionId };
     this.#pending = [...this.#pending, message];
     background(
       this.#host.history.add(text).catch(() => {}),
       "Remembering a prompt",
     );
     const turn = this.#turn(message).finally(() => {
-      this.#turns.delete(turn);
+      this.#turns.delete(message);
       this.#pending = this.#pending.filter((each) => each !== message);
-      if (this.#turns.size === 0 && !this.#isOthersTurn) this.#turnSince = undefined;
+      if (this.#isHere(message)) this.#isOthersTurn = false;
+      this.#settle();
       this.draw();
     });
-    this.#turns.add(turn);
+    this.#turns.set(message, turn);
     this.#turnSince ??= performance.now();
   }
 
@@ -491,28 +511,37 @@ export class Conversation implements Disposable {
     // What is typed while the session is being opened waits for it.
     await this.#opened.promise;
     const client = this.#client;
-    const sessionId = this.#session?.sessionId;
-    const isHere = (): boolean => sessionId === this.#session?.sessionId;
+    message.sessionId ??= this.sessionId;
+    const { sessionId } = message;
     if (client === undefined || sessionId === undefined || controller.signal.aborted) return;
     try {
       const blocks = await promptBlocks(text, this.#folder);
       const turn = client.prompt(sessionId, blocks, how, controller.signal);
       const { stopReason } = await withLoss(client, turn);
-      if (!isHere()) return;
+      if (!this.#isHere(message)) return;
+      if (stopReason === "cancelled") this.#giveBack(message);
       this.#transcript.end();
       if (stopReason !== "end_turn") this.#transcript.note(`(${stopReason})`, "dim");
     } catch (error) {
-      if (controller.signal.aborted || this.#isLeaving || !isHere()) return;
+      if (controller.signal.aborted || this.#isLeaving || !this.#isHere(message)) return;
+      this.#giveBack(message);
       this.#transcript.end();
       this.#transcript.note(`trunkline: ${(error as Error).message}`, "red");
     }
   }
 
+  /** A message that the agent has not taken is not lost: the person can change it, and send it again. */
+  #giveBack(message: PendingMessage): void {
+    if (!this.#pending.includes(message)) return;
+    const { text } = this.#editor;
+    this.#editor.set(text === "" ? message.text : `${message.text}\n${text}`);
+  }
+
   /** The last message that waits is withdrawn, and can be changed. */
   #takeBack(): void {
-    const last = this.#pending.at(-1);
+    const last = this.#waiting.at(-1);
     if (last === undefined) return;
-    this.#pending = this.#pending.slice(0, -1);
+    this.#pending = this.#pending.filter((each) => each !== last);
     last.controller.abort(new Error("taken back"));
     this.#editor.set(last.text);
   }
@@ -556,12 +585,9 @@ export class Conversation implements Disposable {
   }
 
   #openLast(): void {
-    const call = this.#question?.call;
-    if (call === undefined) {
-      if (!this.#transcript.open()) this.#note = "There is nothing to open.";
-      return;
-    }
-    this.#host.screen.print([[], line(firstLine(call.title), "bold"), ...wholeCall(call)]);
+    const asked = this.#question?.whole;
+    if (asked !== undefined) this.#host.screen.print([[], ...asked]);
+    else if (!this.#transcript.open()) this.#note = "There is nothing to open.";
   }
 
   #listHistory(): void {

@@ -54,6 +54,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     key: (key) => conversation.key(key),
     paste: (text) => conversation.paste(text),
     back: () => conversation.back(),
+    end: () => conversation.leave(),
   });
   opened.use(input);
   const resized = (): void => conversation.draw();

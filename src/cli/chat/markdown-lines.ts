@@ -19,6 +19,8 @@ export class MarkdownStream {
   /** Takes the next piece. Returns the lines of blocks that have ended. */
   write(piece: string, width: number): Line[] {
     this.#text += piece.replaceAll("\r\n", "\n");
+    // Only the end of a line ends a block.
+    if (!piece.includes("\n") && this.#text.length < 4 * LONGEST_BLOCK) return [];
     const end = endOfBlocks(this.#text);
     if (end === undefined) return [];
     const done = this.#text.slice(0, end.at);

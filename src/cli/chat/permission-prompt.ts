@@ -15,6 +15,8 @@ interface Choice {
 
 interface Question {
   readonly call: ToolCall;
+  /** Everything that it wants to do. */
+  readonly content: readonly Line[];
   readonly choices: readonly Choice[];
   /** Why the answer of this person does not count. */
   readonly why: string | undefined;
@@ -41,13 +43,15 @@ const KEYS: Readonly<Record<string, string>> = {
  */
 export class PermissionPrompt {
   readonly #changed: () => void;
+  readonly #now: () => number;
   readonly #open: Question[] = [];
   #isFocused = false;
   #lastKey = -Infinity;
   #held: { readonly key: Key; readonly timer: NodeJS.Timeout } | undefined;
 
-  constructor(changed: () => void) {
+  constructor(changed: () => void, now = (): number => performance.now()) {
     this.#changed = changed;
+    this.#now = now;
   }
 
   get isOpen(): boolean {
@@ -59,15 +63,19 @@ export class PermissionPrompt {
     return this.#isFocused;
   }
 
-  get call(): ToolCall | undefined {
-    return this.#open[0]?.call;
+  /** All that is asked for. */
+  get whole(): readonly Line[] | undefined {
+    const [question] = this.#open;
+    return question && [line(firstLine(question.call.title), "bold"), ...question.content];
   }
 
   readonly ask: Permit = (params, signal) => {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const { why } = (params._meta?.trunkline ?? {}) as { readonly why?: unknown };
+    const call = changedCall(undefined, params.toolCall);
     const question: Question = {
-      call: changedCall(undefined, params.toolCall),
+      call,
+      content: wholeCall(call),
       choices: choicesOf(params.options),
       why: typeof why === "string" ? why : undefined,
       settle: resolve,
@@ -80,17 +88,12 @@ export class PermissionPrompt {
     return promise;
   };
 
-  /** Withdraws what is open: the person is at another session now. */
-  clear(): void {
-    for (const question of [...this.#open]) this.#end(question, undefined);
-  }
-
   /**
    * Offers a key to the question. "held": it may be an answer, and `late` is called with it if it is
    * not. "used": it was for the question. "text": it is not for the question.
    */
   press(key: Key, isLineEmpty: boolean, late: (key: Key) => void): "used" | "held" | "text" {
-    const now = performance.now();
+    const now = this.#now();
     const isQuiet = now - this.#lastKey >= QUIET;
     this.#lastKey = now;
     if (this.#held !== undefined) {
@@ -124,7 +127,7 @@ export class PermissionPrompt {
   rows(width: number, most: number): Line[] {
     const [question] = this.#open;
     if (question === undefined) return [];
-    const { call, choices, why } = question;
+    const { call, content, choices, why } = question;
     const head = [span("? ", "yellow", "bold"), span(firstLine(call.title), "bold")];
     const options = choices.flatMap(({ key, option }) =>
       wrapLine([span(`  ${key} `, "cyan", "bold"), span(nameOf(option, call))], width, [
@@ -135,8 +138,8 @@ export class PermissionPrompt {
     const more = this.#open.length > 1 ? ` \u00b7 ${this.#open.length - 1} more after this` : "";
     const foot = wrapLine(line(`  ${how}${more}`, "dim"), width, [span("  ")]);
     const room = Math.max(3, most - options.length - foot.length - 1);
-    const content = firstLines(wholeCall(call), room, ": Ctrl-O prints all");
-    return [...wrapLine(head, width, [span("  ")]), ...indented(content), ...options, ...foot];
+    const shown = indented(firstLines(content, room, ": Ctrl-O prints all"));
+    return [...wrapLine(head, width, [span("  ")]), ...shown, ...options, ...foot];
   }
 
   #how(): string {
@@ -145,7 +148,7 @@ export class PermissionPrompt {
   }
 
   #appear(): void {
-    this.#lastKey = Math.max(this.#lastKey, performance.now());
+    this.#lastKey = Math.max(this.#lastKey, this.#now());
     this.#isFocused = false;
   }
 

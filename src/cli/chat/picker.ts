@@ -1,4 +1,4 @@
-import { type Line, line, span } from "./styled-line.ts";
+import { columnsOf, type Line, line, span } from "./styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 
 export interface PickerItem {
@@ -44,12 +44,13 @@ export class Picker {
     const from = Math.max(0, Math.min(this.#at - Math.floor(most / 2), shown.length - most));
     const wide = Math.min(
       Math.floor(width / 2),
-      Math.max(8, ...shown.map(({ label, value }) => (label ?? value).length)),
+      Math.max(8, ...shown.map(({ label, value }) => columnsOf(label ?? value))),
     );
     const rows = shown.slice(from, from + most).map((item, row): Line => {
       const { label = item.value, hint = "", isUrgent = false } = item;
       const isChosen = from + row === this.#at;
-      const name = span(label.padEnd(wide), ...(isChosen ? (["inverse"] as const) : []));
+      const fill = " ".repeat(Math.max(0, wide - columnsOf(label)));
+      const name = span(label + fill, ...(isChosen ? (["inverse"] as const) : []));
       const mark = span(isUrgent ? " ? " : "   ", "yellow", "bold");
       return [mark, name, span(`  ${hint}`, "dim")];
     });

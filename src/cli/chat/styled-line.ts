@@ -35,7 +35,8 @@ export function lineText(spans: Line, color: boolean): string {
 }
 
 /** Characters of one column each: Latin letters, quotes, arrows and lines. Most text has no others. */
-const NARROW = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713\u2717]*$/;
+const NARROW =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713\u2717]*$/;
 /** Unicode Standard Annex 11: wide and fullwidth characters, and emoji, take two columns. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
@@ -56,6 +57,8 @@ export function columnsOf(text: string): number {
 }
 
 function columnsOfOne(character: string): number {
+  const shown = span(character).text;
+  if (shown !== character) return shown.length;
   if (MARKS_ONLY.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
@@ -98,6 +101,11 @@ export function wrapLine(spans: Line, width: number, indent: Line = []): Line[] 
   const most = Math.max(width, margin + 8);
   let now: Span[] = [];
   let used = 0;
+  const add = (text: string, styles: Span["styles"]): void => {
+    const last = now.at(-1);
+    if (last?.styles === styles) now[now.length - 1] = { text: last.text + text, styles };
+    else now.push({ text, styles });
+  };
   const breakLine = (): void => {
     lines.push(now);
     now = [...indent];
@@ -111,11 +119,11 @@ export function wrapLine(spans: Line, width: number, indent: Line = []): Line[] 
       while (columnsOf(rest.trimEnd()) > most - used) {
         const [head, tail] = splitAt(rest, most - used);
         if (head === "") break;
-        now.push({ text: head, styles });
+        add(head, styles);
         breakLine();
         rest = tail;
       }
-      now.push({ text: rest, styles });
+      add(rest, styles);
       used += columnsOf(rest);
     }
   }

@@ -43,7 +43,7 @@ export function outputOf({ content }: ToolCall): string {
   const texts = content
     .filter(({ type }) => type === "content")
     .map((part) => textOf(part.content));
-  return withoutFence(texts.join("\n")).replace(/\s+$/, "");
+  return withoutFence(texts.join("\n")).trimEnd();
 }
 
 /** Some agents wrap the output of a command in a code block. */

@@ -23,7 +23,8 @@ interface TranscriptOptions {
 /** Changed lines that are shown of a finished call, and rows of output of one that runs. */
 const MOST_CHANGES = 24;
 const LIVE_OUTPUT = 5;
-/** Rows that are printed of one that is opened, and characters of output that are kept. */
+const LIVE_CHARACTERS = 4_000;
+/** Rows that are printed of one that is opened. */
 const MOST_OPENED = 5_000;
 /** What can be opened is kept: the last ones. */
 const MOST_FOLDED = 100;
@@ -40,6 +41,8 @@ export class TranscriptView {
   readonly #options: TranscriptOptions;
   readonly #answer = new MarkdownStream();
   readonly #calls = new Map<string, ToolCall>();
+  /** Calls of this turn that are over: what some agents tell of them later is not shown. */
+  readonly #over = new Set<string>();
   readonly #folded: Folded[] = [];
   #thought = "";
   #said: { readonly id: unknown; readonly text: string } | undefined;
@@ -102,6 +105,7 @@ export class TranscriptView {
   end(): void {
     this.#endText();
     for (const id of this.#calls.keys()) this.#finish(id, "failed");
+    this.#over.clear();
     if (this.#plan.length > 0) {
       this.#begin("plan");
       this.#options.print(this.#planLines(Infinity));
@@ -133,7 +137,11 @@ export class TranscriptView {
     }
     for (const call of this.#calls.values()) {
       lines.push([span("\u25cf ", "yellow"), span(firstLine(call.title))]);
-      lines.push(...indented(linesOf(outputOf(call), "dim").slice(-LIVE_OUTPUT)).filter(hasText));
+      lines.push(
+        ...indented(
+          linesOf(outputOf(call).slice(-LIVE_CHARACTERS), "dim").slice(-LIVE_OUTPUT),
+        ).filter(hasText),
+      );
     }
     if (this.#plan.length > 0) lines.push([], ...this.#planLines(8));
     const shown = lines.slice(-Math.max(1, most));
@@ -156,13 +164,9 @@ export class TranscriptView {
 
   #tool(update: Json): void {
     const id = wordsOf(update.toolCallId);
-    const known = this.#calls.get(id);
-    if (known === undefined && update.sessionUpdate === "tool_call_update" && isOver(update)) {
-      // The end of a call that was shown already, such as one that was cancelled here.
-      if (update.title === undefined) return;
-    }
+    if (this.#over.has(id)) return;
     this.#endText();
-    this.#calls.set(id, changedCall(known, update));
+    this.#calls.set(id, changedCall(this.#calls.get(id), update));
     if (isOver(update)) this.#finish(id, wordsOf(update.status));
   }
 
@@ -170,6 +174,7 @@ export class TranscriptView {
     const call = this.#calls.get(id);
     if (call === undefined) return;
     this.#calls.delete(id);
+    this.#over.add(id);
     this.#begin("tool");
     const isGood = status === "completed";
     const output = outputOf(call);
