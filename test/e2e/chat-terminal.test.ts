@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -16,7 +16,7 @@ class Home implements Disposable {
   readonly where = ["--config", join(this.path, "config.jsonc"), "--data", join(this.path, "data")];
 
   constructor() {
-    const other = { command: process.execPath, args: [AGENT] };
+    const other = { command: process.execPath, args: [AGENT, "--images"] };
     this.write("config.jsonc", JSON.stringify({ agent: "other", agents: { other } }));
   }
 
@@ -260,6 +260,76 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await terminal.shows(/^\u2713 Run tests\n {4}ok 1\n {4}ok 2\n {4}ok 3\n/m);
   });
 
+  it("asks about the change of a file with the lines around it, and prints all by Ctrl-O", async () => {
+    using home = new Home();
+    const before = Array.from({ length: 261 }, (_, at) => `export const value${at} = ${at};`);
+    const after = before.with(130, "export const value130 = 0; // was 130");
+    const path = "src/values.ts";
+    const content = [{ type: "diff", path, oldText: before.join("\n"), newText: after.join("\n") }];
+    const entries = [
+      { content: "Find the wrong value", status: "completed", priority: "high" },
+      { content: "Correct it", status: "in_progress", priority: "high" },
+      { content: "Run the tests", status: "pending", priority: "high" },
+    ];
+    home.updates(
+      "change.json",
+      text(
+        "The value at **index 130** is wrong. It should be `0`:\n\n```ts\n// the default\nreturn 0;\n```\n\n",
+      ),
+      text("| file | line |\n|---|---|\n| src/values.ts | 131 |\n\n"),
+      {
+        ...{ sessionUpdate: "tool_call", toolCallId: "r", title: "Read src/values.ts" },
+        ...{
+          status: "completed",
+          content: [{ type: "content", content: { type: "text", text: before.join("\n") } }],
+        },
+      },
+      { sessionUpdate: "plan", entries },
+      {
+        sessionUpdate: "usage_update",
+        used: 31_000,
+        size: 200_000,
+        cost: { amount: 0.08, currency: "USD" },
+      },
+      {
+        ask: {
+          toolCall: {
+            toolCallId: "e",
+            title: "Edit src/values.ts",
+            kind: "edit",
+            status: "pending",
+            content,
+          },
+          options: [
+            { optionId: "once", kind: "allow_once", name: "Allow" },
+            {
+              optionId: "always",
+              kind: "allow_always",
+              name: "Always allow in ~/project: edit files",
+            },
+            { optionId: "reject", kind: "reject_once", name: "Reject" },
+          ],
+        },
+      },
+      text("Done."),
+    );
+    await using terminal = await home.chat([], { rows: 46, columns: 88 });
+    terminal.enter("updates change.json");
+    const screen = await terminal.shows(
+      /^\? Edit src\/values\.ts\n {4}src\/values\.ts \+1 -1\n/m,
+      /^ {2}n Reject$/m,
+    );
+    assert.match(
+      screen,
+      /^ {4}- export const value130 = 130;\n {4}\+ export const value130 = 0; \/\/ was 130\n/m,
+    );
+    assert.ok(screen.trimEnd().split("\n").length < 46, screen);
+    terminal.picture("terminal-permission");
+    terminal.press("Tab", "a");
+    await terminal.shows(/^Done\.\n/m, /^> \/ for/m);
+    terminal.picture("terminal-session");
+  });
+
   it("completes commands and files, and queues messages that can be taken back", async () => {
     using home = new Home();
     home.write("some-file.txt", "");
@@ -290,6 +360,25 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     assert.doesNotMatch(screen, /steered/);
   });
 
+  it("attaches images by their path, and the one that was copied", async () => {
+    using home = new Home();
+    home.write("a.png", "png");
+    home.write("wl-paste", "#!/bin/sh\necho png\n");
+    chmodSync(join(home.path, "wl-paste"), 0o700);
+    const PATH = `${home.path}:${process.env["PATH"] ?? ""}`;
+    await using terminal = await home.chat([], { env: { PATH } });
+    terminal.enter(`kinds of ${join(home.path, "a.png")} `);
+    await terminal.shows(/^text image\n\n> \/ for/m);
+    terminal.type("kinds ");
+    terminal.press("C-v");
+    await terminal.shows(/^> kinds @\S+pasted-1\.png/m);
+    terminal.type("@a.png");
+    terminal.press("Escape");
+    await terminal.shows(/@a\.png\nother/);
+    terminal.press("Enter");
+    await terminal.shows(/^text image image\n\n> \/ for/m);
+  });
+
   it("lists sessions with those that wait first, and joins one of another process", async () => {
     using home = new Home();
     await using first = await home.chat();
@@ -302,6 +391,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await second.shows(
       /^Sessions[^]*\n \? permission of the first +waits: Run of the first[^]*\n {3}say of the second/m,
     );
+    second.picture("terminal-sessions");
     second.press("Enter");
     await second.shows(/^> permission of the first[^]*^\? Run of the first/m);
     second.press("Tab", "y");

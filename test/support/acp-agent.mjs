@@ -126,10 +126,13 @@ async function prompt(sessionId, text) {
     update(sessionId, { sessionUpdate: "tool_call", ...call, status: "completed" });
     await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
   } else if (verb === "updates") {
-    // "updates FILE": sends what a file lists; `{ "await": FILE }` waits until that file is there.
+    // "updates FILE": sends what a file lists. `{ "await": FILE }` waits until that file is there, and
+    // `{ "ask": PARAMS }` asks for permission.
     const { cwd } = sessions.get(sessionId);
     for (const each of JSON.parse(readFileSync(join(cwd, argument), "utf8"))) {
-      if (each.await === undefined) update(sessionId, each);
+      if (each.ask !== undefined) {
+        await ask("session/request_permission", { sessionId, ...each.ask });
+      } else if (each.await === undefined) update(sessionId, each);
       while (each.await !== undefined && !existsSync(join(cwd, each.await))) {
         if (cancelled.delete(sessionId)) return { stopReason: "cancelled" };
         await new Promise((resolve) => setTimeout(resolve, 10));
@@ -199,6 +202,7 @@ const handlers = {
       protocolVersion: 1,
       agentCapabilities: {
         loadSession: process.argv.includes("--loads"),
+        promptCapabilities: { image: process.argv.includes("--images") },
         ...(process.argv.includes("--lists") ? { sessionCapabilities: { list: {} } } : {}),
       },
     };
@@ -242,9 +246,13 @@ const handlers = {
     sessions.get(sessionId).mode = modeId;
     return {};
   },
-  "session/prompt": ({ sessionId, prompt: [{ text }], _meta }) => {
+  "session/prompt": ({ sessionId, prompt: blocks, _meta }) => {
+    const [{ text }] = blocks;
     // A cancel that came after the end of the turn before means nothing.
     cancelled.delete(sessionId);
+    if (text.startsWith("kinds")) {
+      return prompt(sessionId, `say ${blocks.map(({ type }) => type).join(" ")}`);
+    }
     return prompt(sessionId, text === "meta" ? `say ${JSON.stringify(_meta)}` : text);
   },
 };

@@ -1,5 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 
+import { screenPicture } from "./screen-picture.ts";
 import { until } from "./until.ts";
 
 export interface TmuxOptions {
@@ -84,6 +87,13 @@ export class Tmux implements AsyncDisposable {
   /** The screen with its colours, as escape sequences that begin with `ESC`. */
   get colored(): string {
     return this.#tmux("capture-pane", "-e", "-p", "-t", "t").replaceAll("\x1b", "ESC");
+  }
+
+  /** Writes a picture of the screen for the documents, if `TRUNKLINE_SCREENSHOTS` names a folder. */
+  picture(name: string): void {
+    const { TRUNKLINE_SCREENSHOTS: folder } = process.env;
+    if (folder === undefined || folder === "") return;
+    writeFileSync(join(folder, `${name}.svg`), screenPicture(this.colored));
   }
 
   /** Waits until the screen shows something. */

@@ -14,7 +14,9 @@ import { Peer } from "../../rpc/peer.ts";
 import { route, routes } from "../../rpc/route.ts";
 import type { ContentBlock } from "../../session/agent.ts";
 import type { Channel } from "../../wire/channel.ts";
-import type { Json } from "./tool-content.ts";
+import { firstLine } from "../shell/layout.ts";
+import type { PickerItem } from "./picker.ts";
+import { type Json, wordsOf } from "./tool-content.ts";
 
 export interface ChatListener {
   readonly update: (sessionId: string, update: Json) => void;
@@ -78,6 +80,16 @@ export class ChatClient implements AsyncDisposable {
     const _meta = { trunkline: { whileRunning, echo: true } };
     const params = { sessionId, prompt: [...prompt], _meta };
     return this.#peer.request(METHODS.prompt, params, { signal }).catch(inWords);
+  }
+
+  /** The sessions of the gateway, by last use. */
+  async list(): Promise<readonly PickerItem[]> {
+    const { sessions } = await this.#peer.request(METHODS.listSessions, {}).catch(inWords);
+    return (Array.isArray(sessions) ? (sessions as Json[]) : []).map((each) => ({
+      value: wordsOf(each.sessionId),
+      label: firstLine(wordsOf(each.title) || "(no prompt yet)").slice(0, 60),
+      hint: wordsOf(each.cwd),
+    }));
   }
 
   cancel(sessionId: string): void {

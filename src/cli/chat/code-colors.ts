@@ -30,7 +30,7 @@ const NUMBER = String.raw`\b(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+
 const WORD = String.raw`[A-Za-z_$][\w$]*`;
 
 /** Characters of a line beyond which it is not coloured. */
-const LONGEST = 2_000;
+const LONGEST = 500;
 
 /** Code with its comments, strings, numbers and keywords in colour, line by line. */
 export function colorCode(code: string, language: string): Line[] {

@@ -39,8 +39,8 @@ export interface ConversationHost {
   readonly edit: (text: string) => Promise<string | undefined>;
   /** The image that the clipboard holds, as a file. */
   readonly clipboardImage: () => Promise<string | undefined>;
-  /** Those that wait for a person first. */
-  readonly sessions: () => Promise<readonly PickerItem[]>;
+  /** The sessions of this data folder, those that wait for a person first; undefined for those of the gateway. */
+  readonly sessions: (() => Promise<readonly PickerItem[]>) | undefined;
   /** How a session is opened; undefined is a new one. */
   readonly wanted: (
     sessionId: string | undefined,
@@ -110,7 +110,7 @@ export class Conversation implements Disposable {
     this.#transcript = this.#newTranscript();
     this.#completions = new Completions({
       commands: () => [...OWN_COMMANDS, ...this.#commands],
-      sessions: host.sessions,
+      sessions: () => this.#sessions(),
       folder: () => this.#folder,
     });
     this.#ticks = setInterval(() => {
@@ -276,6 +276,7 @@ export class Conversation implements Disposable {
     this.#commands = [];
     this.#replayed = [];
     this.#turnSince = undefined;
+    this.#isOthersTurn = false;
     this.draw();
     try {
       const session = await this.#client?.open(wanted);
@@ -603,11 +604,15 @@ export class Conversation implements Disposable {
 
   #listSessions(): void {
     this.#try(
-      this.#host.sessions().then((items) => {
+      this.#sessions().then((items) => {
         const picker = new Picker(items, "Sessions");
         this.#list = { picker, choose: ({ value }) => this.#switch(value) };
       }),
     );
+  }
+
+  async #sessions(): Promise<readonly PickerItem[]> {
+    return (await this.#host.sessions?.()) ?? (await this.#client?.list()) ?? [];
   }
 
   /** Goes to another session, or begins one. The one before goes on. */

@@ -19,7 +19,7 @@ const opening = async () => await import("./open-chat.ts");
 
 /** `trunkline chat` at a terminal. The prompt is there before the session is. */
 export async function converse(invocation: ChatInvocation): Promise<number> {
-  const { cwd, env, color, out } = invocation;
+  const { values, cwd, env, color, out } = invocation;
   const app = await openQuietApp(invocation);
   await using opened = new AsyncDisposableStack();
   const screen = new LiveScreen({
@@ -44,7 +44,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
       }
     },
     clipboardImage: () => pasted.take(),
-    sessions: () => listSessions(app),
+    sessions: values.url === undefined ? () => listSessions(app) : undefined,
     wanted: async (sessionId) => (await opening()).wantedSession(invocation, app, sessionId),
   });
   opened.use(conversation);
@@ -75,7 +75,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
       permit: conversation.permit,
       queued: (message) => conversation.say(message),
     });
-    const wanted = await wantedSession(invocation, app, invocation.values.session);
+    const wanted = await wantedSession(invocation, app, values.session);
     const folder = "cwd" in wanted ? wanted.cwd : cwd;
     const session = await conversation.begin(client, wanted, agentName(wanted, app), folder);
     if (!("sessionId" in wanted)) for (const line of worktreeLines(session)) conversation.say(line);

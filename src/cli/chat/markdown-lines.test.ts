@@ -61,11 +61,11 @@ describe("MarkdownStream", () => {
   it("does not keep a block without end", () => {
     const stream = new MarkdownStream();
     let printed = 0;
-    for (let at = 0; at < 5_000; at++) {
+    for (let at = 0; at < 2_000; at++) {
       printed += stream.write(at === 0 ? "```js\n" : `let a${at} = ${at};\n`, 80).length;
     }
-    assert.ok(printed > 3_000, String(printed));
-    assert.ok(stream.live(80).length < 1_500);
+    assert.ok(printed > 1_000, String(printed));
+    assert.ok(stream.live(80).length < 900);
     const long = new MarkdownStream();
     for (let at = 0; at < 100; at++) long.write("word ".repeat(1_000), 80);
     assert.ok(long.live(80).length < 1_000);
@@ -124,7 +124,10 @@ describe("colorCode()", () => {
 
   it("takes linear time for hostile code", () => {
     const started = process.cpuUsage();
-    colorCode(`${'"\\'.repeat(1_000)}\n${"/*".repeat(1_000)}\n`.repeat(50), "js");
+    colorCode(
+      `${'"\\'.repeat(100_000)}\n${'"\\'.repeat(250)}\n${"/*".repeat(250)}\n`.repeat(20),
+      "js",
+    );
     const { user } = process.cpuUsage(started);
     assert.ok(user < 2_000_000, String(user));
   });

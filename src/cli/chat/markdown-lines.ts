@@ -7,7 +7,7 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 /** A line that may continue the block before an empty line: an indented one, or an item of a list. */
 const CONTINUES = /^(?:\s|[-*+]\s|\d{1,9}[.)]\s|>)/;
 /** Characters of a block after which its lines are printed without waiting for its end. */
-const LONGEST_BLOCK = 16_000;
+const LONGEST_BLOCK = 8_000;
 
 /** Markdown that arrives piece by piece: blocks that have ended, and the one that is being written. */
 export class MarkdownStream {
