@@ -36,7 +36,7 @@ export function screenPicture(captured: string): string {
   let widest = 0;
   const drawn = lines.flatMap((line, row) => {
     let column = 0;
-    return line.split(/(ESC\[[\d;]*m|\u000e|\u000f)/).flatMap((part) => {
+    return line.split(/(ESC\[[\d;]*m)/).flatMap((part) => {
       const codes = /^ESC\[([\d;]*)m$/.exec(part)?.[1];
       if (codes !== undefined) {
         for (const code of codes.split(";")) look = changed(look, Number(code));
@@ -52,7 +52,7 @@ export function screenPicture(captured: string): string {
   const width = Math.ceil(widest * CELL.width + 2 * CELL.margin);
   const height = lines.length * CELL.height + 2 * CELL.margin;
   const font = `font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ${font} xml:space="preserve">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ${font}>
 <rect width="100%" height="100%" rx="8" fill="${PAPER}"/>
 ${drawn.join("\n")}
 </svg>
@@ -80,7 +80,9 @@ function pieceOf(text: string, row: number, column: number, look: Look): string 
     ...(look.italic ? ['font-style="italic"'] : []),
     ...(look.underline ? ['text-decoration="underline"'] : []),
   ];
-  const said = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  // Browsers drop other spaces at the ends of a text.
+  const said = escaped.replaceAll(" ", "\u00a0");
   const back = `<rect x="${x}" y="${top}" width="${wide}" height="${CELL.height}" fill="${look.color}"/>`;
   const words = `<text x="${x}" y="${top + 13}" textLength="${wide}" ${style.join(" ")}>${said}</text>`;
   return look.inverse ? back + words : words;

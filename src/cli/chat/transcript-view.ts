@@ -133,7 +133,7 @@ export class TranscriptView {
     if (this.#thought !== "") {
       const thought = linesOf(this.#thought.trim(), "dim", "italic");
       const rows = thought.flatMap((each) => wrapLine(each, this.#width - 2, [span("  ")]));
-      lines.push([], ...rows.slice(-LIVE_OUTPUT));
+      lines.push(...apart(lines), ...rows.slice(-LIVE_OUTPUT));
     }
     for (const call of this.#calls.values()) {
       lines.push([span("\u25cf ", "yellow"), span(firstLine(call.title))]);
@@ -143,7 +143,7 @@ export class TranscriptView {
         ).filter(hasText),
       );
     }
-    if (this.#plan.length > 0) lines.push([], ...this.#planLines(8));
+    if (this.#plan.length > 0) lines.push(...apart(lines), ...this.#planLines(8));
     const shown = lines.slice(-Math.max(1, most));
     return answer.length === 0 && lines.length > 0 && this.#kind !== "" ? [[], ...shown] : shown;
   }
@@ -247,6 +247,11 @@ export class TranscriptView {
     const from = Math.max(0, Math.min(at - 2, rows.length - most));
     return [line("Plan", "bold"), ...rows.slice(from, from + most)];
   }
+}
+
+/** An empty line where something is above. */
+function apart(above: readonly Line[]): Line[] {
+  return above.length === 0 ? [] : [[]];
 }
 
 function isOver({ status }: Json): boolean {
