@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,6 +28,12 @@ class Home implements Disposable {
   /** Updates that the agent sends on `updates FILE`. */
   updates(name: string, ...updates: object[]): void {
     this.write(name, JSON.stringify(updates));
+  }
+
+  run(...args: string[]): string {
+    const [node = "", program = ""] = PROGRAM;
+    const options = { encoding: "utf8", cwd: this.path, timeout: 300_000 } as const;
+    return execFileSync(node, [program, ...args, ...this.where], options);
   }
 
   async chat(args: readonly string[] = [], options: Partial<TmuxOptions> = {}): Promise<Tmux> {
@@ -141,6 +148,17 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await terminal.shows(/^> say edited half a text, narrower, wider$/m);
     terminal.press("Enter");
     await terminal.shows(/^edited half a text, narrower, wider\n\n> \/ for/m);
+
+    // While it is stopped, another process takes its session.
+    terminal.press("C-z");
+    await terminal.shows(/Stopped[^]*Stopped/);
+    const { sessions } = JSON.parse(home.run("session", "list", "--json"));
+    const [{ id }] = sessions;
+    assert.match(home.run("chat", "--session", id, "say", "meanwhile"), /meanwhile\n$/);
+    terminal.enter("fg");
+    await terminal.shows(/Another Trunkline has taken this session over[^]*^meanwhile$/m);
+    terminal.enter("say third");
+    await terminal.shows(/^third\n\n> \/ for/m);
     terminal.press("C-d");
     await terminal.shows(/Continue with/);
   });
