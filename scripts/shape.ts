@@ -25,7 +25,7 @@ interface Row {
 /** The most files in a flat folder. */
 const FOLDER_FILES = 24;
 /** The most lines of code in what `dist` bundles, and the most files in a circle of imports. */
-const CODE_LINES = 116_000;
+const CODE_LINES = 128_000;
 const CIRCLE_FILES = 3;
 /** What the build starts from: programs, the dashboard and the modules of the plugin SDK. */
 const ENTRY = /(?:^|[/-])main\.(?:ts|tsx|css)$|\/trunkline-plugin[^/]*\.ts$/;

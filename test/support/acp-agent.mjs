@@ -1,6 +1,6 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -106,6 +106,9 @@ async function prompt(sessionId, text) {
       },
       options: [
         { optionId: "once", kind: "allow_once", name: "Allow once" },
+        ...(argument.startsWith("always")
+          ? [{ optionId: "always", kind: "allow_always", name: "Always allow" }]
+          : []),
         { optionId: "reject", kind: "reject_once", name: "Reject" },
       ],
     });
@@ -122,6 +125,19 @@ async function prompt(sessionId, text) {
     const call = { toolCallId: `put-${name}`, title: `Write ${name}`, kind: "edit" };
     update(sessionId, { sessionUpdate: "tool_call", ...call, status: "completed" });
     await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
+  } else if (verb === "updates") {
+    // "updates FILE": sends what a file lists. `{ "await": FILE }` waits until that file is there, and
+    // `{ "ask": PARAMS }` asks for permission.
+    const { cwd } = sessions.get(sessionId);
+    for (const each of JSON.parse(readFileSync(join(cwd, argument), "utf8"))) {
+      if (each.ask !== undefined) {
+        await ask("session/request_permission", { sessionId, ...each.ask });
+      } else if (each.await === undefined) update(sessionId, each);
+      while (each.await !== undefined && !existsSync(join(cwd, each.await))) {
+        if (cancelled.delete(sessionId)) return { stopReason: "cancelled" };
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
   } else if (verb === "run") {
     // "run SECONDS-TO-WAIT|command|arguments…": shows the terminal in a tool call, and its end.
     const [how, command, ...args] = argument.split("|");
@@ -199,6 +215,7 @@ const handlers = {
       protocolVersion: 1,
       agentCapabilities: {
         loadSession: process.argv.includes("--loads"),
+        promptCapabilities: { image: process.argv.includes("--images") },
         ...(process.argv.includes("--lists") ? { sessionCapabilities: { list: {} } } : {}),
         ...(login ? { auth: { logout: {}, status: {} }, providers: {} } : {}),
         ...(login ? { sessionCapabilities: { systemPrompt: {}, title: {} } } : {}),
@@ -272,9 +289,13 @@ const handlers = {
     sessions.get(sessionId).mode = modeId;
     return {};
   },
-  "session/prompt": ({ sessionId, prompt: [{ text }], _meta }) => {
+  "session/prompt": ({ sessionId, prompt: blocks, _meta }) => {
+    const [{ text }] = blocks;
     // A cancel that came after the end of the turn before means nothing.
     cancelled.delete(sessionId);
+    if (text.startsWith("kinds")) {
+      return prompt(sessionId, `say ${blocks.map(({ type }) => type).join(" ")}`);
+    }
     return prompt(sessionId, text === "meta" ? `say ${JSON.stringify(_meta)}` : text);
   },
 };

@@ -8,7 +8,9 @@ const ECHO_MS = 1_000;
  * Resolves with the first request to stop. A second one, later than an echo of the first, means
  * that stopping takes too long for the person who asked: the process ends at once.
  */
-export function untilSignal(): Promise<NodeJS.Signals> {
+export function untilSignal(
+  signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"],
+): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let askedAt: number | undefined;
     const stop = (signal: NodeJS.Signals): void => {
@@ -16,9 +18,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
       if (performance.now() - askedAt > ECHO_MS) process.exit(1);
       resolve(signal);
     };
-    process.on("SIGINT", stop);
-    process.on("SIGTERM", stop);
-    process.on("SIGHUP", stop);
+    for (const signal of signals) process.on(signal, stop);
   });
 }
 

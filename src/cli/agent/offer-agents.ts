@@ -19,6 +19,7 @@ export async function offerAgent(
   invocation: Invocation,
   app: AppContext,
   wanted: string | undefined,
+  ask: (question: string) => Promise<boolean> = confirm,
 ): Promise<string | undefined> {
   const { env, err, values, isTerminal } = invocation;
   const isPerson = process.stdin.isTTY && isTerminal && values.json !== true;
@@ -30,7 +31,7 @@ export async function offerAgent(
     const asked =
       `No language model is set up, but ${name} is installed (${path}).\n` +
       `Add it to your configuration, for this and new sessions? It runs: ${line}`;
-    if (!(await confirm(asked))) continue;
+    if (!(await ask(asked))) continue;
     const edited = await editConfig(inputOf(invocation), "user", () => [
       { path: ["agents", name], value: { command, args: [...args] } },
       { path: ["agent"], value: name },

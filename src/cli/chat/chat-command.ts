@@ -4,9 +4,10 @@ export const chat: Command = {
   name: "chat",
   summary: "Talk with an agent in the terminal, or ask it one thing",
   description:
-    "Without a prompt, a conversation begins: each line is a prompt, a number answers a question of " +
-    "the agent, Ctrl-C cancels the turn, and Ctrl-D leaves. With a prompt, or one on standard " +
-    "input, the agent answers once; the exit code is 0 if it could finish.\n\n" +
+    "Without a prompt, a conversation begins: Enter sends, Alt-Enter begins a new line, y or n " +
+    "answers what the agent asks, Ctrl-C cancels the turn, Ctrl-D leaves, and /keys shows all keys. " +
+    "With a prompt, or one on standard input, the agent answers once; the exit code is 0 if it could " +
+    "finish.\n\n" +
     "The agent works in the current folder. The session is stored: editors and " +
     "`trunkline session` can continue it. A session that is open elsewhere is joined there.\n\n" +
     "When the output is not a terminal, standard output gets only the answer, and what the agent " +
@@ -18,6 +19,7 @@ export const chat: Command = {
     worktree: flag("Give a new session a work tree of its own, and a branch for it"),
     branch: text("NAME", "Name of that branch, instead of a generated one; implies --worktree"),
     url: text("URL", "ACP address of a gateway, such as ws://127.0.0.1:4180/acp"),
+    plain: flag("Only add text, without colours: for screen readers, and where TERM is dumb"),
     yes: flag("Allow everything that the agent asks for"),
     json: flag("Print the answer as JSON"),
   },
@@ -27,6 +29,7 @@ export const chat: Command = {
     'git diff | { echo "Review this:"; cat; } | trunkline chat':
       "Ask about the output of a program.",
     "trunkline chat --session SESSION": "Continue a session of an editor.",
+    "trunkline chat --plain": "Talk with a screen reader.",
     'trunkline chat --worktree "/help"': "Work beside other sessions in the same repository.",
   },
   load: async () => ({ run: (await import("./chat.ts")).chat }),

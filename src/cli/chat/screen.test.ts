@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { painted } from "../shell/layout.ts";
-import { Screen } from "./chat.ts";
+import { Screen } from "./ask-once.ts";
 
 const ERASED = "\x1b[1G\x1b[2K";
 

@@ -199,7 +199,7 @@ function linesOf(text: unknown): string[] {
 }
 
 /** The changed lines with a few around them; `…` stands for the others. */
-function aroundChanges(lines: readonly string[]): string[] {
+export function aroundChanges(lines: readonly string[]): string[] {
   const isNear = (at: number): boolean =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" "));
   return lines.flatMap((line, at) => {

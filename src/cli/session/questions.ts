@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { aroundChanges } from "./conversation-text.ts";
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
 
 interface Question {
@@ -109,7 +110,7 @@ export function questionText(toolCall: Json): string {
 function contentLines({ type, content, path, oldText, newText }: Json): string[] {
   if (type === "diff") {
     const lines = diffLines(linesOf(oldText), linesOf(newText));
-    return [visibleLine(String(path)), ...lines];
+    return [visibleLine(String(path)), ...aroundChanges(lines)];
   }
   const { text } = (content ?? {}) as Json;
   return typeof text === "string" ? text.split("\n") : [];

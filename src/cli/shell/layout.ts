@@ -81,9 +81,15 @@ function hasColor(output: Output, { NO_COLOR, FORCE_COLOR, TERM }: NodeJS.Proces
 const STYLES = {
   bold: [1, 22],
   dim: [2, 22],
+  italic: [3, 23],
+  underline: [4, 24],
+  inverse: [7, 27],
+  struck: [9, 29],
   red: [31, 39],
   green: [32, 39],
   yellow: [33, 39],
+  blue: [34, 39],
+  magenta: [35, 39],
   cyan: [36, 39],
 } as const;
 
@@ -102,8 +108,13 @@ export function paint(style: StyleName, text: string, color: boolean): string {
   return `${MARK}${begin}m${text}${MARK}${end}m`;
 }
 
+/** A control sequence of ours for the terminal (ECMA-48 § 5.4), such as `2K`. */
+export function control(sequence: string): string {
+  return MARK + sequence;
+}
+
 /** Moves to the start of the line and empties it (ECMA-48 § 8.3.9, CHA, and § 8.3.41, EL). */
-export const ERASE_LINE = `${MARK}1G${MARK}2K`;
+export const ERASE_LINE = control("1G") + control("2K");
 
 /** Paints each line by itself, so that no style runs over the end of one. */
 export function paintLines(style: StyleName, text: string, color: boolean): string {

@@ -119,7 +119,7 @@ export async function attachTo(
   };
 }
 
-async function openSession(
+export async function openSession(
   peer: Peer,
   wanted: Wanted,
 ): Promise<Pick<Attached, "sessionId" | "settings">> {
@@ -163,7 +163,7 @@ const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeo
 const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 
 /** What was answered as an error, for a person to read. */
-function inWords(error: unknown): never {
+export function inWords(error: unknown): never {
   if (!(error instanceof RpcError)) throw error;
   const { details } = (error.data ?? {}) as { readonly details?: unknown };
   const message = error.message.replace(CODE_NAME, "");

@@ -135,7 +135,7 @@ describe("RunningTurn", () => {
     const turn = turnWith({});
     let taken = 0;
     const prompt = [{ type: "text", text: "in red" }];
-    turn.steer({ prompt, taken: () => taken++ });
+    turn.steer({ prompt, isWanted: () => true, taken: () => taken++ });
     assert.deepEqual([turn.steering(), turn.steering(), taken], [[prompt], [], 1]);
   });
 });

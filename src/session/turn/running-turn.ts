@@ -35,6 +35,8 @@ export interface TurnOptions {
 /** A prompt that is to join a running turn. */
 export interface Steering {
   readonly prompt: readonly ContentBlock[];
+  /** Whether the client has not withdrawn it. */
+  readonly isWanted: () => boolean;
   /** Called when the agent takes the prompt. */
   readonly taken: () => void;
 }
@@ -149,7 +151,7 @@ export class RunningTurn implements Turn {
   }
 
   steering(): readonly (readonly ContentBlock[])[] {
-    const steering = this.#steering.splice(0);
+    const steering = this.#steering.splice(0).filter(({ isWanted }) => isWanted());
     for (const { taken } of steering) taken();
     return steering.map(({ prompt }) => prompt);
   }

@@ -108,6 +108,36 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
     assert.deepEqual(seen, ["first", "steered", "queued"]);
   });
 
+  it("is not given to the agent after the client has withdrawn it", async () => {
+    const seen: unknown[] = [];
+    const go = Promise.withResolvers<void>();
+    await using app = await AcpApp.open({
+      script: async (turn) => {
+        await go.promise;
+        seen.push(promptText(turn), ...(turn.steering?.().map(([block]) => block?.text) ?? []));
+      },
+    });
+    const { client, sessionId } = await app.client();
+    const first = client.prompt(sessionId, "first");
+    const _meta = { trunkline: { whileRunning: "steer" } };
+    const prompt = [{ type: "text", text: "withdrawn" }];
+    const id = client.post("session/prompt", { sessionId, prompt, _meta });
+    client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
+    assert.equal((await client.answerTo(id)).error.code, -32800);
+    go.resolve();
+    await first;
+    assert.deepEqual(seen, ["first"]);
+  });
+
+  it("is shown to the client that sent it when the agent takes it, if it asks for that", async () => {
+    await using app = await AcpApp.open({ script: (turn) => turn.update(chunk("done")) });
+    const { client, sessionId } = await app.client();
+    await client.prompt(sessionId, "not shown");
+    await client.prompt(sessionId, "shown", { _meta: { trunkline: { echo: true } } });
+    const said = client.updates.flatMap(({ content }) => content?.text ?? []);
+    assert.deepEqual(said, ["done", "shown", "done"]);
+  });
+
   it("becomes the next turn if no agent takes it into the running one", async () => {
     const go = Promise.withResolvers<void>();
     await using app = await AcpApp.open({

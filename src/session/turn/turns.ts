@@ -230,15 +230,17 @@ export class Turns {
   }
 
   /** Offers a prompt to the running turn and waits for its end. Resolves to whether the agent took it. */
-  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<boolean> {
+  async #steer(turn: RunningTurn, options: PromptOptions): Promise<boolean> {
+    const { prompt, inserted } = options;
     let recorded: Promise<void> | undefined;
     const record = async (): Promise<void> => {
       const messageId = crypto.randomUUID();
-      await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
+      await this.#recordPrompt(turn, options, { messageId, steers: true });
       inserted?.(messageId);
     };
     turn.steer({
       prompt,
+      isWanted: () => options.isWanted?.() ?? true,
       taken: () => {
         recorded = record();
         recorded.catch(() => {});
@@ -249,7 +251,8 @@ export class Turns {
     return recorded !== undefined;
   }
 
-  async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
+  async #work(turn: RunningTurn, options: PromptOptions): Promise<TurnEnd> {
+    const { inserted, isWanted } = options;
     const { notes, log, sessionId, audience, transcript } = this.#options;
     const agent = this.#options.agent();
     await this.#endLast();
@@ -261,7 +264,7 @@ export class Turns {
     try {
       const begun = { turn: turn.id, turnAfter: audience.delivery.last };
       await notes.keep(begun, { ...titled, updated: Date.now() });
-      await this.#recordPrompt(turn, turn.prompt, turn.prompter);
+      await this.#recordPrompt(turn, options);
     } catch (error) {
       // There is no turn without its prompt. Where another process has the session, it gets the prompt.
       await this.#noteEnd();
@@ -322,15 +325,16 @@ export class Turns {
 
   async #recordPrompt(
     turn: RunningTurn,
-    prompt: readonly ContentBlock[],
-    client: SessionClient | undefined,
+    { prompt, client, meta }: PromptOptions,
     more: { readonly messageId?: string; readonly steers?: true } = {},
   ): Promise<void> {
     const { name: by = "unknown", origin } = client ?? {};
     const from = origin === undefined ? {} : { origin };
     const event = { kind: "prompt", turnId: turn.id, prompt, by, ...from, ...more } as const;
     const shows = updatesOf(event, false);
-    await this.#options.transcript.record(event, shows, unlessEchoed(client));
+    const { echo } = (meta?.trunkline ?? {}) as { readonly echo?: unknown };
+    const except = echo === true ? undefined : unlessEchoed(client);
+    await this.#options.transcript.record(event, shows, except);
   }
 
   async #recordEnd(turn: RunningTurn, end: TurnEnd | undefined, failure: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { type Block, type Inline, parseMarkdown } from "../text/markdown.ts";
+import { type Block, type Inline, parseMarkdown } from "../../base/text/markdown.ts";
 import { CopyButton } from "./parts.tsx";
 
 export function MarkdownView({ text }: { readonly text: string }): JSX.Element {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Status } from "./chat.ts";
+import { Status } from "./status-line.ts";
 
 describe("Status", () => {
   it("tells agent, model, context and time as far as they are known", () => {
@@ -10,7 +10,7 @@ describe("Status", () => {
     status.opened({ models: { currentModelId: "openai/gpt-x" } });
     status.update({ sessionUpdate: "usage_update", used: 12_345, size: 200_000 });
     assert.equal(
-      status.text(83_000, "Run npm test"),
+      status.text(83_000, ["Run npm test"]),
       "trunkline · openai/gpt-x · 12k of 200k tokens (6 %) · 1 min 23 s · Run npm test",
     );
   });

@@ -1,0 +1,172 @@
+import { once } from "node:events";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { background } from "../../base/background.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import type { AppContext } from "../../config/app-context.ts";
+import { confirm } from "../shell/ask.ts";
+import { openQuietApp } from "../shell/open-app.ts";
+import { Conversation } from "./conversation.ts";
+import { LiveScreen } from "./live-screen.ts";
+import type { PickerItem } from "./picker.ts";
+import { PromptHistory } from "./prompt-history.ts";
+import { TerminalInput } from "./terminal-input.ts";
+import type { ChatInvocation } from "./open-chat.ts";
+
+/** What opens sessions is loaded when the prompt is there: a person can type meanwhile. */
+const opening = async () => await import("./open-chat.ts");
+
+/** `trunkline chat` at a terminal. The prompt is there before the session is. */
+export async function converse(invocation: ChatInvocation): Promise<number> {
+  const { values, cwd, env, color, out } = invocation;
+  const app = await openQuietApp(invocation);
+  await using opened = new AsyncDisposableStack();
+  const screen = new LiveScreen({
+    out,
+    color,
+    size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
+  });
+  const history = new PromptHistory(app.config.data);
+  const pasted = new PastedImages(env);
+  opened.use(pasted);
+  const conversation = new Conversation({
+    screen,
+    history,
+    out,
+    stop: () => input.stop(),
+    edit: async (text) => {
+      input.give();
+      try {
+        return await editedText(text, env);
+      } finally {
+        input.take();
+      }
+    },
+    clipboardImage: () => pasted.take(),
+    sessions: values.url === undefined ? () => listSessions(app) : undefined,
+    wanted: async (sessionId) => (await opening()).wantedSession(invocation, app, sessionId),
+  });
+  opened.use(conversation);
+  const input: TerminalInput = new TerminalInput({
+    input: process.stdin,
+    out,
+    key: (key) => conversation.key(key),
+    paste: (text) => conversation.paste(text),
+    back: () => conversation.back(),
+    end: () => conversation.leave(),
+  });
+  opened.use(input);
+  const resized = (): void => conversation.draw();
+  process.stdout.on("resize", resized);
+  opened.defer(() => {
+    process.stdout.off("resize", resized);
+  });
+  background(history.load(), "Reading earlier prompts");
+  background(
+    untilSignal().then(() => conversation.leave()),
+    "Leaving a conversation",
+  );
+  conversation.drawNow();
+  const begin = async (): Promise<{ readonly ended: Promise<void> }> => {
+    const { agentName, openClient, wantedSession, withOfferedAgent, worktreeLines } =
+      await opening();
+    const offered = await withOfferedAgent(invocation, app, async (question) => {
+      screen.clear();
+      input.give();
+      try {
+        return await confirm(question);
+      } finally {
+        input.take();
+        conversation.draw();
+      }
+    });
+    const client = await openClient(invocation, offered.app, opened, {
+      update: (sessionId, update) => conversation.update(sessionId, update),
+      permit: conversation.permit,
+      queued: (message) => conversation.say(message),
+    });
+    const wanted = await wantedSession(invocation, offered.app, values.session, offered.agent);
+    const folder = "cwd" in wanted ? wanted.cwd : cwd;
+    const session = await conversation.begin(
+      client,
+      wanted,
+      agentName(wanted, offered.app),
+      folder,
+    );
+    if (!("sessionId" in wanted)) for (const line of worktreeLines(session)) conversation.say(line);
+    return client;
+  };
+  const beginning = begin();
+  // The person may leave before.
+  beginning.catch(() => {});
+  try {
+    const client = await Promise.race([beginning, conversation.left]);
+    if (client !== undefined) await Promise.race([conversation.left, client.ended]);
+  } finally {
+    await conversation.farewell();
+  }
+  const id = conversation.sessionId?.slice(0, 8);
+  if (id !== undefined) out(`\nContinue with \`trunkline chat --session ${id}\`.\n`);
+  return 0;
+}
+
+async function listSessions(app: AppContext): Promise<readonly PickerItem[]> {
+  const { sessionItem, sessionRows } = await import("./session-choice.ts");
+  return (await sessionRows(app.config.data)).map(sessionItem);
+}
+
+/** The text as the person has left it in their editor; undefined where the editor failed. */
+async function editedText(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const editor = env.VISUAL || env.EDITOR || "vi";
+  using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
+  const file = join(folder.path, "PROMPT.md");
+  writeFileSync(file, text, { mode: 0o600 });
+  // As git does: EDITOR may contain arguments, so a shell runs it.
+  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
+  const [code] = (await once(child, "close")) as [number | null];
+  return code === 0 ? readFileSync(file, "utf8") : undefined;
+}
+
+/** Programs that write the image of the clipboard to standard output, the first that can is used. */
+const CLIPBOARDS = [
+  ["wl-paste", "--type", "image/png"],
+  ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+  ["pngpaste", "-"],
+] as const;
+const MOST_IMAGE_BYTES = 32 * 1024 * 1024;
+
+/** Images that were pasted, as files until the terminal is left. */
+class PastedImages implements Disposable {
+  readonly #env: NodeJS.ProcessEnv;
+  #folder: ReturnType<typeof mkdtempDisposableSync> | undefined;
+  #count = 0;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  async take(): Promise<string | undefined> {
+    const { execFile } = process.getBuiltinModule("node:child_process");
+    const options = { encoding: "buffer", maxBuffer: MOST_IMAGE_BYTES, timeout: 5_000 } as const;
+    for (const [command, ...args] of CLIPBOARDS) {
+      const image = await new Promise<Buffer | undefined>((resolve) => {
+        execFile(command, args, { ...options, env: this.#env }, (error, stdout) =>
+          resolve(error === null && stdout.length > 0 ? stdout : undefined),
+        );
+      });
+      if (image === undefined) continue;
+      this.#folder ??= mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
+      const path = join(this.#folder.path, `pasted-${++this.#count}.png`);
+      writeFileSync(path, image, { mode: 0o600 });
+      return path;
+    }
+    return undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#folder?.remove();
+  }
+}

@@ -1,0 +1,176 @@
+import { createInterface } from "node:readline";
+
+import { atMost } from "../../base/abort.ts";
+import { background } from "../../base/background.ts";
+import { untilSignal } from "../../base/process/long-running.ts";
+import type { Attached } from "../../protocol/acp/attach.ts";
+import { ConversationText } from "../session/conversation-text.ts";
+import { askingWith, Questions } from "../session/questions.ts";
+import { type ChatInvocation, openChat } from "./open-chat.ts";
+import type { Status } from "./status-line.ts";
+import { withLoss } from "./with-loss.ts";
+
+/** Lines of an earlier conversation that are shown. */
+const REPLAYED = 100;
+/** Milliseconds in which a second Ctrl-C leaves. */
+const TWICE = 2_000;
+/** Milliseconds that a cancelled turn may take to end when the person leaves. */
+const FAREWELL = 2_000;
+/** Milliseconds without another line after which a text is complete: pasted lines come together. */
+const TOGETHER = 50;
+
+const WELCOME =
+  "Plain mode: each line is a prompt, and lines that are pasted together are one. A number answers " +
+  "a question. Ctrl-C cancels a turn, Ctrl-D leaves, /help shows what the agent can do.\n";
+
+/**
+ * `trunkline chat --plain`: text is only ever added, without colours, so that screen readers and simple
+ * terminals show all of it. The terminal itself edits the line that is typed.
+ */
+export async function conversePlainly(invocation: ChatInvocation): Promise<number> {
+  const { out } = invocation;
+  const text = new ConversationText(false);
+  const questions = new Questions(out);
+  await using opened = new AsyncDisposableStack();
+  let replay: string[] | undefined = [];
+  const { session, status } = await openChat(invocation, opened, {
+    update: (update) => {
+      const shown = text.update(update);
+      if (replay === undefined) out(shown);
+      else replay.push(shown);
+    },
+    permit: askingWith(questions),
+  });
+  const earlier = replay.join("") + text.end();
+  replay = undefined;
+  out(lastLines(earlier, session.sessionId) + WELCOME);
+  const conversation = new PlainConversation({ session, status, out, text, questions });
+  const input = createInterface({ input: process.stdin, terminal: false });
+  opened.defer(() => input.close());
+  input.on("line", (line) => conversation.line(line));
+  input.on("close", () => conversation.leave());
+  const interrupt = (): void => conversation.interrupt();
+  process.on("SIGINT", interrupt);
+  opened.defer(() => {
+    process.off("SIGINT", interrupt);
+    process.off("SIGCONT", conversation.prompt);
+  });
+  process.on("SIGCONT", conversation.prompt);
+  background(
+    untilSignal(["SIGTERM", "SIGHUP"]).then(() => conversation.leave()),
+    "Leaving a conversation",
+  );
+  conversation.prompt();
+  await Promise.race([conversation.left, session.ended]);
+  await conversation.farewell();
+  out(`\nContinue with \`trunkline chat --session ${session.sessionId.slice(0, 8)}\`.\n`);
+  return 0;
+}
+
+interface ConversationParts {
+  readonly session: Pick<Attached, "prompt" | "cancel" | "ended">;
+  readonly status: Pick<Status, "text">;
+  readonly out: (text: string) => void;
+  readonly text: Pick<ConversationText, "end">;
+  readonly questions: Questions;
+}
+
+/** What happens when a person types a line: prompts, answers, and the ways to stop. */
+export class PlainConversation {
+  readonly #parts: ConversationParts;
+  readonly #left = Promise.withResolvers<void>();
+  readonly #turns = new Set<Promise<void>>();
+  #lines: string[] = [];
+  #complete: NodeJS.Timeout | undefined;
+  #interruptedAt = -Infinity;
+  #isLeaving = false;
+
+  constructor(parts: ConversationParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the person has left. */
+  get left(): Promise<void> {
+    return this.#left.promise;
+  }
+
+  /** Asks for a line, unless a turn runs. */
+  readonly prompt = (): void => {
+    if (this.#turns.size === 0 && !this.#isLeaving) this.#parts.out("> ");
+  };
+
+  line(line: string): void {
+    this.#lines.push(line);
+    clearTimeout(this.#complete);
+    this.#complete = setTimeout(() => this.#said(this.#lines.splice(0).join("\n")), TOGETHER);
+  }
+
+  /** The first one cancels the turn, a second one soon after leaves. */
+  interrupt(): void {
+    const { session, out } = this.#parts;
+    const isSecond = performance.now() - this.#interruptedAt < TWICE;
+    this.#interruptedAt = performance.now();
+    if (isSecond) return this.leave();
+    if (this.#turns.size > 0) session.cancel();
+    out(
+      this.#turns.size > 0 ? "\n(cancelling; Ctrl-C again leaves)\n" : "\n(Ctrl-C again leaves)\n",
+    );
+    this.prompt();
+  }
+
+  /** Sends what was typed, and leaves. */
+  leave(): void {
+    this.#isLeaving = true;
+    clearTimeout(this.#complete);
+    this.#left.resolve();
+  }
+
+  /** Cancels what runs, and gives it a moment to end. */
+  async farewell(): Promise<void> {
+    this.#isLeaving = true;
+    if (this.#turns.size === 0) return;
+    this.#parts.session.cancel();
+    await atMost(FAREWELL, Promise.all(this.#turns));
+  }
+
+  #said(text: string): void {
+    const { questions, session, out } = this.#parts;
+    const said = text.trim();
+    if (questions.isOpen && /^\d*$/.test(said)) {
+      if (said !== "") questions.answer(said);
+    } else if (said === "/exit" || said === "/quit") this.leave();
+    else if (said === "/cancel") session.cancel();
+    else if (said !== "") {
+      if (this.#turns.size > 0) out("(queued)\n");
+      if (questions.isOpen) out("(The question is still open: a number answers it.)\n");
+      const turn = this.#turn(text).finally(() => {
+        this.#turns.delete(turn);
+        this.prompt();
+      });
+      this.#turns.add(turn);
+    }
+    this.prompt();
+  }
+
+  async #turn(said: string): Promise<void> {
+    const { session, status, out, text } = this.#parts;
+    const started = performance.now();
+    try {
+      const { stopReason } = await withLoss(session, session.prompt(said));
+      out(text.end());
+      if (stopReason !== "end_turn") out(`(${stopReason})\n`);
+      out(`${status.text(performance.now() - started)}\n`);
+    } catch (error) {
+      out(text.end());
+      if (!this.#isLeaving) out(`trunkline: ${(error as Error).message}\n`);
+    }
+  }
+}
+
+/** The end of an earlier conversation, and how to read the rest. */
+function lastLines(text: string, id: string): string {
+  const lines = text.split("\n");
+  if (lines.length <= REPLAYED) return text;
+  const rest = `\u2026 the beginning: \`trunkline session replay ${id.slice(0, 8)}\`\n`;
+  return rest + lines.slice(-REPLAYED).join("\n");
+}

@@ -1,0 +1,91 @@
+import { diffLines } from "../../base/text/diff-lines.ts";
+import { aroundChanges } from "../session/conversation-text.ts";
+import { counted } from "../shell/layout.ts";
+import { diffLine } from "./code-colors.ts";
+import { type Line, linesOf, span } from "./styled-line.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A tool call as far as it is known. */
+export interface ToolCall {
+  readonly title: string;
+  readonly status: string;
+  readonly content: readonly Json[];
+  readonly rawInput: unknown;
+}
+
+export function wordsOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A call with what an update changes of it. */
+export function changedCall(known: ToolCall | undefined, update: Json): ToolCall {
+  const { title, status, content, rawInput } = update;
+  return {
+    title: wordsOf(title) || known?.title || "a tool",
+    status: wordsOf(status) || known?.status || "pending",
+    content: Array.isArray(content) ? (content as Json[]) : (known?.content ?? []),
+    rawInput: rawInput ?? known?.rawInput,
+  };
+}
+
+/** The text of content: of a message, or of a part of a tool call. */
+export function textOf(content: unknown): string {
+  const { type, text, uri, name } = (content ?? {}) as Json;
+  if (type === "text") return wordsOf(text);
+  if (typeof type !== "string") return "";
+  const what = wordsOf(name) || wordsOf(uri);
+  return `[${type.replaceAll("_", " ")}${what === "" ? "" : ` ${what}`}]`;
+}
+
+/** What a tool call has said, without its changes of files. */
+export function outputOf({ content }: ToolCall): string {
+  const texts = content
+    .filter(({ type }) => type === "content")
+    .map((part) => textOf(part.content));
+  return withoutFence(texts.join("\n")).trimEnd();
+}
+
+/** Some agents wrap the output of a command in a code block. */
+function withoutFence(text: string): string {
+  return /^\s*(`{3,})[^\n]*\n([^]*?)\n?\1\s*$/.exec(text)?.[2] ?? text;
+}
+
+/** The changed lines of files with a few around each change. */
+export function changesOf({ content }: ToolCall): Line[] {
+  return content.flatMap(({ type, path, oldText, newText }) => {
+    if (type !== "diff") return [];
+    const lines = diffLines(rowsOf(oldText), rowsOf(newText));
+    const added = lines.filter((each) => each.startsWith("+")).length;
+    const removed = lines.filter((each) => each.startsWith("-")).length;
+    const head = [span(wordsOf(path), "bold"), span(` +${added} -${removed}`, "dim")];
+    return [head, ...aroundChanges(lines).map(diffLine)];
+  });
+}
+
+/** Everything that is known of a call, for a person who opens it or decides about it. */
+export function wholeCall(call: ToolCall): Line[] {
+  const output = outputOf(call);
+  const lines = [...changesOf(call), ...(output === "" ? [] : linesOf(output))];
+  if (lines.length > 0 || call.rawInput === undefined) return lines;
+  return linesOf(JSON.stringify(call.rawInput, null, 2));
+}
+
+/** The first lines, and how many more there are. */
+export function firstLines(lines: readonly Line[], most: number, more: string): Line[] {
+  if (lines.length <= most) return [...lines];
+  const left = lines.length - most + 1;
+  return [
+    ...lines.slice(0, most - 1),
+    [span(`\u2026 ${counted(left, "more line")}${more}`, "dim")],
+  ];
+}
+
+export function indented(lines: readonly Line[]): Line[] {
+  return lines.map((each) => [span("    "), ...each]);
+}
+
+function rowsOf(text: unknown): string[] {
+  if (typeof text !== "string" || text === "") return [];
+  return text.replace(/\n$/, "").split("\n");
+}
