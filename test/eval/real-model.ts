@@ -44,17 +44,18 @@ async function attempt(task: Task): Promise<Outcome> {
   }
 }
 
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const words = process.argv.slice(2);
 const wanted = TASKS.filter(({ name }) => words.every((word) => name.includes(word)));
 let solved = 0;
-console.log("| task | solved | seconds | tokens | problems |\n|---|---|---|---|---|");
+print("| task | solved | seconds | tokens | problems |\n|---|---|---|---|---|");
 for (const task of wanted) {
   const { problems, seconds, tokens } = await attempt(task);
   if (problems.length === 0) solved++;
   const why = problems.join("; ").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 200);
-  console.log(
+  print(
     `| ${task.name} | ${problems.length === 0 ? "yes" : "no"} | ${seconds} | ${tokens} | ${why} |`,
   );
 }
-console.log(`\n${solved} of ${wanted.length} solved`);
+print(`\n${solved} of ${wanted.length} solved`);
 process.exitCode = solved === wanted.length ? 0 : 1;

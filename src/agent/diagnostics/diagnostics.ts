@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 
-import { currentSession } from "../../base/background.ts";
+import { background, currentSession } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import { absolutePath } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -107,7 +107,8 @@ export class Diagnostics implements AsyncDisposable {
     const first = await Promise.race([all, late.promise]);
     clearTimeout(timer);
     if (first !== undefined) return first;
-    void all.then((text) => text !== "" && this.#late.push(text));
+    const keep = all.then((text) => text !== "" && this.#late.push(text));
+    background(keep, "Late diagnostics");
     return "";
   }
 
@@ -200,11 +201,12 @@ export class Diagnostics implements AsyncDisposable {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
       for (const [server, running] of this.#servers) {
-        void running.then(async (each) => {
+        const end = running.then(async (each) => {
           if (each === undefined) return;
           this.#servers.delete(server);
           await each[Symbol.asyncDispose]();
         });
+        background(end, "Ending a language server");
       }
     }, IDLE).unref();
   }

@@ -1,8 +1,8 @@
 import { pathToFileURL } from "node:url";
 
 import { onAbort, untilAborted } from "../../base/abort.ts";
-import type { ChildOptions } from "../../base/process/child-process.ts";
-import { OwnedChild } from "../../base/process/child-process.ts";
+import { background } from "../../base/background.ts";
+import { type ChildOptions, OwnedChild } from "../../base/process/child-process.ts";
 
 /** A problem that a language server found in a file. */
 export interface Diagnostic {
@@ -37,7 +37,10 @@ export class LanguageServer implements AsyncDisposable {
   private constructor(child: OwnedChild) {
     this.#child = child;
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
-    void child.exit.then(() => this.#end());
+    background(
+      child.exit.then(() => this.#end()),
+      "The end of a language server",
+    );
   }
 
   static async start(program: ChildOptions, signal: AbortSignal): Promise<LanguageServer> {
@@ -189,10 +192,7 @@ function errorsIn(diagnostics: unknown): readonly Diagnostic[] {
   return (diagnostics as Json[]).flatMap((each) => {
     const { severity = 1, message, code, range } = each;
     if (severity !== 1) return [];
-    const { line, character } = ((range as Json | undefined)?.start ?? {}) as Record<
-      string,
-      number
-    >;
+    const { line, character } = ((range as Json | undefined)?.start ?? {}) as Json;
     return [
       {
         line: Number(line ?? 0) + 1,

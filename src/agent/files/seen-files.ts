@@ -39,9 +39,8 @@ export class SeenFiles {
   delivered(): void {
     for (const [real, { text, lines }] of this.#onTheWay) {
       const known = this.#seen.get(real);
-      const isSame = known?.digest === digest(text);
-      if (isSame && known.lines === "all") continue;
-      this.#keep(real, text, [...(isSame ? known.lines : []), ...lines] as readonly Lines[]);
+      const earlier = known?.digest === digest(text) ? known.lines : [];
+      if (earlier !== "all") this.#keep(real, text, [...earlier, ...lines]);
     }
     this.#onTheWay.clear();
   }

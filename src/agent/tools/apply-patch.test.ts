@@ -49,7 +49,7 @@ describe("apply_patch", () => {
       prepare: (rig) => chmodSync(join(rig.cwd, "run.sh"), 0o755),
       check: async (rig, { turn, answers }) => {
         assert.equal(turn.asked.length, 1, answers[0] ?? "");
-        assert.equal((turn.asked[0]?.toolCall.content as object[]).length, 5);
+        assert.equal((turn.asked[0]?.toolCall.content as object[] | undefined)?.length, 5);
         assert.equal(rig.read("a.js"), CODE.replace(/1(?=[^1]*$)/, "2"));
         assert.equal(rig.read("new/n.txt"), "one\n\ntwo\n");
         assert.equal(rig.read("bin/run.sh"), "echo 2\n");

@@ -51,7 +51,9 @@ export const askPerson: AgentTool = {
       const answer = { type: "string", title: "Answer", enum: choices };
       const fields = choices.length === 0 ? { other } : { answer, other };
       const filled = await filledIn(work, question, fields, []);
-      const said = [filled?.answer, filled?.other].filter((each) => String(each ?? "") !== "");
+      const said = [filled?.answer, filled?.other].filter(
+        (each) => typeof each === "string" && each !== "",
+      );
       return { text: said.length === 0 ? UNANSWERED : `The person answers: ${said.join(". ")}` };
     }
     if (choices.length > 0) {

@@ -51,7 +51,7 @@ const LARGEST_IMAGE = 5 * 1024 * 1024;
 
 /** The first bytes of each format that all providers read. */
 const SIGNATURES: readonly (readonly [mimeType: string, start: RegExp])[] = [
-  ["image/png", /^\x89PNG\r\n\x1a\n/],
+  ["image/png", /^\x89PNG\r\n/],
   ["image/jpeg", /^\xff\xd8\xff/],
   ["image/gif", /^GIF8[79]a/],
   ["image/webp", /^RIFF[^]{4}WEBP/],

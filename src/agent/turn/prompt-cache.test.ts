@@ -36,13 +36,16 @@ function answer(): string {
 describe("the cache of Anthropic", () => {
   it("is used for tools, system prompt and conversation, and its tokens are reported and priced", async () => {
     const bodies: Body[] = [];
-    const server = createServer(async (request, response) => {
+    const server = createServer((request, response) => {
       if (request.method === "GET") {
         response.writeHead(404).end();
         return;
       }
-      bodies.push(JSON.parse(await text(request)) as Body);
-      response.writeHead(200, { "content-type": "text/event-stream" }).end(answer());
+      const answered = text(request).then((body) => {
+        bodies.push(JSON.parse(body) as Body);
+        response.writeHead(200, { "content-type": "text/event-stream" }).end(answer());
+      });
+      answered.catch(assert.fail);
     });
     await once(server.listen(0, "127.0.0.1"), "listening");
     await using _ = { [Symbol.asyncDispose]: async () => void server.close() };
