@@ -9,7 +9,7 @@ import { LastWords } from "../base/process/stderr-log.ts";
 import { maskText } from "../base/text/mask.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
-import { METHODS, objectOf } from "../protocol/acp/methods.ts";
+import { METHODS } from "../protocol/acp/methods.ts";
 import type {
   InitializeResult,
   NewSessionParams,
@@ -34,7 +34,6 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { SessionError } from "../session/session-error.ts";
 import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
@@ -44,7 +43,7 @@ import { pauseWish } from "./commands/pause.ts";
 import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
-import { findLiveWriter } from "./live-writer.ts";
+import { asImported, listSessions, loadForeign, refuseLiveWriter } from "./external-foreign.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -675,13 +674,6 @@ class ExternalSession implements AgentSession {
   }
 }
 
-/** Marks what was said before the session became ours. */
-function asImported(update: SessionUpdate): SessionUpdate {
-  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
-  const trunkline = { ...(meta.trunkline as object | undefined), imported: true };
-  return { ...update, _meta: { ...meta, trunkline } };
-}
-
 async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
   for await (const entries of history ?? []) if (entries.length > 0) return true;
   return false;
@@ -762,96 +754,6 @@ class ExternalSessions extends Map<string, ExternalSession> {
     if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
     return undefined;
   }
-}
-
-/** ACP session-list: a page of the sessions that an agent has stored itself. */
-async function listSessions(
-  { name }: Pick<ExternalAgent, "name">,
-  { connection, capabilities }: AgentProcess,
-  { cwd, cursor }: ForeignQuery,
-): Promise<ForeignPage> {
-  if (!capabilities.can("list")) {
-    throw new TrunklineError("usage", `Agent '${name}' does not list its sessions.`);
-  }
-  const params = { ...(cwd ? { cwd } : {}), ...(cursor ? { cursor } : {}) };
-  const answer = objectOf(await connection.request(METHODS.listSessions, params).catch(rethrow));
-  const listed = Array.isArray(answer.sessions) ? answer.sessions : [];
-  const { nextCursor } = answer;
-  return {
-    sessions: listed.flatMap((each: unknown) => {
-      const { sessionId, cwd: folder, title, updatedAt } = objectOf(each);
-      if (typeof sessionId !== "string" || typeof folder !== "string") return [];
-      return [
-        {
-          id: sessionId,
-          cwd: folder,
-          ...(typeof title === "string" ? { title } : {}),
-          ...(typeof updatedAt === "string" ? { updatedAt } : {}),
-        },
-      ];
-    }),
-    ...(typeof nextCursor === "string" ? { nextCursor } : {}),
-  };
-}
-
-/** What was loaded, and the agent's id from now on. */
-interface Imported {
-  readonly sessionId: string;
-  readonly settings: SettingsResult;
-}
-
-/**
- * Loads a session that the agent has begun itself. `session/load` replays it; `session/resume` continues
- * it without; `session/fork` makes a copy of it. Loading may write to the agent's files, so nobody else
- * should be writing to them.
- */
-async function loadForeign(
-  agent: Pick<ExternalAgent, "name">,
-  { connection, capabilities }: AgentProcess,
-  { id }: Import,
-  setup: NewSessionParams,
-): Promise<Imported> {
-  const params = { sessionId: id, ...setup };
-  try {
-    if (capabilities.can("load")) {
-      return { sessionId: id, settings: await connection.request(METHODS.loadSession, params) };
-    }
-    if (capabilities.can("resume")) {
-      return { sessionId: id, settings: await connection.request(METHODS.resumeSession, params) };
-    }
-    if (capabilities.can("fork")) {
-      const forked = await connection.request(METHODS.forkSession, params);
-      return { sessionId: forked.sessionId, settings: forked };
-    }
-  } catch (error) {
-    const failure = fromWire(error);
-    const why = failure instanceof Error ? failure.message : String(failure);
-    const says = `Agent '${agent.name}' cannot load its session '${id}': ${why}`;
-    throw new TrunklineError("unavailable", says, { cause: error });
-  }
-  const says = `Agent '${agent.name}' cannot continue sessions that it began itself.`;
-  throw new TrunklineError("usage", says);
-}
-
-/** Throws if a program seems to have the session open. */
-async function refuseLiveWriter(
-  { name, command }: Pick<ExternalAgent, "name" | "command">,
-  { id, isForced }: Import,
-  cwd: string,
-): Promise<void> {
-  if (isForced) return;
-  const found = await findLiveWriter({ commandLine: command, session: id, cwd });
-  if (found === undefined) return;
-  const sure = found.isSure
-    ? "has this session open"
-    : "runs in the same folder, and may have this session open; that cannot be known";
-  const says = `Process ${found.pid} (${found.command}) ${sure}. Two writers would damage it. End that process, or force it (--force, or _meta.trunkline.force)`;
-  const data = { pid: found.pid, isSure: found.isSure };
-  throw new SessionError(
-    "session-locked",
-    `Cannot take over session '${id}' of '${name}': ${says}.`,
-    data,
-  );
 }
 
 /**

@@ -144,7 +144,8 @@ export class Oracle {
 
   /** Looks at what the agent sends. */
   received({ id, method, params, result, error }: Message): void {
-    if (error !== undefined) return;
+    // ACP extensibility: methods of extensions begin with an underscore, and are in no schema.
+    if (error !== undefined || method?.startsWith("_") === true) return;
     const isCall = method !== undefined;
     const kind = isCall ? `call ${method}` : `answer ${this.#asked.get(id ?? "")}`;
     this.seen.set(kind, (this.seen.get(kind) ?? 0) + 1);

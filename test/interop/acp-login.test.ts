@@ -82,14 +82,15 @@ describe("a login from the editor", { timeout: 900_000 }, () => {
     const args = [...entry.args, ...(login.args as string[])];
     const { PATH } = process.env;
     const env = { PATH, HOME: place.home, TMPDIR: place.home, BROWSER: "true" };
-    const terminal = spawn(entry.command, args, { env, stdio: ["pipe", "pipe", "inherit"] });
+    const terminal = spawn(entry.command, args, { env, detached: true });
     let said = "";
     for await (const text of terminal.stdout.setEncoding("utf8")) {
       said += text as string;
       if (/https:\/\/platform\.claude\.com\/oauth\/authorize\?\S+state=/.test(said)) break;
     }
     assert.match(said, /oauth\/authorize/);
-    terminal.kill();
+    // As a terminal that is closed.
+    process.kill(-(terminal.pid ?? 0), "SIGHUP");
     await gone(place.home);
     return undefined;
   });

@@ -30,7 +30,7 @@ export const PLAIN: readonly Difference[] = [
   {
     row: "the output of a command",
     is: ({ sessionUpdate, toolCallId }, commands) =>
-      /^tool_call/.test(sessionUpdate) && commands.has(toolCallId),
+      String(sessionUpdate).startsWith("tool_call") && commands.has(toolCallId),
   },
   { row: "files and terminals", is: (_update, _commands, method) => method.startsWith("fs/") },
 ];

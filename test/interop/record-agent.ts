@@ -54,7 +54,7 @@ export class Recorder implements AsyncDisposable {
     });
     this.#child.stderr.resume();
     createInterface({ input: this.#child.stdout }).on("line", (line) => {
-      if (line.startsWith("{")) this.#heard(JSON.parse(line) as Json);
+      if (line.startsWith("{")) this.#heard(JSON.parse(line));
     });
   }
 

@@ -259,7 +259,7 @@ export async function exec(invocation: Invocation): Promise<number> {
 }
 
 /** Runs a command in our place. Returns its exit code; 128 and the signal's number if one ended it. */
-async function runCommand(
+export async function runCommand(
   command: string,
   args: readonly string[],
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },

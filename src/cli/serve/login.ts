@@ -1,10 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-
 import { KnownAgents } from "../../agent/known-agents.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { Config } from "../../config/config.ts";
+import { runCommand } from "../identity/identity.ts";
 
 /**
  * `trunkline acp --login AGENT:METHOD`: editors run this in a terminal, for a login that an agent wants to
@@ -21,10 +19,8 @@ export async function logIn(login: string, { agents, data }: Config): Promise<nu
     throw new TrunklineError("usage", `Cannot log in by '${login.slice(0, 100)}': ${why}.`);
   }
   const { args = [], env = {} } = method as { args?: readonly string[]; env?: object };
-  const child = spawn(agent.command, [...(agent.args ?? []), ...args.map(String)], {
-    stdio: "inherit",
+  return await runCommand(agent.command, [...(agent.args ?? []), ...args.map(String)], {
+    cwd: process.cwd(),
     env: { ...usualVariables(), ...agent.env, ...env },
   });
-  const [code] = (await once(child, "exit")) as [number | null];
-  return code ?? 1;
 }
