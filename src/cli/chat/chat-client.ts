@@ -77,7 +77,7 @@ export class ChatClient implements AsyncDisposable {
     whileRunning: "steer" | "queue",
     signal: AbortSignal,
   ): Promise<Ended> {
-    const _meta = { trunkline: { whileRunning, echo: true } };
+    const _meta = { trunkline: { whileRunning, echo: true, needsModel: true } };
     const params = { sessionId, prompt: [...prompt], _meta };
     return this.#peer.request(METHODS.prompt, params, { signal }).catch(inWords);
   }
