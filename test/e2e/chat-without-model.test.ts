@@ -86,8 +86,8 @@ describe("without a model", { timeout: 600_000 }, () => {
     const goose = home.install();
     const command = `'${process.execPath}' '${PROGRAM}' chat`;
     for (const [answer, after] of [
-      ["n\r", /Ctrl-D leaves[^]*> .\[3G$/],
-      ["y\r", /Added agent 'goose'[^]*Ctrl-D leaves[^]*> .\[3G$/],
+      ["n\r", /\[y\/N\][^]*> \/ for commands[^]*trunkline . offline/],
+      ["y\r", /Added agent 'goose'[^]*> \/ for commands[^]*goose/],
     ] as const) {
       const child = spawn("script", ["-qec", command, "/dev/null"], {
         cwd: home.path,

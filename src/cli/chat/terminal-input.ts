@@ -113,6 +113,7 @@ export class TerminalInput implements Disposable {
   };
 
   readonly #look = (chunk: Buffer): void => {
+    if (!this.#isOurs) return;
     const text = chunk.toString("latin1");
     const enter = text.indexOf("\r");
     if (this.#pasted !== undefined) this.#pasteEnd?.refresh();
@@ -128,6 +129,8 @@ export class TerminalInput implements Disposable {
   }
 
   readonly #press = (_: unknown, key: NodeKey): void => {
+    // A question of another part of this process has the terminal.
+    if (!this.#isOurs) return;
     const { name = "", sequence = "", ctrl = false, meta = false, shift = false } = key;
     if (name === "paste-start") {
       this.#pasted = [];
