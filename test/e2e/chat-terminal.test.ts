@@ -64,12 +64,16 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await terminal.shows(/^> say one\n {2}two\n {2}three\n/m);
     terminal.press("Enter");
     await terminal.shows(/^one\ntwo\nthree\n\n> \/ for/m);
+    // Keys that arrive together with an Enter among them count as a paste.
     terminal.type("say a");
+    await terminal.shows(/^> say a\n/m);
     terminal.press("M-Enter");
     terminal.type("b");
     terminal.press("C-j");
     terminal.type("c\\");
+    await terminal.shows(/^ {2}c\\\n/m);
     terminal.press("Enter");
+    await terminal.shows(/^ {2}c\n/m);
     terminal.type("d");
     await terminal.shows(/^> say a\n {2}b\n {2}c\n {2}d\n/m);
     // Up to the first line, and a word back: the text is edited where the cursor is.
@@ -266,12 +270,9 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       /^other \u00b7 code \u00b7 50k of 200k tokens \(25 %\) \u00b7 \$0\.250 \u00b7 \d+ s \u00b7 plan 1\/2/m,
     );
     home.write("go", "");
-    const screen = await terminal.shows(
+    await terminal.shows(
       /^\u2713 Run tests \u00b7 3 lines \(Ctrl-O opens\)\n/m,
       /^> \/ for/m,
-    );
-    assert.match(
-      screen,
       /^\u2713 Edit a\.txt\n {4}\/a\.txt \+1 -1\n {6}\u2026\n {6}line 97\n {6}line 98\n {4}- line 99\n {4}\+ changed\n {6}line 100\n/m,
     );
     terminal.press("C-o");

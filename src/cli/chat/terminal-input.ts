@@ -1,6 +1,6 @@
 import { emitKeypressEvents } from "node:readline";
 
-import { control } from "../shell/layout.ts";
+import { control, ESCAPE } from "../shell/layout.ts";
 
 /** A key, by Node's name for it. */
 export interface Key {
@@ -31,7 +31,7 @@ const PASTE_PAUSE = 2_000;
 const PASTE_ON = control("?2004h");
 const PASTE_OFF = control("?2004l");
 /** Shift-Enter, as terminals write it that tell it from Enter. */
-const SHIFT_ENTER = new Set(["\x1b[13;2u", "\x1b[27;2;13~"]);
+const SHIFT_ENTER = new Set([`${ESCAPE}[13;2u`, `${ESCAPE}[27;2;13~`]);
 
 interface NodeKey {
   readonly sequence?: string;
@@ -117,7 +117,7 @@ export class TerminalInput implements Disposable {
     const text = chunk.toString("latin1");
     const enter = text.indexOf("\r");
     if (this.#pasted !== undefined) this.#pasteEnd?.refresh();
-    this.#isBurst = !text.startsWith("\x1b") && enter >= 0 && enter < text.length - 1;
+    this.#isBurst = !text.startsWith(ESCAPE) && enter >= 0 && enter < text.length - 1;
   };
 
   /** Control characters are left out: they are no text. */

@@ -2,6 +2,9 @@ import { visible, visibleLine } from "../../base/text/visible.ts";
 import { isOn, isSet, type Output } from "./host.ts";
 import type { Invocation } from "./command.ts";
 
+/** The character that begins a command to the terminal, and a key that is more than one character. */
+export const ESCAPE = "\x1b";
+
 /** Breaks text into lines of at most `width` columns; a word longer than that stands alone. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
@@ -127,7 +130,7 @@ export function paintLines(style: StyleName, text: string, color: boolean): stri
 export function painted(text: string): string {
   // Most text has no style, and one character is found faster than a mark: a list may be a megabyte.
   if (!text.includes("\0")) return visible(text);
-  return text.split(MARK).map(visible).join("\x1b[");
+  return text.split(MARK).map(visible).join(`${ESCAPE}[`);
 }
 
 type Printing = Pick<Invocation, "values" | "out" | "err">;
