@@ -164,14 +164,24 @@ async function restoreAll(
       const { files } = work;
       const wanted = force ? changes : await agreedTo(changes, work);
       const restored = new Set<Change>();
+      const failures: string[] = [];
       for (const change of changes.toReversed()) {
         if (!wanted.includes(change)) continue;
-        await files.restore(change);
-        restored.add(change);
+        try {
+          await files.restore(change);
+          restored.add(change);
+        } catch (error) {
+          // The other files are restored nevertheless.
+          failures.push(
+            `Not restored: ${files.workspace.nameOf(change.path)}: ${(error as Error).message}.`,
+          );
+        }
       }
       left = changes.filter((change) => !restored.has(change));
       const locations = changes.map(({ path }) => ({ path }));
-      const text = resultText(namesOf([...restored], files), namesOf(left, files));
+      const kept = left.filter((change) => !wanted.includes(change));
+      const said = resultText(namesOf([...restored], files), namesOf(kept, files));
+      const text = [said, ...failures].filter(Boolean).join("\n");
       return { text, isError: left.length > 0, locations };
     },
   });

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import {
   chmodSync,
   existsSync,
+  lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -22,6 +25,9 @@ const write = (path: string, content: string): ScriptedCall => ({
   arguments: { path, content },
 });
 const reading = { toolCalls: [read("a.txt")] };
+
+const script = (...toolCalls: ScriptedCall[]): Promise<FakeLlm> =>
+  FakeLlm.start([reading, { toolCalls }, { content: "Done." }]);
 
 async function changed(): Promise<{ llm: FakeLlm; rig: AgentRig } & AsyncDisposable> {
   const calls = [write("a.txt", "A1"), write("new/deep/b.txt", "B"), write("a.txt", "A2")];
@@ -272,5 +278,34 @@ describe("/undo", () => {
     await rig.turnOf(session, "go");
     const { turn } = await rig.turnOf(session, "/undo");
     assert.match(turn.text, /not undone:\n- `echo hello`/);
+  });
+
+  it("restores a file in whose place a link stands, and not the file that the link leads to", async () => {
+    await using llm = await script(write("a.txt", "two\n"));
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n", "e.txt": "mine\n" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    rmSync(join(rig.cwd, "a.txt"));
+    symlinkSync("e.txt", join(rig.cwd, "a.txt"));
+    const { turn } = await rig.turnOf(session, "/undo");
+    assert.match(turn.text, /Not restored, since they were changed since: a\.txt\./);
+    assert.match((await rig.turnOf(session, "/undo force")).turn.text, /Restored: a\.txt\./);
+    assert.equal(rig.read("a.txt"), "one\n");
+    assert.equal(rig.read("e.txt"), "mine\n");
+    assert.equal(lstatSync(join(rig.cwd, "a.txt")).isFile(), true);
+  });
+
+  it("restores the other files where a folder stands in the place of one", async () => {
+    await using llm = await script(write("a.txt", "two\n"), write("new.txt", "n\n"));
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    rmSync(join(rig.cwd, "new.txt"));
+    mkdirSync(join(rig.cwd, "new.txt"));
+    const { turn } = await rig.turnOf(session, "/undo");
+    assert.match(turn.text, /Restored: a\.txt\.[^]*changed since: new\.txt/);
+    assert.equal(rig.read("a.txt"), "one\n");
+    const forced = await rig.turnOf(session, "/undo force");
+    assert.match(forced.turn.text, /no file has taken the place of 'new\.txt'/);
   });
 });

@@ -9,6 +9,8 @@ export interface Change {
   /** Content before the turn; undefined where there was no file. */
   readonly before: Buffer | undefined;
   readonly mode: number | undefined;
+  /** The path was a link, and the content that of the file it leads to. */
+  readonly isLink: boolean;
   /** The topmost folder that was created for it. */
   readonly made: string | undefined;
   /** Digests of the content after the turn: as written, and as the editor saved it. */
@@ -29,6 +31,7 @@ interface Line {
   readonly path?: string;
   readonly blob?: string | null;
   readonly mode?: number;
+  readonly isLink?: true;
   readonly made?: string;
   readonly after?: readonly string[];
   readonly isShared?: true;
@@ -118,7 +121,14 @@ export class TurnJournal {
    * Records the content of a file; must be awaited before it is changed. `/undo` restores the first record.
    * Returns whether this is the first.
    */
-  async before(path: string, content: Content, mode?: number): Promise<boolean> {
+  async before(
+    path: string,
+    content: Content,
+    {
+      mode,
+      isLink = false,
+    }: { readonly mode?: number | undefined; readonly isLink?: boolean } = {},
+  ): Promise<boolean> {
     const left = this.#known.get(path);
     if (left !== undefined) {
       if (!left.includes(digestOf(content))) await this.shared(path);
@@ -126,7 +136,8 @@ export class TurnJournal {
     }
     const blob = content === undefined ? null : `${this.#blobs++}.before`;
     if (blob !== null) await put(join(await this.#made(), blob), content ?? "", "wx");
-    await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }) });
+    const kind = isLink ? { isLink } : {};
+    await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }), ...kind });
     // Set after the content is on disk, so that a failed record is retried.
     this.#known.set(path, []);
     return true;
@@ -211,9 +222,9 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
       changes.set(line.path, { ...known, after, made, isShared });
     } else if (line.blob !== undefined) {
       const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
-      const { path, mode } = line;
+      const { path, mode, isLink = false } = line;
       const unknown = { made: undefined, after: undefined, isShared: false };
-      changes.set(path, { path, before, mode, ...unknown });
+      changes.set(path, { path, before, mode, isLink, ...unknown });
     }
   }
   return { folder, changes: [...changes.values()], commands };

@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -127,7 +128,8 @@ export class TurnFiles {
     const status = await lstat(target.real).catch(() => undefined);
     // The editor's text where there is one, so that undo restores unsaved changes.
     const before = old === undefined ? undefined : Buffer.from(old);
-    const isFirst = await this.journal.before(target.path, before, status?.mode);
+    const facts = { mode: status?.mode, isLink: await isLink(target.path) };
+    const isFirst = await this.journal.before(target.path, before, facts);
     try {
       await change();
     } catch (error) {
@@ -138,9 +140,10 @@ export class TurnFiles {
     }
   }
 
-  /** Whether a file is as a turn left it, in the editor and on disk. */
-  async isAsLeft({ path, after = [] }: Change): Promise<boolean> {
+  /** Whether a file is as a turn left it, in the editor and on disk, and still is a file. */
+  async isAsLeft({ path, after = [], isLink: wasLink }: Change): Promise<boolean> {
     const target = await this.workspace.findToWrite(path);
+    if ((await isLink(path)) !== wasLink || isUnfit(target.real)) return false;
     const buffered = await this.#fromEditor(target);
     const forms = [
       this.#bytesOf(target),
@@ -149,9 +152,14 @@ export class TurnFiles {
     return forms.every((form) => after.includes(digestOf(form)));
   }
 
-  /** Restores a file to its content before a turn. */
-  async restore({ path, before, mode, made }: Change): Promise<void> {
+  /** Restores a file to its content before a turn. A link in its place is removed, not followed. */
+  async restore({ path, before, mode, made, isLink: wasLink }: Change): Promise<void> {
+    if (!wasLink && (await isLink(path))) await rm(path);
     const target = await this.workspace.findToWrite(path);
+    if (isUnfit(target.real)) {
+      const says = `something that is no file has taken the place of '${target.name}'`;
+      throw new TrunklineError("conflict", says);
+    }
     if (before === undefined) await this.#remove(target, made);
     else await this.#giveBack(target, before, mode);
   }
@@ -256,6 +264,16 @@ export class TurnFiles {
   }
 }
 
+async function isLink(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isSymbolicLink() === true;
+}
+
+/** Whether something that is no file is there: a folder, a pipe or a device. */
+function isUnfit(real: string): boolean {
+  const status = lstatSync(real, { throwIfNoEntry: false });
+  return status !== undefined && !status.isFile() && !status.isSymbolicLink();
+}
+
 function hasNoFile(error: unknown): boolean {
   if (error instanceof SessionError) return error.problem === "file-not-found";
   return error instanceof RpcError && error.code === ACP.resourceNotFound.code;
@@ -335,7 +353,7 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
       .findToWrite(join(before.root, name))
       .catch(() => undefined);
     if (target === undefined) continue;
-    await files.journal.before(target.path, old?.content, old?.mode);
+    await files.journal.before(target.path, old?.content, { mode: old?.mode });
     await files.journal.after(target.path, [now?.content]);
     // A person may have saved the file while the command ran.
     await files.journal.shared(target.path);

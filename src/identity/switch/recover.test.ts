@@ -59,8 +59,8 @@ function snapshot(sample: SampleIdentities): Record<string, string> {
 async function stateOf(sample: SampleIdentities): Promise<string> {
   const entries = await sample.journal.entries();
   const ids = entries.map(({ id }) => id);
-  const changes = entries.map(({ id: _, at: __, undoes = "", ...rest }) => {
-    return { ...rest, undoes: ids.indexOf(undoes) };
+  const changes = entries.map(({ undoes = "", ...rest }) => {
+    return { ...rest, id: undefined, at: undefined, undoes: ids.indexOf(undoes) };
   });
   const data = join(sample.home, "data");
   const names = existsSync(data) ? readdirSync(data, { recursive: true, encoding: "utf8" }) : [];

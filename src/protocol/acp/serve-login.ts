@@ -2,13 +2,14 @@ import { scopeRefusal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Call } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Method } from "../../rpc/method.ts";
 import type { Route } from "../../rpc/route.ts";
 import type { Agent, AgentRequest, ProviderChoice } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
+import type { Sessions } from "../../session/sessions.ts";
 import type { AgentOffer } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
-import type { AcpDoor } from "./door.ts";
 import { clientMethod, isObject, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
 import type { InitializeResult, NewSessionParams } from "./schema.gen.ts";
 
@@ -19,7 +20,22 @@ export interface KnownAgent {
   readonly hello: InitializeResult;
 }
 
-export function offerFor(door: AcpDoor, client: AcpConnection): AgentOffer {
+/** What logins use of the door. */
+interface LoginDoor {
+  readonly options: {
+    readonly agent?: string | undefined;
+    readonly known?: ((name: string | undefined) => KnownAgent | undefined) | undefined;
+    readonly loginCommand?: readonly string[] | undefined;
+  };
+  sessions(): Promise<Sessions>;
+  serve<P, R>(
+    method: Method<P, R>,
+    handle: (params: P, call: Call<AcpConnection>) => unknown,
+    options?: { readonly isPatient?: boolean },
+  ): Route<AcpConnection>;
+}
+
+export function offerFor(door: LoginDoor, client: AcpConnection): AgentOffer {
   const known = door.options.known?.(client.agent ?? door.options.agent);
   const { agentCapabilities = {}, authMethods = [] } = known?.hello ?? {};
   const { systemPrompt } = objectOf(agentCapabilities.sessionCapabilities);
@@ -36,7 +52,7 @@ export function offerFor(door: AcpDoor, client: AcpConnection): AgentOffer {
  * terminal is started by us, with the agent's command and its environment.
  */
 function methodsFor(
-  door: AcpDoor,
+  door: LoginDoor,
   { introduction, codec }: AcpConnection,
   agent: string,
   methods: readonly JsonObject[],
@@ -66,7 +82,7 @@ function methodsFor(
 }
 
 /** An error that asks for a login names the ways that the client can show. */
-export function withMethods(error: unknown, door: AcpDoor, client: AcpConnection): unknown {
+export function withMethods(error: unknown, door: LoginDoor, client: AcpConnection): unknown {
   if (!(error instanceof SessionError) || error.problem !== "auth-required") return error;
   const { agent, authMethods } = error.data;
   if (!Array.isArray(authMethods)) return error;
@@ -105,7 +121,7 @@ function refuseLogin({ principal }: AcpConnection, what: string): void {
 type LoginCall = Call<AcpConnection>;
 
 /** Routes of logging in to agents, and of their providers. */
-export function serveLogin(door: AcpDoor): Route<AcpConnection>[] {
+export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
   const find = async (name: string | undefined, client: AcpConnection): Promise<Agent> =>
     (await door.sessions()).agentFor(name ?? client.agent ?? door.options.agent, client.principal);
   const ask = async (
