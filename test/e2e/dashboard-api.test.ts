@@ -108,6 +108,7 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
       (await page.post("/api/tools/policy", { tool: "none", decision: "deny" })).status,
       404,
     );
+    assert.equal((await page.post("/api/plugins/none/restart", {})).status, 404);
     const { out: path } = await home.run("config", "path");
     const text = readFileSync(path.trim(), "utf8");
     writeFileSync(path.trim(), text.replace(/"rules": \[/, "$& // why so\n"));

@@ -17,4 +17,13 @@ describe("trunkline demo", { timeout: 600_000 }, () => {
     const left = readdirSync(program.home).filter((name) => name.startsWith("trunkline-"));
     assert.deepEqual(left, []);
   });
+
+  it("leaves nothing either when nobody reads what it prints any more", async () => {
+    const within = ["sh", "-c", 'TMPDIR="$HOME"; export TMPDIR; "$@" | head -n 3', "sh"];
+    await using program = new Program(["demo"], { within });
+    await program.exit;
+    await gone(program.home);
+    const left = readdirSync(program.home).filter((name) => name.startsWith("trunkline-"));
+    assert.deepEqual(left, []);
+  });
 });

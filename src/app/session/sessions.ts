@@ -259,7 +259,11 @@ class Agents implements AsyncDisposable {
       const tap = (agent: string) => this.#traffic?.connection("agent", agent);
       const serves = this.#holder;
       const known = new KnownAgents(config.data);
-      const greeted = (hello: InitializeResult): Promise<void> => known.keep(name, hello);
+      // The agent works without it. Editors are then told what it could do before.
+      const greeted = (hello: InitializeResult): Promise<void> =>
+        known
+          .keep(name, hello)
+          .catch((error: unknown) => log.warn("agent.not-noted", { name, error }));
       const options = { actsAs, sandbox, limits, log, tap, serves, greeted };
       return new ExternalAgent({ name, ...settings, ...options });
     }

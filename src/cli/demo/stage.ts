@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,10 +33,13 @@ export class Stage implements AsyncDisposable {
   readonly env: NodeJS.ProcessEnv;
   readonly #options: StageOptions;
   readonly #children = new Set<OwnedChild>();
+  /** The process ends at once when nobody reads its output any more. */
+  readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
 
   private constructor(folder: string, options: StageOptions) {
     this.folder = folder;
     this.#options = options;
+    process.once("exit", this.#atExit);
     this.env = {
       ...usualVariables(),
       HOME: join(folder, "home"),
@@ -112,6 +116,7 @@ export class Stage implements AsyncDisposable {
 
   /** Ends what runs, and leaves the folder. */
   async end(): Promise<void> {
+    process.off("exit", this.#atExit);
     await Promise.all([...this.#children].map((child) => child[Symbol.asyncDispose]()));
     this.#children.clear();
   }

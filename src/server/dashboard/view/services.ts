@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
@@ -26,7 +27,8 @@ export function serviceParts(
       }),
       route("POST /api/plugins/:id/restart", "admin", async ({ id }) => {
         const bus = await sources.bus.opened();
-        await bus?.orchestrator.plugin(id).restart();
+        if (bus === undefined) throw new TrunklineError("not-found", `There is no plugin '${id}'.`);
+        await bus.orchestrator.plugin(id).restart();
         return { ok: true };
       }),
     ],
