@@ -100,13 +100,15 @@ describe("the newest schemas, with what is unstable", () => {
       pathsOf(await definitions(1), "AgentCapabilities"),
       {
         "promptCapabilities.audio": "the built-in agent and the agents that were tried take none",
-        "mcpCapabilities.acp": "no agent that was tried takes servers of the client over ACP",
+        "mcpCapabilities.acp":
+          "claude-agent-acp takes no servers of the client over ACP; others were not looked at",
       },
     );
     const v2 = new V2Codec().hello(info, offer).capabilities;
     check(v2, pathsOf(await definitions(2), "AgentCapabilities"), {
       "session.prompt.audio": "the built-in agent and the agents that were tried take none",
-      "session.mcp.acp": "no agent that was tried takes servers of the client over ACP",
+      "session.mcp.acp":
+        "claude-agent-acp takes no servers of the client over ACP; others were not looked at",
     });
   });
 });
