@@ -1,4 +1,4 @@
-import { onAbort } from "../base/abort.ts";
+import { atMost, onAbort } from "../base/abort.ts";
 import { background, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
@@ -71,6 +71,8 @@ export interface ExternalAgentOptions {
 
 /** Milliseconds after which a process ends that was started for a list only. */
 const UNUSED = 60_000;
+/** Milliseconds in which a process that is started again must accept the login of the one before. */
+const LOGIN_AGAIN = 30_000;
 
 /** A running agent process and its connection. */
 interface AgentProcess {
@@ -141,11 +143,12 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   async request({ owner, method, params, providers, ...client }: AgentRequest): Promise<unknown> {
     const process = await this.process(owner, undefined, providers);
     const { connection, sessions, capabilities } = process;
-    if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
     sessions.clients.add(client);
     try {
-      const answer = await connection.request<Fields, unknown>({ name: method }, params);
+      if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
+      // Also where the agent cannot log out: it is not logged in again.
       if (method === "logout") this.#logins.delete(owner);
+      const answer = await connection.request<Fields, unknown>({ name: method }, params);
       // A login whose secrets the client has sent is one of the process alone.
       if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
       return answer;
@@ -260,7 +263,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       }
       const login = this.#logins.get(owner);
       if (login !== undefined) {
-        await connection.request<Fields, unknown>({ name: "authenticate" }, login).catch(rethrow);
+        const again = connection.request<Fields, unknown>({ name: "authenticate" }, login);
+        await atMost(LOGIN_AGAIN, again, () => new Error("it does not answer")).catch(
+          (error: unknown) => {
+            // It may have expired. The agent itself says who has to log in.
+            this.#logins.delete(owner);
+            log.warn("agent.login-lost", { agent: name, error });
+          },
+        );
       }
       for (const { method, params } of providers) {
         await connection.request<Fields, unknown>({ name: method }, params).catch(rethrow);
@@ -498,11 +508,14 @@ class ExternalSession implements AgentSession {
   async setTitle(title: string): Promise<void> {
     const { connection, capabilities } = this.#process ?? {};
     if (capabilities?.can("title") !== true) return;
-    await connection?.request(METHODS.setTitle, { sessionId: this.#remoteId, title });
+    await connection
+      ?.request(METHODS.setTitle, { sessionId: this.#remoteId, title })
+      .catch(rethrow);
   }
 
   cancelSubagent(child: string): void {
-    this.#process?.connection.cancel(child);
+    // The process has sessions of others, too.
+    if (this.#sessions?.subagents.get(child) === this) this.#process?.connection.cancel(child);
   }
 
   /** ACP session/update of the agent, for the session or one of its subagents. */
@@ -703,9 +716,9 @@ class ExternalSessions extends Map<string, ExternalSession> {
   #beginning = 0;
   #early: UpdateParams[] = [];
 
-  /** Whether there is no session, and none is being created. */
+  /** Whether there is no session, none is being created, and nobody logs in. */
   get isEmpty(): boolean {
-    return this.size === 0 && this.#beginning === 0;
+    return this.size === 0 && this.#beginning === 0 && this.clients.size === 0;
   }
 
   /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
@@ -725,7 +738,7 @@ class ExternalSessions extends Map<string, ExternalSession> {
   }
 
   notified(method: string, params: Fields): void {
-    this.#told.set(method, params);
+    if (method !== "elicitation/complete") this.#told.set(method, params);
     for (const one of [...this.clients, ...this.values()]) one.notify(method, params);
   }
 

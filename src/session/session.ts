@@ -283,7 +283,15 @@ export class Session implements TurnHost {
   async retitle(title: string): Promise<void> {
     await this.#notes.keep({ isTitled: true }, { title });
     this.#audience.announce({ sessionUpdate: "session_info_update", title }, undefined);
-    await this.agent.setTitle?.(title);
+    // The title is ours, whatever the agent makes of it.
+    await this.agent.setTitle?.(title).catch((error: unknown) => {
+      this.#options.log.warn("session.title-not-told", { session: this.id, error });
+    });
+  }
+
+  /** Puts the session back into the list. */
+  unarchive(): Promise<void> {
+    return this.#notes.keep({ archived: undefined });
   }
 
   /** Gives the session a title. */

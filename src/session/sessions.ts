@@ -384,7 +384,7 @@ export class Sessions implements AsyncDisposable {
   async archive(id: string, isArchived: boolean): Promise<void> {
     const session = this.#open.get(id);
     if (session !== undefined && isArchived) await this.#closeOpen(id, session);
-    if (session !== undefined && !isArchived) return;
+    if (session !== undefined && !isArchived) return await session.unarchive();
     await this.#describe(id, { archived: isArchived ? true : undefined });
   }
 

@@ -167,6 +167,8 @@ export class LanguageServer implements AsyncDisposable {
       this.#send({ id, result: answer });
     } else if (method === "textDocument/publishDiagnostics") {
       const { uri, diagnostics, version } = (params ?? {}) as Json;
+      // The server is not trusted: only files that it was told of.
+      if (!this.#versions.has(String(uri))) return;
       const isOld = typeof version === "number" && version < (this.#versions.get(String(uri)) ?? 0);
       if (isOld) return;
       this.#published.set(String(uri), errorsIn(diagnostics));

@@ -111,6 +111,18 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     await assert.rejects(client.ask("authenticate", { methodId: "page" }), { code: -32602 });
   });
 
+  it("is forgotten where a new process of the agent does not accept it any more", async () => {
+    await using it = await LoginApp.open();
+    const [client] = await it.connect(PAGES);
+    await client.ask("authenticate", { methodId: "other:page", _meta: { secret: "x" } });
+    const { sessionId } = await client.ask("session/new", PLACE);
+    await client.prompt(String(sessionId), "crash").catch(() => {});
+    // The new process cannot show its page to anybody: it says so, and a person logs in again.
+    await assert.rejects(client.ask("session/new", PLACE), { code: -32000 });
+    await client.ask("authenticate", { methodId: "other:page" });
+    await client.ask("session/new", PLACE);
+  });
+
   it("cancels the page where the client shows none", async () => {
     await using it = await LoginApp.open();
     const [client] = await it.connect();
@@ -124,6 +136,8 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     for (const [method, params] of [
       ["authenticate", { methodId: "other:page" }],
       ["logout", {}],
+      ["auth/status", {}],
+      ["providers/list", {}],
       ["providers/set", provider],
       ["providers/disable", { providerId: "main" }],
       ["session/new", { ...PLACE, _meta: { trunkline: { providers: { other: [] } } } }],
@@ -199,6 +213,15 @@ describe("what clients say about a session", { timeout: 60_000 }, () => {
     await client.ask("session/set_title", { sessionId, title: "Put away" });
     await client.ask("session/load", { sessionId, ...PLACE });
     assert.equal((await client.ask("session/list", {})).sessions[0].title, "Put away");
+    // One that is opened while it is archived.
+    await client.ask("session/archive", { sessionId });
+    await client.ask("session/load", { sessionId, ...PLACE });
+    assert.deepEqual(await listed("only"), [true]);
+    await client.ask("session/unarchive", { sessionId });
+    assert.deepEqual([await listed(), await listed("only")], [[false], []]);
+    await assert.rejects(client.ask("providers/set", { providerId: "x", apiType: "openai" }), {
+      code: -32602,
+    });
     const systemPrompt = { mode: "append", content: [] };
     await assert.rejects(client.ask("session/new", { ...PLACE, systemPrompt }), /takes no system/);
     await assert.rejects(client.ask("session/status", { sessionId: crypto.randomUUID() }));

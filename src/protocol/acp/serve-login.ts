@@ -1,4 +1,4 @@
-import { scopeRefusal } from "../../base/principal.ts";
+import { mayUseAgent, scopeRefusal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Call } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -36,7 +36,8 @@ interface LoginDoor {
 }
 
 export function offerFor(door: LoginDoor, client: AcpConnection): AgentOffer {
-  const known = door.options.known?.(client.agent ?? door.options.agent);
+  const agent = door.options.known?.(client.agent ?? door.options.agent);
+  const known = agent && mayUseAgent(client.principal, agent.name) ? agent : undefined;
   const { agentCapabilities = {}, authMethods = [] } = known?.hello ?? {};
   const { systemPrompt } = objectOf(agentCapabilities.sessionCapabilities);
   return {
@@ -118,6 +119,10 @@ function refuseLogin({ principal }: AcpConnection, what: string): void {
   if (refusal !== undefined) throw new SessionError("permission-denied", refusal);
 }
 
+function withoutLogin({ name }: Agent): RpcError {
+  return RpcError.of(STANDARD.invalidParams, `The agent '${name}' has no login and no providers`);
+}
+
 type LoginCall = Call<AcpConnection>;
 
 /** Routes of logging in to agents, and of their providers. */
@@ -155,6 +160,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     }
     refuseLogin(call.state, "log in to an agent");
     const agent = await find(methodId.slice(0, at), call.state);
+    if (agent.request === undefined) throw withoutLogin(agent);
     const params = { methodId: methodId.slice(at + 1), ...(_meta ? { _meta } : {}) };
     return (await ask(agent, call, { method: "authenticate", params })) ?? {};
   };
@@ -173,6 +179,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
       const others = (state.providers.get(agent.name) ?? []).filter(
         (choice) => choice.params.providerId !== params.providerId,
       );
+      if (agent.request === undefined) throw withoutLogin(agent);
       const providers = [...others, { method, params }];
       // The agent refuses what it does not support.
       await ask(agent, call, { method: "providers/list", params: {}, providers });
@@ -187,11 +194,13 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     door.serve(METHODS.logout, logOut),
     door.serve(METHODS.logoutAuth, logOut),
     door.serve(METHODS.authStatus, async (_, call) => {
+      refuseLogin(call.state, "ask for the login of an agent");
       const agent = await find(undefined, call.state);
       const status = await ask(agent, call, { method: "auth/status", params: {} });
       return status ?? { state: "not_required" };
     }),
     door.serve(METHODS.listProviders, async (_, call) => {
+      refuseLogin(call.state, "list the providers of an agent");
       const agent = await find(undefined, call.state);
       const providers = call.state.providers.get(agent.name);
       const listed = await ask(agent, call, { method: "providers/list", params: {}, providers });

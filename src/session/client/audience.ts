@@ -192,7 +192,8 @@ export class Audience {
 
   /** Sends all clients, and those that attach later, a notification that is no update. */
   notify(method: string, params: object): void {
-    this.#told.set(method, params);
+    // The end of a question is no state.
+    if (method !== "elicitation/complete") this.#told.set(method, params);
     for (const client of this.#attachments.keys()) client.notify?.(method, params);
   }
 
