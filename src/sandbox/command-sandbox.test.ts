@@ -46,15 +46,16 @@ interface In {
   readonly sandbox?: CommandSandbox;
   readonly env?: NodeJS.ProcessEnv;
   readonly mounts?: readonly Mount[];
+  readonly hasNetwork?: boolean;
 }
 
 /** Runs a shell command, and returns its output. */
-async function sh(line: string, { sandbox, env, mounts }: In = {}): Promise<string> {
+async function sh(line: string, { sandbox, env, mounts, hasNetwork }: In = {}): Promise<string> {
   assert.ok(typeof opened !== "string");
   const args = ["-c", `exec 2>&1; ${line}`];
   const variables = { PATH: "/usr/bin:/bin", ...env };
   const program = { command: "/bin/sh", args, env: variables, cwd: work };
-  const child = spawnWrapped((sandbox ?? opened).wrap(program, mounts));
+  const child = spawnWrapped((sandbox ?? opened).wrap(program, mounts, hasNetwork));
   assert.ok(child.stdout !== null);
   const [out] = await Promise.all([text(child.stdout), once(child, "exit")]);
   return out.trim();
@@ -66,6 +67,16 @@ describe("CommandSandbox", { skip }, () => {
     egress[Symbol.dispose]();
     assert.deepEqual(readdirSync(data), [], "nothing is left");
     await rm(folder, { recursive: true });
+  });
+
+  it("reaches the proxy, unless it is to have no network", async () => {
+    const proxy = new URL(await sh("echo $HTTPS_PROXY"));
+    const script = `require("net").connect(${proxy.port}, "${proxy.hostname}")
+      .on("connect", () => process.exit(console.log("in"))).on("error", () => console.log("out"))`;
+    const connect = `'${process.execPath}' -e '${script}'`;
+    assert.equal(await sh(connect), "in");
+    assert.equal(await sh(connect, { hasNetwork: false }), "out");
+    assert.equal(await sh("env | grep -i _proxy", { hasNetwork: false }), "");
   });
 
   it("applies the nearest rule, and shows nothing else", async () => {

@@ -76,10 +76,14 @@ export class CommandSandbox implements AsyncDisposable {
    * How to start a program in the sandbox, with `mounts` over what it sees. Its environment is passed on
    * unchanged. Throws "unavailable" if something cannot be shown to it.
    */
-  wrap({ command, args, env, cwd }: Program, mounts: readonly Mount[] = []): Program {
+  wrap(
+    { command, args, env, cwd }: Program,
+    mounts: readonly Mount[] = [],
+    hasNetwork = true,
+  ): Program {
     const start = bubblewrapped({
       bwrap: [...this.#network.enter, "--", this.#options.bwrap],
-      more: OWN_USERS,
+      more: hasNetwork ? OWN_USERS : ["--unshare-net", ...OWN_USERS],
       folder: this.#folder,
       view: { ...this.#view, mounts },
       cwd,
@@ -87,7 +91,8 @@ export class CommandSandbox implements AsyncDisposable {
     });
     const { home, name } = this.#options.user;
     const who = { HOME: home, USER: name, LOGNAME: name };
-    return { ...start, env: { ...env, ...who, ...this.#network.variables, TMPDIR: "/tmp" } };
+    const proxy = hasNetwork ? this.#network.variables : {};
+    return { ...start, env: { ...env, ...who, ...proxy, TMPDIR: "/tmp" } };
   }
 
   /** Whether a path of the machine can be seen, if it exists. */

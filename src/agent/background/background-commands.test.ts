@@ -185,7 +185,7 @@ describe("a command in the background of a sandbox", () => {
       mayBeLeft: true,
       isThere: async () => true,
       enter: async (ask) => {
-        asks.push(ask);
+        if (ask !== undefined) asks.push(ask);
         return {
           confine: (program) => ({ ...program, env: { ...program.env, WHERE: "inside" } }),
           refused: new Map([["x.example", "'x.example' is not allowed"]]),

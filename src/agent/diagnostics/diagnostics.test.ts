@@ -26,7 +26,7 @@ function sandbox(started: string[], isThere = true): OpenCommandSandbox {
     mayBeLeft: true,
     isThere: async () => isThere,
     enter: async (ask) => {
-      assert.equal(await ask("example.org"), false, "it has no network");
+      assert.equal(ask, undefined, "it has no network");
       return { confine, ...entered, [Symbol.asyncDispose]: async () => {} };
     },
     [Symbol.asyncDispose]: async () => {},

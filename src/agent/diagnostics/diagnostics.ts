@@ -1,7 +1,10 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { extname, join } from "node:path";
 
+import { atMost } from "../../base/abort.ts";
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { Log } from "../../base/log.ts";
 import { absolutePath } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -35,10 +38,14 @@ const SERVERS: readonly KnownServer[] = [
   { program: "clangd", args: [], languages: C },
 ];
 
+/** Bytes of a package.json that is read. */
+const MOST_MANIFEST = 1024 * 1024;
+
 /** Compilers of TypeScript before 7 are no servers. */
 function isServer(project: string): boolean {
   try {
-    const text = readFileSync(join(project, "node_modules/typescript/package.json"), "utf8");
+    const file = join(project, "node_modules/typescript/package.json");
+    const text = readRegularFile(file, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
     return Number.parseInt((JSON.parse(text) as { version: string }).version, 10) >= 7;
   } catch {
     return false;
@@ -75,6 +82,7 @@ export class Diagnostics implements AsyncDisposable {
   readonly #agreed = new Set<KnownServer>();
   readonly #stopper = new AbortController();
   readonly #opened = new AsyncDisposableStack();
+  readonly #checks = new TaskQueue();
   #late: string[] = [];
   #idle: NodeJS.Timeout | undefined;
 
@@ -92,20 +100,20 @@ export class Diagnostics implements AsyncDisposable {
 
   /** The new errors of files that were just changed, in words; empty where there are none yet. */
   async after(changes: readonly ChangedFile[], work: Pick<ToolWork, "allow">): Promise<string> {
+    if (this.#sandbox === undefined) return "";
     const found: Promise<string>[] = [];
     for (const change of changes) {
       const server = serverFor(change.target.name, this.#cwd);
       if (server === undefined || change.text === undefined) continue;
       await this.#allowed(server, work);
       const running = this.#servers.get(server);
-      if (running !== undefined) found.push(this.#newErrors(change, server, running));
+      if (running === undefined) continue;
+      // One after the other: a server knows one text of a file at a time.
+      found.push(this.#checks.run(() => this.#newErrors(change, server, running)));
     }
     if (found.length === 0) return "";
     const all = Promise.all(found).then((texts) => texts.filter(Boolean).join("\n"));
-    const late = Promise.withResolvers<undefined>();
-    const timer = setTimeout(late.resolve, this.#patience, undefined);
-    const first = await Promise.race([all, late.promise]);
-    clearTimeout(timer);
+    const first = await atMost(this.#patience, all);
     if (first !== undefined) return first;
     const keep = all.then((text) => text !== "" && this.#late.push(text));
     background(keep, "Late diagnostics");
@@ -166,7 +174,7 @@ export class Diagnostics implements AsyncDisposable {
   }
 
   async #start(command: string, args: readonly string[]): Promise<LanguageServer | undefined> {
-    const confinement = await this.#sandbox?.enter(async () => false);
+    const confinement = await this.#sandbox?.enter();
     if (confinement === undefined) return undefined;
     this.#opened.use(confinement);
     const variables = harmlessVariables(process.env);

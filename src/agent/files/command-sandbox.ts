@@ -12,8 +12,8 @@ export interface CommandSandbox extends AsyncDisposable {
    * may not, or if it is not the machine that is in the way.
    */
   isThere(): Promise<boolean>;
-  /** Lets the next command in. Throws "unavailable" if there is none. */
-  enter(ask: AskHost): Promise<Confinement>;
+  /** Lets the next command in; without a network if nobody can be asked. Throws "unavailable" if there is none. */
+  enter(ask?: AskHost): Promise<Confinement>;
 }
 
 /** One command in a sandbox. Disposing of it when it has ended takes over what it did with git. */

@@ -217,10 +217,13 @@ async function changeFiles(
     }
   } catch (error) {
     // Only what is still as it was left; otherwise somebody else has gone on with it.
+    const left: string[] = [];
     for (const { target, old, text } of done.toReversed()) {
-      await make(work, { target, old: text, text: old }).catch(() => {});
+      await make(work, { target, old: text, text: old }).catch(() => left.push(target.name));
     }
-    throw error;
+    if (left.length === 0) throw error;
+    const says = `${(error as Error).message}. Already changed, and not changed back: ${left.join(", ")}`;
+    throw new TrunklineError("conflict", says, { cause: error });
   }
   const content = changes.map(({ target, old, text = "" }) => shownDiff(target.path, old, text));
   return { text: changes.map(changeText).join("\n"), content, locations };

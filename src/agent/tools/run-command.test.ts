@@ -55,7 +55,7 @@ describe("run_command in a sandbox", () => {
       mayBeLeft: true,
       isThere: async () => true,
       enter: async (ask) => ({
-        confine: confine(ask),
+        confine: confine(ask ?? (async () => false)),
         refused: new Map(),
         isShown: (path) => !path.startsWith("/home/ada/."),
         notes: [],

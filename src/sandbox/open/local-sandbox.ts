@@ -99,29 +99,36 @@ export class LocalSandbox implements CommandSandbox {
     return (await this.#opened.get()) !== undefined;
   }
 
-  async enter(ask: AskHost): Promise<Confinement> {
+  async enter(ask?: AskHost): Promise<Confinement> {
     const opened = await this.#opened.get();
     if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
     const { sandbox, isShown } = opened;
     const git = await opened.git.enter();
-    const visit: RunningCommand = { ask, answers: new Map(), refused: new Map() };
-    this.#visits.add(visit);
-    const confine: Confine = (program) => this.#wrap(sandbox, program, git.mounts);
+    const refused = new Map<string, string>();
+    const visit = ask && { ask, answers: new Map(), refused };
+    if (visit !== undefined) this.#visits.add(visit);
+    const confine: Confine = (program) =>
+      this.#wrap(sandbox, program, git.mounts, visit !== undefined);
     const notes: string[] = [];
     const end = new Lazy(async () => {
-      this.#visits.delete(visit);
+      if (visit !== undefined) this.#visits.delete(visit);
       notes.push(...(await git.end()));
     });
     const { limits } = git;
-    const { refused } = visit;
     return { refused, isShown, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
   }
 
-  #wrap(sandbox: Sandbox, program: ChildOptions, mounts: readonly Mount[]): ChildOptions {
+  #wrap(
+    sandbox: Sandbox,
+    program: ChildOptions,
+    mounts: readonly Mount[],
+    hasNetwork = true,
+  ): ChildOptions {
     const { command, args = [], env, cwd = "/", ...rest } = program;
     const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
-    const wrapped = sandbox.wrap({ command, args, env: shown, cwd: realPath(cwd) }, mounts);
+    const inside = { command, args, env: shown, cwd: realPath(cwd) };
+    const wrapped = sandbox.wrap(inside, mounts, hasNetwork);
     return { ...rest, ...wrapped };
   }
 

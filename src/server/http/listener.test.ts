@@ -65,13 +65,10 @@ describe("createListener()", () => {
 
   it("keeps 'Expect: 100-continue' out of the answers on a connection with several requests", async () => {
     const { server } = createListener(sampleServing("127.0.0.1"), log, (request, response) => {
-      // The first answer waits until the second one is complete.
       const answer = () => response.end(Buffer.from(`answer to ${request.url}`));
-      if (request.url === "/first") server.once("second", answer);
-      else {
-        answer();
-        server.emit("second");
-      }
+      // The first answer waits until the second request has arrived.
+      if (request.url === "/first") server.once("checkContinue", answer);
+      else answer();
     });
     await using _server = server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -80,7 +77,8 @@ describe("createListener()", () => {
     socket.end(
       "POST /second HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n",
     );
-    const [, first, second, ...more] = (await text(socket)).split("HTTP/1.1 ");
+    const [, first, interim, second, ...more] = (await text(socket)).split("HTTP/1.1 ");
+    assert.equal(interim, "100 Continue\r\n\r\n");
     assert.match(first ?? "", /^200 OK\r\n[^]*\r\n\r\nanswer to \/first$/);
     assert.match(second ?? "", /^200 OK\r\n[^]*\r\n\r\nanswer to \/second$/);
     assert.deepEqual(more, []);

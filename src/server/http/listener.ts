@@ -26,10 +26,14 @@ export function createListener(
     server.keepAliveTimeout = KEEP_ALIVE;
     server.on("connection", (socket) => socket.once("close", () => memory.connectionEnded()));
     // A response that waits behind others on its connection has no socket yet. Node would put its
-    // "100 Continue" between the header and the body, so we leave it out (RFC 9110, 10.1.1).
+    // "100 Continue" between the header and the body, so the request waits, too.
     server.on("checkContinue", (request, response) => {
-      if (response.socket !== null) response.writeContinue();
-      handle(request, response);
+      const begin = (): void => {
+        response.writeContinue();
+        handle(request, response);
+      };
+      if (response.socket !== null) begin();
+      else response.once("socket", begin);
     });
     return server;
   };
