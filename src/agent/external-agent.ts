@@ -23,7 +23,6 @@ import type {
   AgentOpenOptions,
   AgentRequest,
   AgentSession,
-  ChosenSettings,
   ForeignPage,
   ForeignQuery,
   Import,
@@ -42,6 +41,7 @@ import type { ActsAs, AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
+import { restoreSettings } from "./external-settings.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { asImported, listSessions, loadForeign, refuseLiveWriter } from "./external-foreign.ts";
 import { Speaker } from "./turn/speaker.ts";
@@ -767,45 +767,4 @@ class ExternalSessions extends Map<string, ExternalSession> {
     if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
     return undefined;
   }
-}
-
-/**
- * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where
- * the agent refuses a setting, clients are told the current ones.
- */
-async function restoreSettings(
-  session: ExternalSession,
-  { modeId, modelId, configOptions = {} }: ChosenSettings,
-  options: Pick<AgentOpenOptions, "update" | "log">,
-): Promise<void> {
-  const now = chosenIn(session.settings);
-  const choices = new Map<string, () => Promise<void>>();
-  if (modeId !== undefined && modeId !== now.modeId) {
-    choices.set("mode", () => session.setMode(modeId));
-  }
-  if (modelId !== undefined && modelId !== now.modelId) {
-    choices.set("model", () => session.setModel(modelId));
-  }
-  for (const [id, value] of Object.entries(configOptions)) {
-    const current = now.configOptions?.[id];
-    if (current === undefined || current === value) continue;
-    choices.set(`option ${id}`, () => session.setConfigOption(id, value));
-  }
-  for (const [setting, choose] of choices) {
-    try {
-      await choose();
-    } catch (error) {
-      options.log.warn("agent.setting-lost", { setting, error });
-      show(session, options);
-    }
-  }
-}
-
-function show({ settings }: ExternalSession, options: Pick<AgentOpenOptions, "update">): void {
-  const { modes, configOptions = [] } = inBothForms(settings);
-  if (modes !== undefined) {
-    const { currentModeId } = modes;
-    options.update({ sessionUpdate: "current_mode_update", currentModeId });
-  }
-  options.update({ sessionUpdate: "config_option_update", configOptions });
 }
