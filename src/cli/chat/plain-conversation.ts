@@ -29,7 +29,7 @@ const WELCOME =
  */
 export async function conversePlainly(invocation: ChatInvocation): Promise<number> {
   const { out } = invocation;
-  const text = new ConversationText(false);
+  const text = new ConversationText();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
   let replay: string[] | undefined = [];
