@@ -5,15 +5,12 @@ import type { SessionEntry } from "../../session/open/session-commands.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import { MarkdownStream } from "../chat/markdown-lines.ts";
 import { type Line, lineText } from "../chat/styled-line.ts";
+import { aroundChanges, type Json, rowsOf, wordsOf } from "../chat/tool-content.ts";
 import { counted, firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Lines of one diff that are shown, and characters of one line. */
 const MOST_LINES = 40;
 const LONGEST_LINE = 200;
-/** Unchanged lines that are shown around a change. */
-const CONTEXT = 2;
 
 interface ToolCall {
   readonly title: string;
@@ -163,7 +160,7 @@ export class ConversationText {
 
   #diff({ type, path, oldText, newText }: Json): string[] {
     if (type !== "diff") return [];
-    const lines = aroundChanges(diffLines(linesOf(oldText), linesOf(newText)));
+    const lines = aroundChanges(diffLines(rowsOf(oldText), rowsOf(newText)));
     const shown = lines.slice(0, MOST_LINES).map((line) => this.#colored(line));
     const more = lines.length - shown.length;
     const rest = more > 0 ? [this.#dim(`  … ${counted(more, "more line")}`)] : [];
@@ -204,29 +201,11 @@ function quote(text: string): string {
   return `> ${text.replaceAll("\n", "\n> ")}`;
 }
 
-function wordsOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
+/** Content with its whole address, which a text that is stored needs. */
 function textOf(content: unknown): string {
   const { type, text, uri } = (content ?? {}) as { type?: string; text?: string; uri?: string };
   if (type === "text") return text ?? "";
   return type === undefined ? "" : `[${type}${uri === undefined ? "" : ` ${uri}`}]`;
-}
-
-function linesOf(text: unknown): string[] {
-  if (typeof text !== "string" || text === "") return [];
-  return text.replace(/\n$/, "").split("\n");
-}
-
-/** The changed lines with a few around them; `…` stands for the others. */
-export function aroundChanges(lines: readonly string[]): string[] {
-  const isNear = (at: number): boolean =>
-    lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" "));
-  return lines.flatMap((line, at) => {
-    if (isNear(at)) return [line];
-    return at === 0 || isNear(at - 1) ? ["  …"] : [];
-  });
 }
 
 /** The first words of what a tool call says about its failure. */
