@@ -464,13 +464,12 @@ export class Conversation implements Disposable {
       return;
     }
     this.#completing = before;
-    background(
+    // A server may refuse to list its sessions.
+    this.#try(
       this.#completions.of(before).then((found) => {
         if (this.#editor.before !== before || this.#completing !== before) return;
         this.#popup = found && { ...found, picker: new Picker(found.items) };
-        this.draw();
       }),
-      "Completing a text",
     );
   }
 
