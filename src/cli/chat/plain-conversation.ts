@@ -118,7 +118,7 @@ export class PlainConversation {
     this.prompt();
   }
 
-  /** Sends what was typed, and leaves. */
+  /** Leaves. A line that was typed just before is not sent: its turn would be cancelled. */
   leave(): void {
     this.#isLeaving = true;
     clearTimeout(this.#complete);
