@@ -10,9 +10,9 @@ import { withLoss } from "./with-loss.ts";
 /** One turn: the answer goes to standard output; on a terminal, everything else does too. */
 export async function askOnce(invocation: ChatInvocation, prompt: string): Promise<number> {
   await using opened = new AsyncDisposableStack();
-  const { values, out, err, data, color, isTerminal } = invocation;
+  const { values, out, err, data, color, width, isTerminal } = invocation;
   const isJson = values.json === true;
-  const text = new ConversationText(color && isTerminal, true);
+  const text = new ConversationText({ color: color && isTerminal, width, hasStatusLine: true });
   const answer: string[] = [];
   const screen = new Screen({ ...screenOf(invocation), isTerminal: isTerminal && !isJson });
   let isReplay = true;
@@ -32,8 +32,8 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
       {
         isYes: values.yes === true,
         isSilent: isJson,
-        out: (question) => screen.print(question),
-        err: (words) => (isTerminal ? screen.print(words) : err(words)),
+        out: (question) => screen.print(text.rest() + question),
+        err: (words) => (isTerminal ? screen.print(text.rest() + words) : err(words)),
       },
       opened,
     ),
@@ -48,9 +48,10 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
     screen.status(status.text(performance.now() - started, [text.running]));
   }, 500);
   opened.defer(() => clearInterval(shows));
-  const ended = await withLoss(session, session.prompt(prompt));
-  clearInterval(shows);
-  screen.print(text.end());
+  const ended = await withLoss(session, session.prompt(prompt)).finally(() => {
+    clearInterval(shows);
+    screen.print(text.end());
+  });
   if (isJson) data(`${JSON.stringify(resultOf(session, ended, answer.join("")), null, 2)}\n`);
   else if (!isTerminal && answer.at(-1)?.endsWith("\n") === false) out("\n");
   if (ended.stopReason === "end_turn") return 0;

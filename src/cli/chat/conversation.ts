@@ -95,6 +95,8 @@ export class Conversation implements Disposable {
   #pending: readonly PendingMessage[] = [];
   #turnSince: number | undefined;
   #isOthersTurn = false;
+  /** The text for which completions are looked for, until Escape. */
+  #completing = "";
   #popup: (Completion & { readonly picker: Picker }) | undefined;
   #list: { readonly picker: Picker; readonly choose: (item: PickerItem) => void } | undefined;
   #note = "";
@@ -384,8 +386,11 @@ export class Conversation implements Disposable {
     else if (name === "tab") {
       if (this.#turnSince !== undefined) this.#send("queue");
     } else if (name === "return" && !key.meta) this.#enter();
-    else if (name === "escape") this.#cancel();
-    else if (name === "up" && this.#editor.isEmpty && this.#waiting.length > 0) this.#takeBack();
+    else if (name === "escape") {
+      // What is found from now on would open below the cursor, and take the next Enter.
+      this.#completing = "";
+      this.#cancel();
+    } else if (name === "up" && this.#editor.isEmpty && this.#waiting.length > 0) this.#takeBack();
     else if (this.#editor.press(key)) this.#complete();
     else if (name === "up" || (ctrl && name === "p")) this.#fromHistory(-1);
     else if (name === "down" || (ctrl && name === "n")) this.#fromHistory(1);
@@ -458,13 +463,13 @@ export class Conversation implements Disposable {
       this.#popup = undefined;
       return;
     }
-    background(
+    this.#completing = before;
+    // A server may refuse to list its sessions.
+    this.#try(
       this.#completions.of(before).then((found) => {
-        if (this.#editor.before !== before) return;
+        if (this.#editor.before !== before || this.#completing !== before) return;
         this.#popup = found && { ...found, picker: new Picker(found.items) };
-        this.draw();
       }),
-      "Completing a text",
     );
   }
 

@@ -29,7 +29,7 @@ const WELCOME =
  */
 export async function conversePlainly(invocation: ChatInvocation): Promise<number> {
   const { out } = invocation;
-  const text = new ConversationText(false);
+  const text = new ConversationText();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
   let replay: string[] | undefined = [];
@@ -118,7 +118,7 @@ export class PlainConversation {
     this.prompt();
   }
 
-  /** Sends what was typed, and leaves. */
+  /** Leaves. A line that was typed just before is not sent: its turn would be cancelled. */
   leave(): void {
     this.#isLeaving = true;
     clearTimeout(this.#complete);

@@ -1,8 +1,10 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
-import { aroundChanges } from "../session/conversation-text.ts";
 import { counted } from "../shell/layout.ts";
 import { diffLine } from "./code-colors.ts";
 import { type Line, linesOf, span } from "./styled-line.ts";
+
+/** Unchanged lines that are shown around a change. */
+const CONTEXT = 2;
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -85,7 +87,18 @@ export function indented(lines: readonly Line[]): Line[] {
   return lines.map((each) => [span("    "), ...each]);
 }
 
-function rowsOf(text: unknown): string[] {
+/** The lines of a file. */
+export function rowsOf(text: unknown): string[] {
   if (typeof text !== "string" || text === "") return [];
   return text.replace(/\n$/, "").split("\n");
+}
+
+/** The changed lines with a few around them; `…` stands for the others. */
+export function aroundChanges(lines: readonly string[]): string[] {
+  const isNear = (at: number): boolean =>
+    lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" "));
+  return lines.flatMap((line, at) => {
+    if (isNear(at)) return [line];
+    return at === 0 || isNear(at - 1) ? ["  …"] : [];
+  });
 }

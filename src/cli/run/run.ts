@@ -21,7 +21,7 @@ type RunValues = OptionValues<
 
 /** `trunkline run REPO PROMPT`: one turn of an agent on a repository, and the branch that it made. */
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
-  const { values, positionals, cwd, env, out, err, color, data } = invocation;
+  const { values, positionals, cwd, env, out, err, color, width, data } = invocation;
   const [repository = "", prompt = ""] = positionals;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
@@ -45,7 +45,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   }
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
-  const text = new ConversationText(color);
+  const text = new ConversationText({ color, width });
   await using opened = new AsyncDisposableStack();
   const channel = await openChannel(app, opened, url, env);
   const wanted = {
@@ -58,7 +58,15 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     update: (update) => show(text.update(update)),
     queued: (message) => err(`${message}\n`),
     permit: permitting(
-      { isYes: values.yes === true, isSilent: values.json === true, out, err },
+      {
+        isYes: values.yes === true,
+        isSilent: values.json === true,
+        out: (question) => out(text.rest() + question),
+        err: (words) => {
+          show(text.rest());
+          err(words);
+        },
+      },
       opened,
     ),
   });
@@ -70,8 +78,9 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     untilSignal().then(() => session.cancel()),
     "Cancelling a run",
   );
-  const ended: Ended = await Promise.race([session.prompt(prompt), lost]);
-  show(text.end());
+  const ended: Ended = await Promise.race([session.prompt(prompt), lost]).finally(() =>
+    show(text.end()),
+  );
   const result: RunResult = runResult(session.sessionId, ended);
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));

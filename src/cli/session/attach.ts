@@ -23,7 +23,8 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   if (warning !== undefined) err(`${warning}\n`);
   const app = await openQuietApp(invocation);
   const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
-  const text = new ConversationText(color);
+  // Not set in lines: nothing says that a turn of another client has ended, and so its last words.
+  const text = new ConversationText({ color });
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);

@@ -11,13 +11,13 @@ const said = (text: string) => ({
 });
 
 function plain(...updates: object[]): string {
-  const text = new ConversationText(false, true);
+  const text = new ConversationText({ hasStatusLine: true });
   return updates.map((update) => text.update({ ...update })).join("") + text.end();
 }
 
 describe("ConversationText", () => {
   it("prints one line for a tool call, when it is over", () => {
-    const text = new ConversationText(false, true);
+    const text = new ConversationText({ hasStatusLine: true });
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Run x", status: "pending" };
     assert.equal(text.update(call), "");
     assert.equal(text.running, "Run x");
@@ -67,7 +67,9 @@ describe("ConversationText", () => {
       "    …",
       "",
     ]);
-    const colored = painted(new ConversationText(true, true).update({ ...call, content: [diff] }));
+    const colored = painted(
+      new ConversationText({ color: true }).update({ ...call, content: [diff] }),
+    );
     assert.ok(
       colored.includes("\x1b[31m  - line 9\x1b[39m\n\x1b[32m  + changed\x1b[39m\n"),
       colored,
@@ -95,7 +97,7 @@ describe("ConversationText", () => {
   });
 
   it("prints the start of a tool call where no status line shows it", () => {
-    const text = new ConversationText(false);
+    const text = new ConversationText();
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Read a.txt" };
     const update = { sessionUpdate: "tool_call_update", toolCallId: "1" };
     const parts = [
@@ -112,6 +114,30 @@ describe("ConversationText", () => {
       parts.join(""),
       "> Do it\n> now\nI will.\n- Read a.txt\n✓ Read a.txt\nDone.\n- Again\n",
     );
+  });
+
+  it("sets Markdown in colour, block by block, and passes on no escape sequence of it", () => {
+    const text = new ConversationText({ color: true, width: 40 });
+    const shown = (printed: string): string =>
+      painted(printed)
+        .replaceAll("\x1b", "ESC")
+        .replaceAll(/ESC\[(\d+)m/g, "<$1>");
+    assert.equal(shown(text.update(said("## He"))), "");
+    assert.equal(shown(text.update(said("ad\n\nA **b\x1b[2J** `c`\n"))), "<1>Head<22>\n");
+    const rest = "\nA <1>b\\u001b[2J<22> <36>c<39>\n";
+    assert.equal(shown(text.rest()), rest);
+    assert.equal(text.rest(), "");
+    const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "T" };
+    assert.equal(shown(text.update(said("Now:")) + text.update(call)), "Now:\n<2>- T<22>\n");
+    assert.equal(shown(text.update(said("Done")) + text.end()), "Done\n");
+  });
+
+  it("leaves Markdown as it was written where there are no colours, and prints it at once", () => {
+    for (const options of [{}, { width: 40 }, { color: true }]) {
+      const text = new ConversationText(options);
+      assert.equal(text.update(said("# a **b** `c`\n```")), "# a **b** `c`\n```");
+      assert.equal(text.rest() + text.end(), "\n");
+    }
   });
 
   it("prints nothing for unknown updates", () => {
@@ -134,7 +160,7 @@ describe("ConversationText", () => {
       { kind: "end", turnId: "t", stopReason: "interrupted", error: "it died" },
       { kind: "end", turnId: "u", stopReason: "end_turn" },
     ];
-    const text = new ConversationText(false);
+    const text = new ConversationText();
     const shown = events.map((event, seq) => {
       return text.event({ seq, at: "now", direction: "agent", event });
     });

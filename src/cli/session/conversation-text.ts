@@ -3,15 +3,14 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { PlainForms } from "../../protocol/acp/update-forms.ts";
 import type { SessionEntry } from "../../session/open/session-commands.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
-import { counted, firstLine, paint, paintLines, type StyleName } from "../shell/layout.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { MarkdownStream } from "../chat/markdown-lines.ts";
+import { type Line, lineText } from "../chat/styled-line.ts";
+import { aroundChanges, type Json, rowsOf, wordsOf } from "../chat/tool-content.ts";
+import { counted, firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
 
 /** Lines of one diff that are shown, and characters of one line. */
 const MOST_LINES = 40;
 const LONGEST_LINE = 200;
-/** Unchanged lines that are shown around a change. */
-const CONTEXT = 2;
 
 interface ToolCall {
   readonly title: string;
@@ -19,22 +18,31 @@ interface ToolCall {
   readonly isOver: boolean;
 }
 
+interface TextOptions {
+  readonly color?: boolean;
+  /** Columns in which Markdown is set, in colour. Without them it is printed as it was written, at once. */
+  readonly width?: number;
+  /** A status line shows the running tool call; without one, the start of each call is printed. */
+  readonly hasStatusLine?: boolean;
+}
+
 /** Renders a conversation as text, one event of the log or `session/update` at a time (ACP prompt-turn). */
 export class ConversationText {
   readonly #color: boolean;
   readonly #hasStatusLine: boolean;
-  readonly #markdown: MarkdownText;
+  readonly #width: number;
+  readonly #markdown: MarkdownStream | undefined;
   readonly #calls = new Map<string, ToolCall>();
   readonly #forms = new PlainForms();
   /** What the last text belongs to; another kind begins on a line of its own. */
   #kind: "answer" | "thought" | "line" = "line";
   #isAtStart = true;
 
-  /** A status line shows the running tool call; without one, the start of each call is printed. */
-  constructor(color: boolean, hasStatusLine = false) {
+  constructor({ color = false, width, hasStatusLine = false }: TextOptions = {}) {
     this.#color = color;
     this.#hasStatusLine = hasStatusLine;
-    this.#markdown = new MarkdownText(color);
+    this.#width = width ?? 0;
+    this.#markdown = color && width !== undefined ? new MarkdownStream() : undefined;
   }
 
   /** The title of the tool call that runs, if one does. */
@@ -99,12 +107,23 @@ export class ConversationText {
     return this.#newLine();
   }
 
+  /** The Markdown that waits for its end: it is printed before something that others print. */
+  rest(): string {
+    return this.#set(this.#markdown?.end(this.#width) ?? []);
+  }
+
   #said(kind: "answer" | "thought", text: string): string {
     if (text === "") return "";
     const before = this.#kind === kind ? "" : this.#newLine();
     this.#kind = kind;
+    if (kind === "answer" && this.#markdown !== undefined)
+      return before + this.#set(this.#markdown.write(text, this.#width));
     this.#isAtStart = text.endsWith("\n");
-    return before + (kind === "answer" ? this.#markdown.write(text) : this.#dim(text));
+    return before + (kind === "answer" ? text : this.#dim(text));
+  }
+
+  #set(lines: readonly Line[]): string {
+    return linesText(lines.map((each) => lineText(each, this.#color)));
   }
 
   #tool(update: Json): string {
@@ -141,7 +160,7 @@ export class ConversationText {
 
   #diff({ type, path, oldText, newText }: Json): string[] {
     if (type !== "diff") return [];
-    const lines = aroundChanges(diffLines(linesOf(oldText), linesOf(newText)));
+    const lines = aroundChanges(diffLines(rowsOf(oldText), rowsOf(newText)));
     const shown = lines.slice(0, MOST_LINES).map((line) => this.#colored(line));
     const more = lines.length - shown.length;
     const rest = more > 0 ? [this.#dim(`  … ${counted(more, "more line")}`)] : [];
@@ -162,10 +181,9 @@ export class ConversationText {
   }
 
   #newLine(): string {
-    const rest = this.#markdown.end();
     const end = this.#isAtStart ? "" : "\n";
     this.#isAtStart = true;
-    return rest + end;
+    return end + this.rest();
   }
 
   #dim(text: string): string {
@@ -183,29 +201,11 @@ function quote(text: string): string {
   return `> ${text.replaceAll("\n", "\n> ")}`;
 }
 
-function wordsOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
+/** Content with its whole address, which a text that is stored needs. */
 function textOf(content: unknown): string {
   const { type, text, uri } = (content ?? {}) as { type?: string; text?: string; uri?: string };
   if (type === "text") return text ?? "";
   return type === undefined ? "" : `[${type}${uri === undefined ? "" : ` ${uri}`}]`;
-}
-
-function linesOf(text: unknown): string[] {
-  if (typeof text !== "string" || text === "") return [];
-  return text.replace(/\n$/, "").split("\n");
-}
-
-/** The changed lines with a few around them; `…` stands for the others. */
-export function aroundChanges(lines: readonly string[]): string[] {
-  const isNear = (at: number): boolean =>
-    lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" "));
-  return lines.flatMap((line, at) => {
-    if (isNear(at)) return [line];
-    return at === 0 || isNear(at - 1) ? ["  …"] : [];
-  });
 }
 
 /** The first words of what a tool call says about its failure. */
@@ -222,125 +222,4 @@ function planText(entries: unknown): string {
     return `  ${PLAN_MARKS[wordsOf(status)] ?? "·"} ${visibleLine(wordsOf(content))}`;
   });
   return ["Plan:", ...lines].join("\n");
-}
-
-/** The beginning of a line that may still become a heading or a fence. */
-const UNDECIDED = /^ {0,3}(?:#{0,6}|`{0,2}|~{0,2})$/;
-const HEADING = /^ {0,3}#{1,6} $/;
-const FENCE = /^ {0,3}(?:```|~~~)/;
-
-/**
- * Shows Markdown as it arrives, piece by piece: headings and bold text bold, code in colour. The marks
- * of bold text, inline code and headings are left out; everything else stays as it was written, so
- * that code can be copied.
- */
-export class MarkdownText {
-  readonly #color: boolean;
-  /** The beginning of the line, until it is known what the line is. */
-  #head: string | undefined = "";
-  /** Stars at the end of what arrived; the next character decides what they mean. */
-  #held = "";
-  #line: "text" | "heading" | "fence" = "text";
-  #isBold = false;
-  #isCode = false;
-  #isInBlock = false;
-
-  constructor(color: boolean) {
-    this.#color = color;
-  }
-
-  /** The text to print for the next piece. */
-  write(text: string): string {
-    if (!this.#color) return text;
-    const [first = "", ...others] = text.split("\n");
-    return [
-      this.#part(first),
-      ...others.map((part) => `${this.#endLine()}\n${this.#part(part)}`),
-    ].join("");
-  }
-
-  /** The rest, when nothing more comes. */
-  end(): string {
-    const rest = this.#color ? this.#endLine() : "";
-    this.#isInBlock = false;
-    return rest;
-  }
-
-  /** A piece of one line. */
-  #part(text: string): string {
-    if (this.#head === undefined) return this.#inLine(text);
-    let at = 0;
-    while (at < text.length) {
-      this.#head += text[at++];
-      if (!UNDECIDED.test(this.#head)) return this.#decide(text.slice(at));
-    }
-    return "";
-  }
-
-  /** It is known now what the line is: its beginning is printed, and what follows. */
-  #decide(rest: string): string {
-    const head = this.#head ?? "";
-    this.#head = undefined;
-    if (FENCE.test(head)) this.#line = "fence";
-    else if (HEADING.test(head) && !this.#isInBlock) {
-      this.#line = "heading";
-      return this.#inLine(rest);
-    }
-    return this.#inLine(head + rest);
-  }
-
-  #endLine(): string {
-    const begun = this.#head === undefined ? "" : this.#decide("");
-    const rest = this.#held === "" ? "" : this.#paint(this.#held);
-    if (this.#line === "fence") this.#isInBlock = !this.#isInBlock;
-    this.#head = "";
-    this.#held = "";
-    this.#line = "text";
-    this.#isBold = false;
-    this.#isCode = false;
-    return begun + rest;
-  }
-
-  #inLine(text: string): string {
-    if (this.#isInBlock || this.#line === "fence") return this.#paint(text);
-    const all = this.#held + text;
-    this.#held = "";
-    let shown = "";
-    let run = "";
-    const turn = (change: () => void): void => {
-      shown += this.#paint(run);
-      run = "";
-      change();
-    };
-    for (let at = 0; at < all.length; at++) {
-      const character = all[at];
-      if (character === "`") turn(() => (this.#isCode = !this.#isCode));
-      else if (character !== "*" || this.#isCode) run += character;
-      else if (at + 2 >= all.length && /^\*{1,2}$/.test(all.slice(at)) && !this.#closes(all, at)) {
-        this.#held = all.slice(at);
-        break;
-      } else if (all[at + 1] === "*" && (this.#isBold || /\S/.test(all[at + 2] ?? ""))) {
-        turn(() => (this.#isBold = !this.#isBold));
-        at++;
-      } else run += character;
-    }
-    return shown + this.#paint(run);
-  }
-
-  /** Whether these are two stars that end bold text: they do not depend on the next character. */
-  #closes(all: string, at: number): boolean {
-    return this.#isBold && all[at + 1] === "*";
-  }
-
-  #paint(text: string): string {
-    if (text === "") return "";
-    const style = this.#style();
-    return style === undefined ? text : paint(style, text, true);
-  }
-
-  #style(): StyleName | undefined {
-    if (this.#line === "fence") return "dim";
-    if (this.#isInBlock || this.#isCode) return "cyan";
-    return this.#isBold || this.#line === "heading" ? "bold" : undefined;
-  }
 }

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { aroundChanges } from "./conversation-text.ts";
+import { aroundChanges, type Json, rowsOf } from "../chat/tool-content.ts";
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
 
 interface Question {
@@ -94,8 +94,6 @@ function how({ options }: Question): string {
   return `Type a number from 1 to ${options.length}.`;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Everything an agent wants to do, for the person who decides whether it may. */
 export function questionText(toolCall: Json): string {
   const { title, content, rawInput } = toolCall;
@@ -109,15 +107,11 @@ export function questionText(toolCall: Json): string {
 
 function contentLines({ type, content, path, oldText, newText }: Json): string[] {
   if (type === "diff") {
-    const lines = diffLines(linesOf(oldText), linesOf(newText));
+    const lines = diffLines(rowsOf(oldText), rowsOf(newText));
     return [visibleLine(String(path)), ...aroundChanges(lines)];
   }
   const { text } = (content ?? {}) as Json;
   return typeof text === "string" ? text.split("\n") : [];
-}
-
-function linesOf(text: unknown): string[] {
-  return typeof text === "string" && text !== "" ? text.split("\n") : [];
 }
 
 type Permit = AttachOptions["permit"];

@@ -95,14 +95,15 @@ export async function show(invocation: Invocation): Promise<number> {
 
 /** `trunkline session replay ID` */
 export async function replay(invocation: Invocation<OptionValues<"after">>): Promise<number> {
-  const { values, positionals, out, color } = invocation;
+  const { values, positionals, out, color, width } = invocation;
   const after = numberOf(values.after, "--after");
   await using commands = await open(invocation);
   const { id } = await commands.find(positionals[0] ?? "");
-  const text = new ConversationText(color);
+  const text = new ConversationText({ color, width });
   for await (const entry of commands.events(id, after)) {
     out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
   }
+  out(text.end());
   return 0;
 }
 
@@ -123,7 +124,7 @@ export async function exportSession(
     return 0;
   }
   out(`# ${visibleLine(maskWhole(session.title ?? session.id))}\n`);
-  const text = new ConversationText(false);
+  const text = new ConversationText();
   for (const entry of events) {
     const said = text.event(entry);
     // Markdown: a quotation continues until an empty line.
