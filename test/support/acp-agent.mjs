@@ -200,7 +200,11 @@ async function prompt(sessionId, text) {
 
 /** With --login: the ways to log in, and whether that was done. */
 const LOGIN = [
-  { id: "page", name: "A page" },
+  {
+    id: "page",
+    name: "A page",
+    _meta: { "terminal-auth": { command: "/bin/sh", args: ["-c", "x"] } },
+  },
   { id: "tty", name: "A terminal", type: "terminal", args: ["--sign-in", "now"] },
   { id: "gateway", name: "A gateway", _meta: { gateway: { protocol: "x" } } },
 ];

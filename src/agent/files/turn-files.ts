@@ -111,6 +111,10 @@ export class TurnFiles {
 
   /** Removes a file after recording its text. Throws if it changed since `old` was read. */
   async remove(target: WorkspacePath, old: string): Promise<void> {
+    if (await isLink(target.path)) {
+      const says = `'${target.name}' is a link. Delete the file that it leads to, '${target.real}'`;
+      throw new TrunklineError("usage", says);
+    }
     await this.#changing(target, old, async () => {
       const now = await this.readIfThere(target);
       if (now !== old) throw changedSince(target.name, old, now);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, statSync } from "node:fs";
+import { chmodSync, existsSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -24,6 +24,18 @@ function patched(text: string, ...lines: string[]): string {
 }
 
 describe("apply_patch", () => {
+  it("deletes no file that a link leads to", async () => {
+    await call([patch("*** Delete File: link")], {
+      files: { a: "x\n" },
+      first: [read("link")],
+      prepare: (rig) => symlinkSync("a", join(rig.cwd, "link")),
+      check: (rig, { answers }) => {
+        assert.match(answers.at(-1) ?? "", /'link' is a link\. Delete the file that it leads to/);
+        assert.equal(rig.read("a"), "x\n");
+      },
+    });
+  });
+
   it("changes, adds, deletes and renames files after one question", async () => {
     const calls = [
       patch(

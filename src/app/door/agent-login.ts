@@ -6,8 +6,8 @@ import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
 export function agentLogin({ config }: AppContext): Pick<AcpDoorOptions, "known" | "loginCommand"> {
   return {
     known: (name = config.agent.name) => {
-      if (!Object.hasOwn(config.agents, name)) return undefined;
-      const hello = new KnownAgents(config.data).find(name);
+      const agent = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
+      const hello = agent && new KnownAgents(config.data).find(name, agent);
       return hello && { name, hello };
     },
     // The terminal of an editor on this machine starts us again.

@@ -262,7 +262,7 @@ class Agents implements AsyncDisposable {
       // The agent works without it. Editors are then told what it could do before.
       const greeted = (hello: InitializeResult): Promise<void> =>
         known
-          .keep(name, hello)
+          .keep(name, settings, hello)
           .catch((error: unknown) => log.warn("agent.not-noted", { name, error }));
       const options = { actsAs, sandbox, limits, log, tap, serves, greeted };
       return new ExternalAgent({ name, ...settings, ...options });

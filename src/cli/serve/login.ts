@@ -12,15 +12,17 @@ export async function logIn(login: string, { agents, data }: Config): Promise<nu
   const at = login.indexOf(":");
   const name = login.slice(0, Math.max(0, at));
   const agent = Object.hasOwn(agents, name) ? agents[name] : undefined;
-  const known = agent && new KnownAgents(data).find(name)?.authMethods;
+  const known = agent && new KnownAgents(data).find(name, agent)?.authMethods;
   const method = known?.find(({ id, type }) => type === "terminal" && id === login.slice(at + 1));
   if (agent === undefined || method === undefined) {
     const why = "no agent that was started before has this login for a terminal";
     throw new TrunklineError("usage", `Cannot log in by '${login.slice(0, 100)}': ${why}.`);
   }
-  const { args = [], env = {} } = method as { args?: readonly string[]; env?: object };
-  return await runCommand(agent.command, [...(agent.args ?? []), ...args.map(String)], {
+  const { args, env } = method as { readonly args?: unknown; readonly env?: unknown };
+  const more = Array.isArray(args) ? args.map(String) : [];
+  const variables = Object.entries(env ?? {}).map(([key, value]) => [key, String(value)] as const);
+  return await runCommand(agent.command, [...(agent.args ?? []), ...more], {
     cwd: process.cwd(),
-    env: { ...usualVariables(), ...agent.env, ...env },
+    env: { ...usualVariables(), ...agent.env, ...Object.fromEntries(variables) },
   });
 }

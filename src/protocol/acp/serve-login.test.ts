@@ -12,6 +12,7 @@ import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 
 const AGENT = join(import.meta.dirname, "../../../test/support/acp-agent.mjs");
+const PROGRAM = { command: process.execPath, args: [AGENT, "--login"] };
 const PLACE = { cwd: "/tmp", mcpServers: [] };
 const PAGES = { elicitation: { url: {} } };
 const LOGIN_COMMAND = ["/node", "/trunkline.js", "acp"];
@@ -25,8 +26,8 @@ class LoginApp implements AsyncDisposable {
 
   private constructor() {
     this.agent = new ExternalAgent({
-      ...{ name: "other", command: process.execPath, args: [AGENT, "--login"] },
-      greeted: (hello) => this.known.keep("other", hello),
+      ...{ name: "other", ...PROGRAM },
+      greeted: (hello) => this.known.keep("other", PROGRAM, hello),
       log: new Log("error", () => {}),
     });
   }
@@ -34,7 +35,7 @@ class LoginApp implements AsyncDisposable {
   static async open(loginCommand?: readonly string[]): Promise<LoginApp> {
     const it = new LoginApp();
     const known = () => {
-      const hello = it.known.find("other");
+      const hello = it.known.find("other", PROGRAM);
       return hello && { name: "other", hello };
     };
     it.app = await AcpApp.open({ agent: it.agent, isOdd: true, door: { known, loginCommand } });
@@ -65,7 +66,7 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     const refusal = await client.answerTo(client.post("session/new", PLACE));
     assert.equal(refusal.error.code, -32000);
     assert.deepEqual(idsOf(refusal.error.data.authMethods), ["other:page"]);
-    await until(() => it.known.find("other") !== undefined);
+    await until(() => it.known.find("other", PROGRAM) !== undefined);
     const everything = { auth: { terminal: true, _meta: { gateway: true } } };
     const [, later] = await it.connect({ ...everything, _meta: { "terminal-auth": true } });
     assert.deepEqual(idsOf(later.authMethods), ["other:page", "other:tty", "other:gateway"]);
@@ -74,6 +75,9 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     const [command, ...rest] = LOGIN_COMMAND;
     assert.deepEqual(_meta["terminal-auth"], { command, args: [...rest, ...args] });
     assert.deepEqual(later.agentCapabilities.providers, {});
+    assert.equal(later.authMethods[0]._meta, undefined, "a command that the agent names");
+    const another = { ...PROGRAM, args: [AGENT] };
+    assert.equal(it.known.find("other", another), undefined, "of another program");
     const v2 = it.app.connect({}, undefined, 2);
     const params = { protocolVersion: 2, info: { name: "t", version: "2" }, capabilities: {} };
     const { authMethods } = await v2.ask("initialize", params);
@@ -84,7 +88,7 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     await using it = await LoginApp.open();
     const [client] = await it.connect();
     await assert.rejects(client.ask("session/new", PLACE), { code: -32000 });
-    await until(() => it.known.find("other") !== undefined);
+    await until(() => it.known.find("other", PROGRAM) !== undefined);
     const [, hello] = await it.connect({ auth: { terminal: true } });
     assert.deepEqual(idsOf(hello.authMethods), ["other:page"]);
   });

@@ -69,16 +69,19 @@ function methodsFor(
     const id = `${agent}:${String(method.id)}`;
     const meta = objectOf(_meta);
     if (isObject(meta.gateway) && objectOf(auth._meta).gateway !== true) return [];
-    if (type !== "terminal") return [codec.authMethod({ ...method, id })];
+    // A command of the agent is for our machine, and an editor would run it on its own.
+    const { "terminal-auth": _run, ...others } = meta;
+    const { env: _env, ...plain } = method;
+    const metaOf = (more: JsonObject): JsonObject | undefined =>
+      Object.keys(more).length === 0 ? undefined : more;
+    if (type !== "terminal") {
+      return [codec.authMethod({ ...method, id, _meta: metaOf(others) })];
+    }
     if (!hasTerminal || loginCommand === undefined) return [];
     const args = ["--login", id];
     const [command, ...rest] = loginCommand;
-    const { "terminal-auth": run, ...others } = meta;
-    const how = { ...objectOf(run), command, args: [...rest, ...args] };
-    const all = byCommand ? { ...others, "terminal-auth": how } : others;
-    const { env: _, ...plain } = method;
-    const more = Object.keys(all).length === 0 ? {} : { _meta: all };
-    return [codec.authMethod({ ...plain, id, args, _meta: undefined, ...more })];
+    const how = byCommand ? { "terminal-auth": { command, args: [...rest, ...args] } } : {};
+    return [codec.authMethod({ ...plain, id, args, _meta: metaOf({ ...others, ...how }) })];
   });
 }
 
