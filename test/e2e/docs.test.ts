@@ -131,7 +131,7 @@ const SHOWN_ELSEWHERE = [
   // src/plugin/open/dev-plugin.test.ts: it runs until it is stopped
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
-  /\bmodels key\b/,
+  /\bmodel key\b/,
   // test/e2e/fleet.test.ts: it takes a NATS server
   /\bworker(?:$| --| list| drain)|\bserve --bus\b/,
   // test/interop/oauth-login.test.ts: it takes an authorization server, and a person
@@ -151,7 +151,7 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline config unset log.level": "trunkline config set log.level debug",
   "trunkline server remove files":
     "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
-  "trunkline models remove local": "trunkline models add local --base-url http://127.0.0.1:8000/v1",
+  "trunkline model remove local": "trunkline model add local --base-url http://127.0.0.1:8000/v1",
   "trunkline plugin remove tools.greet": "trunkline plugin add ./greet.mjs",
   "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",
 };

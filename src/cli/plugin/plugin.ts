@@ -84,7 +84,7 @@ export async function call(
   return printResult(invocation, result);
 }
 
-/** `trunkline plugin logs ID` */
+/** `trunkline plugin log ID` */
 export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const lines = await bus.logs(invocation.positionals[0] ?? "");

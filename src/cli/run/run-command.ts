@@ -20,7 +20,7 @@ export const run: Command = {
       "Branch, tag or full commit hash to work on; by default what is checked out in the folder, " +
         "or the repository's default branch",
     ),
-    agent: text("NAME", "Agent to use, instead of the configured one"),
+    agent: text("NAME", "Agent to use, instead of the configured one", { names: "agent" }),
     url: text("URL", "Server to run it on, such as wss://trunkline.example.com/acp"),
     "pull-request": flag("Open a pull request for the branch, or a merge request on GitLab"),
     "unsafe-no-sandbox": flag("Let the agent do whatever you can on this machine"),

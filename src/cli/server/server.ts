@@ -84,7 +84,7 @@ export async function list(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-const CHECK_HELD = "Check held tools with `trunkline tools diff`.";
+const CHECK_HELD = "Check held tools with `trunkline tool diff`.";
 
 function toolsText(tools: number, held: number): string {
   if (tools === 0) return "not seen yet";

@@ -21,8 +21,11 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** Two columns: labels, and their texts beside them, or below a label that is too long. */
-export function columns(rows: readonly (readonly [string, string])[], width: number): string[] {
-  const widest = Math.max(0, ...rows.map(([label]) => label.length));
+export function columns(
+  rows: readonly (readonly [string, string])[],
+  width: number,
+  widest = Math.max(0, ...rows.map(([label]) => label.length)),
+): string[] {
   // Labels may fill half of the line; more would leave too little room for the text.
   const left = Math.min(widest, Math.floor(width / 2) - 4) + 4;
   return rows.flatMap(([label, text]) => {

@@ -39,7 +39,7 @@ interface Row {
   readonly mark: string;
 }
 
-/** `trunkline tools list` */
+/** `trunkline tool list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, err } = invocation;
   await using opened = await openTools(await openQuietApp(invocation));
@@ -55,7 +55,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     notes.push(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.`);
   }
   const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
-  if (held > 0) notes.push(`${held} held: check them with \`trunkline tools diff\`.`);
+  if (held > 0) notes.push(`${held} held: check them with \`trunkline tool diff\`.`);
   const text = rows.length === 0 ? "" : table(rows, invocation);
   return print(invocation, asJson(opened, profile), text, { notes });
 }
@@ -136,7 +136,7 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
   return `${lines.join("\n")}\n`;
 }
 
-/** `trunkline tools call NAME` */
+/** `trunkline tool call NAME` */
 export async function call(invocation: Invocation<{ readonly args: string }>): Promise<number> {
   const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
@@ -180,7 +180,7 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
-      : "`trunkline tools list` lists them.";
+      : "`trunkline tool list` lists them.";
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
@@ -199,7 +199,7 @@ interface Candidate {
   readonly now: Seen;
 }
 
-/** `trunkline tools diff [NAME]` */
+/** `trunkline tool diff [NAME]` */
 export async function diff(invocation: Invocation): Promise<number> {
   await using opened = await open(invocation);
   const [name] = invocation.positionals;
@@ -214,7 +214,7 @@ export async function diff(invocation: Invocation): Promise<number> {
 
 const NONE_HELD = "Nothing is held.";
 
-/** `trunkline tools approve NAME…|--all|--server SERVER` */
+/** `trunkline tool approve NAME…|--all|--server SERVER` */
 export async function approve(
   invocation: Invocation<OptionValues<"server", "all">>,
 ): Promise<number> {
@@ -308,7 +308,7 @@ function ofServer(all: readonly Candidate[], server: string): readonly Candidate
 }
 
 function unknown(name: string): TrunklineError {
-  const next = "`trunkline tools list` lists the tools.";
+  const next = "`trunkline tool list` lists the tools.";
   const says = `No MCP server has a tool '${visibleLine(name)}'. ${next}`;
   return new TrunklineError("not-found", says);
 }

@@ -331,7 +331,7 @@ export interface McpCommand {
   /**
    * Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and
    * `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and
-   * `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; in `headers`
+   * `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; in `headers`
    * and `auth`, `${identity:NAME}` for the token of an identity.
    */
   readonly env?: {
@@ -1006,7 +1006,7 @@ export interface RepositorySetup {
   };
   /**
    * Environment variables that set-up gets, and agents do not: of the server, or stored in the
-   * system's keychain with `trunkline models key set NAME`.
+   * system's keychain with `trunkline model key set NAME`.
    */
   readonly secrets?: readonly string[];
   /**
@@ -1074,7 +1074,7 @@ export interface FleetSettings {
  * Who is notified of what happens in sessions, and how: by one of `command`, `webhook` and `push`.
  */
 export interface NotificationSettings {
-  /** Name in `trunkline notifications list`. */
+  /** Name in `trunkline notification list`. */
   readonly name?: string;
   /**
    * Reasons: an agent asks for permission, an agent asks a question, a turn has ended, a turn has

@@ -227,7 +227,7 @@ export async function checkServers(
   // Not awaited: a server that ignores the request to end takes seconds to stop.
   endsLater(Promise.resolve(opened[Symbol.asyncDispose]()));
   if (held === 0) return findings;
-  const next = "Check them with `trunkline tools diff`.";
+  const next = "Check them with `trunkline tool diff`.";
   return [
     ...findings,
     { state: "warn", what: "Tools", says: `${held} held until you approve them`, next },
@@ -304,7 +304,7 @@ async function pluginFindings(bus: BusControl): Promise<CheckResult[]> {
   if (plugins.length === 0) return [ok("is running without plugins")];
   return plugins.map(({ id, state, tools, lastError }): CheckResult => {
     if (state === "up") return ok(`'${id}' is up, with ${counted(tools, "tool")}`);
-    const next = `See \`trunkline plugin logs ${id}\`.`;
+    const next = `See \`trunkline plugin log ${id}\`.`;
     return fail(`'${id}' is ${state}. ${lastError ?? ""}`.trim(), next);
   });
 }
@@ -327,7 +327,7 @@ export async function checkModels(
   });
   if (wanted !== undefined && wanted !== first) {
     const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
-    findings.push(warn(says, "`trunkline models list` lists the models."));
+    findings.push(warn(says, "`trunkline model list` lists the models."));
   } else if (models.length === 1) {
     const says = "no language model; the built-in agent runs slash commands only";
     findings.push(ok(says));
@@ -406,7 +406,7 @@ export async function checkNotifications(
   }
   for (const [receiver, result] of failing) {
     const says = `the last one to ${receiver} was not delivered: ${result}`;
-    findings.push(warn(says, byCommand("trunkline notifications test")));
+    findings.push(warn(says, byCommand("trunkline notification test")));
   }
   if (findings.length > 0) return findings;
   const names = entries.map(({ name }) => name).join(", ");

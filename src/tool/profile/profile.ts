@@ -28,7 +28,7 @@ interface Patterns {
 
 /** The same for what can have another name for the client. */
 interface NamedPatterns extends Patterns {
-  /** New names by the names that `trunkline tools list` shows. */
+  /** New names by the names that `trunkline tool list` shows. */
   readonly rename?: Readonly<Record<string, string>>;
 }
 
