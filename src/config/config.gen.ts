@@ -11,13 +11,11 @@ export interface ConfigInForce {
    * `~/.local/state/trunkline`. A relative path counts from this file's folder.
    */
   readonly data?: string;
-  readonly server: {
+  readonly serve: {
     /** Address that `trunkline serve` listens on. */
     readonly host: string;
     /** Port that `trunkline serve` listens on; 0 picks a free one. */
     readonly port: number;
-  };
-  readonly serve: {
     /**
      * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and
      * the first link for a browser leads there.
@@ -445,11 +443,9 @@ export interface ConfigInForce {
 
 /** What holds where nobody sets anything. */
 export const DEFAULTS: ConfigInForce = {
-  "server": {
-    "host": "127.0.0.1",
-    "port": 4180
-  },
   "serve": {
+    "host": "127.0.0.1",
+    "port": 4180,
     "allowedHosts": [],
     "allowedOrigins": []
   },

@@ -60,10 +60,48 @@ function changesKind(old: Values, value: Values): boolean {
   return isOther || ("openapi" in value && !("openapi" in old));
 }
 
+/** The group of settings that is `serve` now. It was mistaken for the other servers. */
+const FORMER = "server";
+
+/** A layer in which `server.port` is `serve.port`. What it says of a place is about what was written. */
+export function withNewNames(layer: Layer): Layer {
+  const { [FORMER]: server, serve = {}, ...others } = layer.values;
+  if (!isValues(server) || !isValues(serve)) return layer;
+  const written = ([group, key = "", ...rest]: KeyPath): KeyPath =>
+    group === "serve" && Object.hasOwn(server, key) && !Object.hasOwn(serve, key)
+      ? [FORMER, key, ...rest]
+      : [group ?? "", key, ...rest];
+  return {
+    ...layer,
+    values: { ...others, serve: { ...server, ...serve } },
+    where: (path) => layer.where(written(path)),
+    complain: (path, says) => layer.complain(written(path), says),
+  };
+}
+
+/** A key by its new name. */
+export function newName(path: KeyPath): KeyPath {
+  return path[0] === FORMER && path.length > 1 ? ["serve", ...path.slice(1)] : path;
+}
+
+/** A key of `serve` by its old name. */
+export function formerName([, ...rest]: KeyPath): KeyPath {
+  return [FORMER, ...rest];
+}
+
+/** Says the new names of settings that a layer calls by their old ones. */
+export function formerNames({ values: { [FORMER]: server }, where }: Layer): string[] {
+  if (!isValues(server)) return [];
+  return Object.keys(server).map((key) => {
+    const path = [FORMER, key];
+    return `${where(path)}: '${keyText(path)}' is now '${keyText(newName(path))}'`;
+  });
+}
+
 /** Who set each value: the strongest layer that has it. */
 export function originsOf(config: Config, layers: readonly Layer[]): Map<string, Origin> {
   const origins = new Map<string, Origin>();
-  const strongestFirst = layers.toReversed();
+  const strongestFirst = layers.map(withNewNames).toReversed();
   for (const [path] of leaves(config)) {
     const layer = strongestFirst.find(({ values }) => valueAt(values, path) !== undefined);
     const origin: Origin =
@@ -115,7 +153,7 @@ export async function checkedValues(
   leaveOut?: (warning: string) => void,
 ): Promise<Values> {
   let merged: Values = {};
-  for (const layer of layers) {
+  for (const layer of layers.map(withNewNames)) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
     if (layer.isRight) continue;

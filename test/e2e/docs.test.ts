@@ -249,7 +249,7 @@ let edits = 0;
 
 function environmentOf(command: string): Record<string, string> {
   // The usual port may be somebody's who works on this machine, and there is a bus already.
-  const port = { TRUNKLINE_SERVER_PORT: "0" };
+  const port = { TRUNKLINE_SERVE_PORT: "0" };
   const busPort = { TRUNKLINE_BUS_LISTEN: "localhost:0" };
   // What is added is not started by the commands that follow: they would download it.
   const isEditing =

@@ -54,7 +54,7 @@ class Home implements Disposable {
       HOME: this.path,
       TRUNKLINE_CONFIG: join(this.path, "config.jsonc"),
       TRUNKLINE_DATA: this.data,
-      TRUNKLINE_SERVER_PORT: "0",
+      TRUNKLINE_SERVE_PORT: "0",
       XDG_CACHE_HOME: PROGRAM_CACHE,
     };
   }

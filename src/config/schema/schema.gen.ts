@@ -10,12 +10,6 @@ export interface ConfigFile {
    * `~/.local/state/trunkline`. A relative path counts from this file's folder.
    */
   readonly data?: string;
-  readonly server?: {
-    /** Address that `trunkline serve` listens on. */
-    readonly host?: string;
-    /** Port that `trunkline serve` listens on; 0 picks a free one. */
-    readonly port?: number;
-  };
   readonly serve?: ServeSettings;
   readonly log?: {
     /** Lowest level of log lines that are written. */
@@ -76,8 +70,12 @@ export interface ConfigFile {
   readonly limits?: LimitSettings;
 }
 
-/** Who may reach `trunkline serve`, and how. */
+/** Where `trunkline serve` listens, who may reach it, and how. */
 export interface ServeSettings {
+  /** Address that `trunkline serve` listens on. */
+  readonly host?: string;
+  /** Port that `trunkline serve` listens on; 0 picks a free one. */
+  readonly port?: number;
   /**
    * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the
    * first link for a browser leads there.
@@ -1187,7 +1185,6 @@ export const checkConfigFile: Check = (value) => {
     switch (key) {
       case "$schema":
       case "data":
-      case "server":
       case "serve":
       case "log":
       case "telemetry":
@@ -1209,7 +1206,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "server", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1221,34 +1218,6 @@ export const checkConfigFile: Check = (value) => {
     if (typeof data !== "string") return { path: ["data"], says: "must be a string" };
     if (data === "") return { path: ["data"], says: "must not be empty" };
   }
-  const server: unknown = value.server;
-  if (server !== undefined) {
-    if (!isObject(server)) return { path: ["server"], says: "must be an object" };
-    for (const key2 in server) {
-      switch (key2) {
-        case "host":
-        case "port":
-          continue;
-        default:
-          return { path: ["server", key2], says: unknownKey(key2, ["host", "port"]) };
-      }
-    }
-    const host: unknown = server.host;
-    if (host !== undefined) {
-      if (typeof host !== "string") {
-        return { path: ["server", "host"], says: "must be a string" };
-      }
-      if (host === "") return { path: ["server", "host"], says: "must not be empty" };
-    }
-    const port: unknown = server.port;
-    if (port !== undefined) {
-      if (typeof port !== "number" || !Number.isInteger(port)) {
-        return { path: ["server", "port"], says: "must be an integer" };
-      }
-      if (port < 0) return { path: ["server", "port"], says: "must be at least 0" };
-      if (port > 65535) return { path: ["server", "port"], says: "must be at most 65535" };
-    }
-  }
   const serve: unknown = value.serve;
   if (serve !== undefined) {
     const problem = checkServeSettings(serve);
@@ -1257,14 +1226,14 @@ export const checkConfigFile: Check = (value) => {
   const log: unknown = value.log;
   if (log !== undefined) {
     if (!isObject(log)) return { path: ["log"], says: "must be an object" };
-    for (const key3 in log) {
-      switch (key3) {
+    for (const key2 in log) {
+      switch (key2) {
         case "level":
         case "verbose":
         case "requests":
           continue;
         default:
-          return { path: ["log", key3], says: unknownKey(key3, ["level", "verbose", "requests"]) };
+          return { path: ["log", key2], says: unknownKey(key2, ["level", "verbose", "requests"]) };
       }
     }
     const level: unknown = log.level;
@@ -1294,12 +1263,12 @@ export const checkConfigFile: Check = (value) => {
   const audit: unknown = value.audit;
   if (audit !== undefined) {
     if (!isObject(audit)) return { path: ["audit"], says: "must be an object" };
-    for (const key4 in audit) {
-      switch (key4) {
+    for (const key3 in audit) {
+      switch (key3) {
         case "anchor":
           continue;
         default:
-          return { path: ["audit", key4], says: unknownKey(key4, ["anchor"]) };
+          return { path: ["audit", key3], says: unknownKey(key3, ["anchor"]) };
       }
     }
     const anchor: unknown = audit.anchor;
@@ -1329,10 +1298,10 @@ export const checkConfigFile: Check = (value) => {
   const agents: unknown = value.agents;
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
-    for (const key5 in agents) {
-      const item: unknown = agents[key5];
+    for (const key4 in agents) {
+      const item: unknown = agents[key4];
       const problem5 = checkAgentCommand(item);
-      if (problem5 !== undefined) return within(problem5, "agents", key5);
+      if (problem5 !== undefined) return within(problem5, "agents", key4);
     }
   }
   const models: unknown = value.models;
@@ -1343,21 +1312,21 @@ export const checkConfigFile: Check = (value) => {
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key6 in mcpServers) {
-      const item2: unknown = mcpServers[key6];
+    for (const key5 in mcpServers) {
+      const item2: unknown = mcpServers[key5];
       const problem7 = checkMcpServer(item2);
-      if (problem7 !== undefined) return within(problem7, "mcpServers", key6);
+      if (problem7 !== undefined) return within(problem7, "mcpServers", key5);
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key7 in policy) {
-      switch (key7) {
+    for (const key6 in policy) {
+      switch (key6) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
+          return { path: ["policy", key6], says: unknownKey(key6, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
@@ -1369,10 +1338,10 @@ export const checkConfigFile: Check = (value) => {
   const profiles: unknown = value.profiles;
   if (profiles !== undefined) {
     if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
-    for (const key8 in profiles) {
-      const item3: unknown = profiles[key8];
+    for (const key7 in profiles) {
+      const item3: unknown = profiles[key7];
       const problem9 = checkProfileSettings(item3);
-      if (problem9 !== undefined) return within(problem9, "profiles", key8);
+      if (problem9 !== undefined) return within(problem9, "profiles", key7);
     }
   }
   const bus: unknown = value.bus;
@@ -1388,10 +1357,10 @@ export const checkConfigFile: Check = (value) => {
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key9 in identities) {
-      const item4: unknown = identities[key9];
+    for (const key8 in identities) {
+      const item4: unknown = identities[key8];
       const problem12 = checkIdentitySettings(item4);
-      if (problem12 !== undefined) return within(problem12, "identities", key9);
+      if (problem12 !== undefined) return within(problem12, "identities", key8);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -1431,6 +1400,8 @@ export const checkServeSettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
+      case "host":
+      case "port":
       case "publicUrl":
       case "allowedHosts":
       case "allowedOrigins":
@@ -1438,8 +1409,21 @@ export const checkServeSettings: Check = (value) => {
       case "oauth":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["publicUrl", "allowedHosts", "allowedOrigins", "tls", "oauth"]) };
+        return { path: [key], says: unknownKey(key, ["host", "port", "publicUrl", "allowedHosts", "allowedOrigins", "tls", "oauth"]) };
     }
+  }
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const port: unknown = value.port;
+  if (port !== undefined) {
+    if (typeof port !== "number" || !Number.isInteger(port)) {
+      return { path: ["port"], says: "must be an integer" };
+    }
+    if (port < 0) return { path: ["port"], says: "must be at least 0" };
+    if (port > 65535) return { path: ["port"], says: "must be at most 65535" };
   }
   const publicUrl: unknown = value.publicUrl;
   if (publicUrl !== undefined) {

@@ -20,7 +20,7 @@ describe("checkConfig()", () => {
   it("warns about an untrusted project file, once", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, "{}");
-    await home.write(home.projectFile, '{ "server": { "port": 1 } }');
+    await home.write(home.projectFile, '{ "serve": { "port": 1 } }');
     const { says, findings } = await statesIn(home);
     assert.deepEqual(says, [
       `ok ${home.userFile}`,
@@ -31,11 +31,11 @@ describe("checkConfig()", () => {
 
   it("fails with the position of the mistake, and loads nothing", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.userFile, '{ "server": { "port": "many" } }');
+    await home.write(home.userFile, '{ "serve": { "port": "many" } }');
     const { findings, loaded } = await statesIn(home);
     assert.equal(loaded, undefined);
     assert.equal(findings[0]?.state, "fail");
-    assert.match(findings[0]?.says ?? "", /server\.port/);
+    assert.match(findings[0]?.says ?? "", /serve\.port/);
     assert.match(findings[0]?.next ?? "", /trunkline config check/);
   });
 });

@@ -16,23 +16,23 @@ const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(
-  config: Pick<Config, "server" | "serve">,
+  config: Pick<Config, "serve">,
   { patience, signal }: Allowance,
 ): Promise<CheckResult> {
-  const { host, port } = config.server;
+  const { host, port } = config.serve;
   if (port === 0) return ok("each start picks a free one");
   const where = `${host}:${port}`;
   const problem = await tryToListen(host, port);
   if (problem === undefined) return ok(`${where} is free`);
   if (problem !== "EADDRINUSE") {
-    const next = "Set `server.host` and `server.port` to an address of this machine.";
+    const next = "Set `serve.host` and `serve.port` to an address of this machine.";
     return fail(`cannot listen on ${where}: ${problem}`, next);
   }
   const late = AbortSignal.timeout(Math.round(patience * SHARE));
   const enough = AbortSignal.any([signal, late]);
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
   if (name !== undefined) return ok(`${name} is running on ${where}`);
-  const next = "Stop that program, or set another `server.port`.";
+  const next = "Stop that program, or set another `serve.port`.";
   const who = late.aborted ? "a program that does not answer" : "another program";
   return fail(`${who} listens on ${where}`, next);
 }

@@ -18,7 +18,7 @@ async function found(listener: RequestListener, patience?: number) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const config = { server: { host: "127.0.0.1", port }, serve };
+  const config = { serve: { ...serve, host: "127.0.0.1", port } };
   return { ...(await checkPort(config, allowance)), port };
 }
 
@@ -31,7 +31,7 @@ async function closed(server: ReturnType<typeof createServer>): Promise<void> {
 describe("checkPort()", () => {
   it("checks nothing if a free port is to be picked", async () => {
     await using allowance = new SampleAllowance();
-    const config = { server: { host: "127.0.0.1", port: 0 }, serve };
+    const config = { serve: { ...serve, host: "127.0.0.1", port: 0 } };
     const { state } = await checkPort(config, allowance);
     assert.equal(state, "ok");
   });
@@ -53,7 +53,7 @@ describe("checkPort()", () => {
       const { state, says, next } = await found((_, response) => response.end(body));
       assert.equal(state, "fail");
       assert.match(says, /^another program listens on 127\.0\.0\.1:/);
-      assert.match(next ?? "", /server\.port/);
+      assert.match(next ?? "", /serve\.port/);
     });
   }
 
@@ -67,7 +67,7 @@ describe("checkPort()", () => {
   it("fails for an address that this machine does not have", async () => {
     // RFC 5737: 192.0.2.0/24 is for documentation.
     await using allowance = new SampleAllowance();
-    const config = { server: { host: "192.0.2.1", port: 4180 }, serve };
+    const config = { serve: { ...serve, host: "192.0.2.1", port: 4180 } };
     const finding = await checkPort(config, allowance);
     assert.equal(finding.state, "fail");
     assert.match(finding.says, /cannot listen on 192\.0\.2\.1:4180: EADDRNOTAVAIL/);

@@ -125,7 +125,7 @@ describe("trunkline setup --import", () => {
   });
 
   it("leaves out its own gateway, whatever the address that setup has written", async () => {
-    await using line = await SampleCommandLine.create({ server: { host: "192.0.2.7" } });
+    await using line = await SampleCommandLine.create({ serve: { host: "192.0.2.7" } });
     const set = await line.run("setup", "gemini", "--http");
     assert.equal(set.code, 0, set.err);
     const file = join(line.home.path, ".gemini/settings.json");
