@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import type { Config, Origin, OriginKind } from "./config.ts";
 
 /** A value of the configuration: keys, and indexes of lists. */
@@ -144,7 +145,8 @@ export function keyText(path: KeyPath): string {
 
 /**
  * Merges the layers, the strongest last, and checks the result after each: a layer may set a part of
- * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed.
+ * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed, for
+ * all of its mistakes in their order.
  *
  * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported.
  */
@@ -158,19 +160,63 @@ export async function checkedValues(
     merged = mergeValues(merged, layer.values);
     if (layer.isRight) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
+    const mistakes: Mistake[] = [];
     let problem = checkConfigFile(merged);
-    while (problem !== undefined) {
-      const error = layer.complain(problem.path, problem.says);
+    while (problem !== undefined && mistakes.length < MOST_MISTAKES) {
+      const { path } = problem;
+      const error = layer.complain(path, problem.says);
       const isOfFile = layer.kind === "user" || layer.kind === "project";
-      const rest = isOfFile ? withoutServer(merged, problem.path) : undefined;
-      if (rest === undefined || leaveOut === undefined) throw error;
-      leaveOut(`${error.message}. The server is left out`);
-      merged = rest;
+      const rest = isOfFile ? withoutServer(merged, path) : undefined;
+      if (rest !== undefined && leaveOut !== undefined) {
+        leaveOut(`${error.message}. The server is left out`);
+        merged = rest;
+      } else {
+        const group = keyText(path.slice(0, -1));
+        // What was taken out of a group may be missing in the next check, which finds the next mistake.
+        const isOurs = problem.says === "is missing" && mistakes.some((one) => one.group === group);
+        if (!isOurs) mistakes.push({ group, error, where: layer.where(path) });
+        merged = without(merged, path);
+      }
       problem = checkConfigFile(merged);
     }
+    if (mistakes.length > 0) throw together(mistakes);
   }
   const { $schema: _, ...values } = merged;
   return values;
+}
+
+/** A list that one still reads. */
+const MOST_MISTAKES = 50;
+
+interface Mistake {
+  readonly group: string;
+  readonly error: Error;
+  readonly where: string;
+}
+
+/** One error that says all of them, in the order of their lines. */
+function together(mistakes: readonly Mistake[]): Error {
+  const [first, ...more] = mistakes.toSorted((one, other) => {
+    const [[line, column], [otherLine, otherColumn]] = [placeOf(one), placeOf(other)];
+    return line - otherLine || column - otherColumn;
+  });
+  if (first === undefined || more.length === 0) return first?.error ?? new Error("No mistake");
+  const says = [first, ...more].map(({ error }) => error.message);
+  const code = first.error instanceof TrunklineError ? first.error.code : "config";
+  return new TrunklineError(code, says.join("\n"));
+}
+
+/** The line and the column at the end of `file:3:13`; zeros for what is no file. */
+function placeOf({ where }: Mistake): readonly [number, number] {
+  const [, line = 0, column = 0] = /:(\d+):(\d+)$/.exec(where) ?? [];
+  return [Number(line), Number(column)];
+}
+
+/** The values without one of them; without what should contain it, if it is not there. */
+function without(values: Values, [step = "", ...rest]: KeyPath): Values {
+  const { [step]: at, ...others } = values;
+  const isDeeper = isValues(at) && rest[0] !== undefined && Object.hasOwn(at, rest[0]);
+  return isDeeper ? { ...values, [step]: without(at, rest) } : others;
 }
 
 /** The values without the MCP server that a path leads into; undefined if it leads elsewhere. */

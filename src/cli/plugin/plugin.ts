@@ -26,7 +26,7 @@ import {
   tellEdited,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, linesText, print, printList } from "../shell/layout.ts";
+import { counted, linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tools.ts";
 import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
@@ -44,10 +44,25 @@ export async function create(invocation: Invocation<OptionValues<"dir">>): Promi
 
 /** `trunkline plugin list` */
 export async function list(invocation: Invocation<BusValues>): Promise<number> {
-  await using bus = await open(invocation);
+  const isNamed = invocation.values["orchestrator-addr"] !== undefined;
+  const opened = await open(invocation).catch((error: unknown) => {
+    if (isNamed || !(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
+    return error;
+  });
+  if (opened instanceof TrunklineError) return listConfigured(invocation, opened);
+  await using bus = opened;
   const plugins = await bus.list();
   const rows = [HEADINGS, ...plugins.map(rowOf)];
   return printList(invocation, { plugins }, rows, "The bus has no plugins.");
+}
+
+/** What the configuration has, if no bus runs that could tell more. */
+async function listConfigured(invocation: Invocation, why: TrunklineError): Promise<number> {
+  const { config } = await openQuietApp(invocation);
+  const ids = Object.keys(config.bus.plugins);
+  const plugins = ids.map((id) => ({ id, state: "not running" }));
+  const text = ids.length === 0 ? "" : table([["PLUGIN", "STATE"], ...plugins.map(Object.values)]);
+  return print(invocation, { plugins }, text, { notes: [why.message] });
 }
 
 const HEADINGS = [

@@ -38,4 +38,20 @@ describe("checkConfig()", () => {
     assert.match(findings[0]?.says ?? "", /serve\.port/);
     assert.match(findings[0]?.next ?? "", /trunkline config check/);
   });
+
+  it("names every mistake, in the order of the file", async () => {
+    await using home = await SampleHome.create();
+    const lines = ['{ "nonsense": 1,', '"serve": { "port": "many", "host": 5 },', '"agents": 1 }'];
+    await home.write(home.userFile, lines.join("\n"));
+    const { findings } = await statesIn(home);
+    assert.deepEqual(
+      findings.map(({ says }) => /:(\d+:\d+: .*)/.exec(says)?.[1]),
+      [
+        "1:3: 'nonsense' is not a known key",
+        "2:20: 'serve.port' must be an integer",
+        "2:36: 'serve.host' must be a string",
+        "3:11: 'agents' must be an object",
+      ],
+    );
+  });
 });

@@ -7,6 +7,7 @@ import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../../config/config.ts";
 import { examineRuns, type RunsExamined } from "../../run/open/examine-runs.ts";
 import { Git } from "../../git/git.ts";
+import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
 import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
@@ -16,7 +17,7 @@ const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(
-  config: Pick<Config, "serve">,
+  config: Pick<Config, "serve" | "data">,
   { patience, signal }: Allowance,
 ): Promise<CheckResult> {
   const { host, port } = config.serve;
@@ -31,10 +32,22 @@ export async function checkPort(
   const late = AbortSignal.timeout(Math.round(patience * SHARE));
   const enough = AbortSignal.any([signal, late]);
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
-  if (name !== undefined) return ok(`${name} is running on ${where}`);
+  if (name !== undefined) {
+    const ours = (await runningGateways(config.data)).filter(({ url, listens }) =>
+      [url, listens].some((each) => each !== undefined && portOf(each) === port),
+    );
+    if (ours.length > 0) return ok(`${name} is running on ${where}, of this data folder`);
+    const next = "Stop it, or set another `serve.port`; its data folder is not this one.";
+    return warn(`${name} is running on ${where}, of another data folder or user`, next);
+  }
   const next = "Stop that program, or set another `serve.port`.";
   const who = late.aborted ? "a program that does not answer" : "another program";
   return fail(`${who} listens on ${where}`, next);
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
 function tryToListen(host: string, port: number): Promise<string | undefined> {

@@ -60,7 +60,7 @@ export async function checkConfig(
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";
-    const findings: CheckResult[] = [fail(error.message, next)];
+    const findings: CheckResult[] = error.message.split("\n").map((line) => fail(line, next));
     const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
     return own === undefined ? { findings } : { findings, loaded: own };
   }
