@@ -60,12 +60,12 @@ describe("servers that need secrets", { timeout: 600_000 }, () => {
     using home = new Home({ mcpServers: { notes, slow } });
     const missing = await home.run(["tool", "list"]);
     assert.match(missing.err, /'notes' .*`trunkline model key set NOTES_KEY`/);
-    assert.match(missing.out, /\nread_note +slow /);
+    assert.match(missing.out, /\nslow:\n {2}read_note /);
 
     const stored = await home.run(["model", "key", "set", "NOTES_KEY"], "hush-hush");
     assert.deepEqual([stored.code, stored.err.includes("hush")], [0, false], stored.err);
     const { out, err } = await home.run(["tool", "list"]);
-    assert.match(out, /\nread_note +notes .*\nslow_read_note +slow /s);
+    assert.match(out, /\nnotes:\n {2}read_note .*\nslow:\n {2}slow_read_note /s);
     // The key of another program is of no use here, and costs nothing but this line.
     assert.match(err, /'mcpServers\.notes\.gallery' is ignored: it is not a known key/);
     const how = await home.call("read_note", { name: "how" });

@@ -15,18 +15,17 @@ const setUp = (policy: object = {}): Promise<SampleCommandLine> => {
 };
 
 describe("trunkline tool list", () => {
-  it("lists tools with their server and the first line of their description", async () => {
+  it("lists our tools by purpose and others by server, with the first line of their description", async () => {
     await using line = await setUp();
     const { out } = await line.run("tool", "list");
-    assert.match(out, /^read_note +notes +Reads a note$/m);
-    assert.match(out, /^fail +notes +Always fails$/m);
-    assert.match(out, /^juggler_status +trunkline +\S/m);
+    assert.match(out, /^notes:\n {2}read_note +Reads a note\n {2}fail +Always fails$/m);
+    assert.match(out, /^Git identities:\n(?: {2}.*\n)* {2}juggler_status +Show the current git/m);
   });
 
   it("marks tools that the policy denies to a person at the terminal", async () => {
     const policy = { tools: { rules: [{ tool: "fail", decision: "deny" }] } };
     await using line = await setUp({ policy });
-    assert.match((await line.run("tool", "list")).out, /^fail +notes +\(denied\) Always fails$/m);
+    assert.match((await line.run("tool", "list")).out, /^ {2}fail +\(denied\) Always fails$/m);
   });
 });
 
@@ -42,7 +41,7 @@ describe("trunkline tool list --profile and --cost", () => {
   it("lists what a client with the profile gets", async () => {
     await using line = await setUp({ profiles });
     const { out } = await line.run("tool", "list", "--profile", "reading");
-    assert.equal(out, "read  notes  Reads a note\n");
+    assert.equal(out, "notes:\n  read  Reads a note\n");
     const wrong = await line.run("tool", "list", "--profile", "writing");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /There is no profile 'writing'\. Profiles .*: reading, searching\./);

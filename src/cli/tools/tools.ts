@@ -33,7 +33,7 @@ const OURS = "trunkline";
 
 interface Row {
   readonly name: string;
-  readonly source: string;
+  readonly heading: string;
   readonly says: string;
   /** Why it is not offered. */
   readonly mark: string;
@@ -102,10 +102,11 @@ function rowsOf({ offer: { tools } }: OpenedTools, profile: Profile | undefined)
   ];
 }
 
-function rowOf({ definition, source, bringer = OURS }: Tool, mark: string): Row {
+function rowOf({ definition, source, bringer, purpose }: Tool, mark: string): Row {
   const { name, title, description } = definition;
   const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-  return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
+  const heading = source?.server ?? bringer ?? purpose ?? OURS;
+  return { name: visibleLine(name), heading: visibleLine(heading), says, mark };
 }
 
 function asJson(opened: OpenedTools, profile: Profile | undefined): object {
@@ -123,17 +124,19 @@ function asJson(opened: OpenedTools, profile: Profile | undefined): object {
   };
 }
 
+/** Our own tools by what they are for, then those of each server and plugin. */
 function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): string {
-  const widest = (pick: (row: Row) => string): number =>
-    Math.max(...rows.map((row) => pick(row).length));
-  const names = widest(({ name }) => name);
-  const sources = widest(({ source }) => source);
-  const lines = rows.map(({ name, source, says, mark }) => {
-    const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
+  const names = Math.max(...rows.map(({ name }) => name.length));
+  const lineOf = ({ name, says, mark }: Row): string => {
+    const whole = `  ${name.padEnd(names)}  ${mark}${says}`.trimEnd();
     const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
     return paint("yellow", line, color && mark !== "");
-  });
-  return `${lines.join("\n")}\n`;
+  };
+  const groups = Map.groupBy(rows, ({ heading }) => heading);
+  const texts = [...groups].map(([heading, list]) =>
+    [paint("bold", `${heading}:`, color), ...list.map(lineOf)].join("\n"),
+  );
+  return `${texts.join("\n\n")}\n`;
 }
 
 /** `trunkline tool call NAME` */
