@@ -2,6 +2,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
 import { offerAgent, requireModel } from "../agent/offer-agents.ts";
@@ -39,7 +40,11 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     // Before the repository is fetched and set up.
     await requireModel(app, env, agent);
   }
-  const remote = await findRevision(app, repository, values.revision, cwd);
+  const isHere = url === undefined;
+  const found = await findRevision(app, repository, values.revision, cwd, { isHere });
+  const { isLocal = false, ...remote } = found;
+  // The person has named the folder, so this one run may fetch from it and push to it.
+  if (isLocal) app = withFiles(app);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
     err("The agent does not get your changes that are not committed.\n");
   }
@@ -85,6 +90,12 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
   return result.isGood ? 0 : 1;
+}
+
+function withFiles({ config, reloading }: AppContext): AppContext {
+  const { remote } = config;
+  const protocols = [...remote.protocols, "file" as const];
+  return new AppContext({ ...config, remote: { ...remote, protocols } }, reloading);
 }
 
 interface Target {
