@@ -70,14 +70,14 @@ function failed({ event, onFailure }: Hook, failure: string): HookAnswer {
 
 function read(hook: Hook, said: Members): HookAnswer {
   const { hookSpecificOutput, systemMessage, stopReason } = said;
-  const own = (isMembers(hookSpecificOutput) ? hookSpecificOutput : {}) as Members;
-  const named = own.permissionDecision ?? said.decision;
-  if (named !== undefined && !(typeof named === "string" && Object.hasOwn(DECISIONS, named))) {
-    return broken(hook, `it decided '${String(named).slice(0, 100)}', which is not known`);
+  const own: Members = isMembers(hookSpecificOutput) ? hookSpecificOutput : {};
+  const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
+  if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
+    return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
   }
   const { updatedInput } = own;
   return {
-    decision: named === undefined ? undefined : DECISIONS[named as string],
+    decision: DECISIONS[named],
     reason: textOf(own.permissionDecisionReason) ?? textOf(said.reason),
     input: isMembers(updatedInput) ? updatedInput : undefined,
     context: textOf(own.additionalContext),

@@ -184,7 +184,7 @@ describe("a hook", () => {
       assert.equal(decision, "deny", command);
       assert.match(
         reason ?? "",
-        /could not be started|SIGKILL|too much|'Deny', which is not known/,
+        /could not be started|SIGKILL|too much|"Deny", which is not known/,
       );
       await using open = new Rig({ user: before(command, { onFailure: "continue" }) });
       assert.equal((await open.run()).decision, undefined);

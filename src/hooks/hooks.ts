@@ -100,8 +100,7 @@ export class Hooks implements AsyncDisposable {
    * what the next one sees. None runs after one that denies it. Throws only if the signal is aborted.
    */
   async run(occasion: HookOccasion): Promise<HookVerdict> {
-    const { event, names = [] } = occasion;
-    const fitting = this.#hooks.filter((hook) => hook.event === event && hook.fits(names));
+    const fitting = this.#fitting(occasion.event, occasion.names);
     const once = new Map(fitting.map((hook) => [`${hook.source} ${hook.command}`, hook]));
     if (once.size === 0) return NOTHING;
     const run = this.#runAll([...once.values()], occasion);
@@ -113,10 +112,19 @@ export class Hooks implements AsyncDisposable {
     }
   }
 
+  /** Whether a hook would run. */
+  has(event: HookEvent, names?: readonly string[]): boolean {
+    return this.#fitting(event, names).length > 0;
+  }
+
   /** Ends the hooks that run. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopper.abort(new Error("The session is over."));
     await Promise.allSettled(this.#running);
+  }
+
+  #fitting(event: HookEvent, names: readonly string[] = []): Hook[] {
+    return this.#hooks.filter((hook) => hook.event === event && hook.fits(names));
   }
 
   async #runAll(hooks: readonly Hook[], occasion: HookOccasion): Promise<HookVerdict> {

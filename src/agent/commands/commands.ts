@@ -81,6 +81,11 @@ export async function runSlashCommand(
         kind,
         need,
         ...(timeout === undefined ? {} : { timeout }),
+        // A command line is what hooks for `Bash` are there for, whoever typed it.
+        hooked:
+          kind === "execute"
+            ? { name: "Bash", input: { command: title } }
+            : { name: command.name, input: { input: typed.input } },
         title: () => title,
         call: (_: unknown, work: Parameters<typeof call>[0]) => call(work),
       };

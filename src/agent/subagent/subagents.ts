@@ -119,6 +119,7 @@ export class Subagents {
     const conversation = new Conversation();
     const { stopReason } = await new Run({
       ...options,
+      goesOn: undefined,
       turn,
       prompt: [{ type: "text", text: prompt }],
       conversation,

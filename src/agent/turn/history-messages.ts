@@ -2,6 +2,7 @@ import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { summaryOf } from "../../session/turn/replay.ts";
+import { isOfHook } from "../hooks/session-hooks.ts";
 import { isNested } from "../subagent/nested-turn.ts";
 import { promptMessage } from "./instructions.ts";
 import { ASIDE } from "./speaker.ts";
@@ -54,7 +55,7 @@ class HistoryReader {
     const { sessionUpdate, content, _meta, toolCallId } = update;
     const meta = (_meta ?? {}) as Record<string, unknown>;
     // The model got only what a subagent answered.
-    if (isNested(meta)) return;
+    if (isNested(meta) || isOfHook(update)) return;
     const summary = summaryOf(update);
     if (summary !== undefined) {
       this.#flush();
