@@ -30,6 +30,7 @@ import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
 import type { InstalledAgent } from "./installed-agents.ts";
+import { Memory, rememberTool } from "./memory/memory.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
 import type { Mode } from "./modes.ts";
 import { SessionChoices } from "./session-choices.ts";
@@ -66,6 +67,8 @@ export interface BuiltInAgentOptions {
   readonly reviews?: ReviewComments;
   /** Folders of the owner that may have `commands` and `skills`. */
   readonly userFolders?: readonly string[];
+  /** The owner's notes for all projects. */
+  readonly memoryFile?: string | undefined;
   /** Files and folders of Trunkline itself, which no tool may read or write. */
   readonly own?: readonly string[];
   /** Finds the identity under which commands run git. */
@@ -169,6 +172,7 @@ class BuiltInSession implements AgentSession {
   readonly #sandbox: CommandSandbox | undefined;
   readonly #diagnostics: Diagnostics;
   readonly #hooks: SessionHooks;
+  readonly #memory: Memory;
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #choices: SessionChoices;
@@ -192,6 +196,8 @@ class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
+    // As with the owner's commands: nobody else's business.
+    this.#memory = new Memory(options.owner === OWNER.id ? parts.memoryFile : undefined);
     const isResumed = options.history !== undefined;
     this.#hooks = new SessionHooks({
       ...{ sessionId, cwd, isResumed },
@@ -256,7 +262,8 @@ class BuiltInSession implements AgentSession {
       () => this.#choices.mode.id === "architect",
       (modeId) => this.#choices.setMode(modeId, true),
     );
-    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch, askPerson, plan];
+    const lasting = [...backgroundTools(this.#background), rememberTool(this.#memory)];
+    const ofTurn = [...lasting, subagents.tool, patch, askPerson, plan];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
@@ -386,6 +393,7 @@ class BuiltInSession implements AgentSession {
     const prompt = hooks === undefined ? typed : await hooks.prompted(typed, promptText(typed));
     if (prompt === undefined || hooks?.stopped !== undefined) return { stopReason: "refusal" };
     const project = await projectInstructions(files);
+    const memory = await this.#memory.instructions(files);
     const git = await this.#gitState.get();
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
@@ -399,6 +407,7 @@ class BuiltInSession implements AgentSession {
         agent: this.#instructions,
         git,
         project,
+        memory,
         hooks: started,
         skills: customs.instructions.trim(),
         folders: folders.text.trim(),
@@ -444,6 +453,7 @@ class BuiltInSession implements AgentSession {
       ...context,
       custom: customs.commands,
       background: this.#background,
+      memory: this.#memory,
       choices: this.#choices,
       compact: () => this.#compact(turn, speaker),
       write: (instructions, prompt) => this.#write(turn, speaker, instructions, prompt),

@@ -42,6 +42,7 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
     openServers: lazyServers(app, options.audit),
     reviews: reviewComments(data),
     userFolders: userFolders(env),
+    memoryFile: userFolders(env).map((folder) => join(folder, "memory.md"))[0],
     own: ownPaths(data, app.reloading?.files, env),
     actsAs: agentIdentity(app, undefined, env),
     sandbox: app.config.agent.sandbox === "off" ? undefined : lazySandbox(app, env),

@@ -30,6 +30,7 @@ const WITHHELD: ReadonlySet<string> = new Set([
   "update_plan",
   "ask_person",
   "submit_plan",
+  "remember",
 ]);
 
 const HELPER =
