@@ -8,18 +8,19 @@ export const remember: SlashCommand = {
   name: "remember",
   description: "Note something for later sessions in this project, or in all of them",
   hint: "[--all] TEXT",
-  run: async (input, { memory, perform, speaker }) => {
+  run: async (input, context) => {
+    const { memory: notes, speaker } = context;
     const scope = ALL.test(input) ? "all" : "project";
     const note = input.replace(ALL, "");
     if (note === "") {
       await speaker.text("Say what to remember: `/remember TEXT`, or `/remember --all TEXT`.\n");
       return;
     }
-    const answer = await perform({
+    const answer = await context.perform({
       title: `Remember: ${note}`,
       kind: "edit",
       need: "write",
-      call: (work) => memory.add(note, scope, work),
+      call: (work) => notes.add(note, scope, work),
     });
     await speaker.text(`${answer.text}\n`);
   },

@@ -44,7 +44,10 @@ describe("what a person asks to be remembered", () => {
     const { turn } = await rig.turnOf(session, "remember that tests run with make check");
     assert.equal(rig.read(NOTES), "# Memory\n\n- Tests run with `make check`.\n");
     assert.equal(turn.asked.length, 1, "also where plain edits are accepted");
-    const [shown] = turn.asked[0]?.toolCall.content as { type: string; newText: string }[];
+    const [shown] = (turn.asked[0]?.toolCall.content ?? []) as {
+      type: string;
+      newText: string;
+    }[];
     assert.deepEqual([shown?.type, shown?.newText], ["diff", rig.read(NOTES)]);
     assert.doesNotMatch(String(llm.requests[0]?.messages[0]?.content), /make check/);
     await rig.turn("how are tests run?");
