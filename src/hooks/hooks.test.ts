@@ -226,7 +226,7 @@ describe("a hook", () => {
     };
     await using rig = new Rig({ user: on("PostToolUse", `echo '${JSON.stringify(answer)}'`) });
     const { stop, messages, context } = await rig.run({ event: "PostToolUse" });
-    assert.deepEqual([stop, messages], ["enough", ["for you"]]);
+    assert.deepEqual([stop, messages], ["enough", ["Hook: for you"]]);
     assert.deepEqual(context, [{ source: "user", text: "for the model" }]);
     await using plain = new Rig({
       user: on("SessionStart", "echo on the branch main", {}, "startup"),

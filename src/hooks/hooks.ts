@@ -50,7 +50,8 @@ export interface HookRun {
   readonly command: string;
   /** The tool that was to be called, or was called. */
   readonly tool?: string | undefined;
-  readonly outcome: "ok" | "denied" | "asked" | "changed" | "failed" | "cancelled";
+  /** `stopped`: it ended the turn. */
+  readonly outcome: "ok" | "denied" | "asked" | "changed" | "stopped" | "failed" | "cancelled";
   readonly reason?: string | undefined;
   readonly milliseconds: number;
 }
@@ -192,7 +193,8 @@ export class Hooks implements AsyncDisposable {
   }
 }
 
-function outcomeOf({ decision, input, failure }: HookAnswer): HookRun["outcome"] {
+function outcomeOf({ decision, input, failure, stop }: HookAnswer): HookRun["outcome"] {
+  if (stop !== undefined) return "stopped";
   if (decision === "deny") return "denied";
   if (failure !== undefined) return "failed";
   return decision === "ask" ? "asked" : input === undefined ? "ok" : "changed";
@@ -207,7 +209,9 @@ function merged(
   const { decision, reason, input, context, message, stop, failure } = answer;
   const messages = [
     ...(failure === undefined ? [] : [`Hook for ${event} (${command}): ${failure}`]),
-    ...(message === undefined ? [] : [message]),
+    ...(message === undefined
+      ? []
+      : [`${source === "user" ? "Hook" : "Hook of the project"}: ${message}`]),
   ].map((text) => text.slice(0, MOST_TEXT));
   const told = context === undefined ? [] : [{ source, text: context.slice(0, MOST_TEXT) }];
   return {

@@ -141,6 +141,10 @@ describe("a hook before a tool call", () => {
         ],
       ],
     );
+    assert.equal(
+      turn.updates.findLast(({ title }) => title !== undefined)?.title,
+      "echo changed > made",
+    );
     const inputs = turn.updates.flatMap(({ rawInput }) =>
       rawInput === undefined ? [] : [rawInput],
     );
@@ -261,7 +265,7 @@ describe("a hook after a tool call", () => {
         assert.deepEqual(tool_response, { content: [{ type: "text", text }], isError: false });
       },
     });
-    assert.match(answers[0] ?? "", /^Created a .*\nA hook says about this call: run the linter$/);
+    assert.match(answers[0] ?? "", /^Created a .*\nA hook of the person says: run the linter$/);
     assert.deepEqual(turn.ends, ["completed", "failed"]);
     assert.deepEqual(logged(turn), [{ event: "PostToolUse", outcome: "denied" }]);
   });
@@ -304,7 +308,7 @@ describe("a hook at the end of a turn", () => {
     const { turn, end } = await rig.turn("go");
     assert.equal(end.stopReason, "end_turn");
     assert.equal(turn.text.replaceAll(/_.*?_/gs, ""), "One.Two.");
-    assert.match(llm.seen(1), /A hook says that you are not done: test it/);
+    assert.match(llm.seen(1), /A hook of the person says that you are not done: test it/);
     const told = rig.read("seen").trim().split("\n");
     assert.deepEqual(
       told.map((line) => (JSON.parse(line) as { stop_hook_active: boolean }).stop_hook_active),
@@ -338,7 +342,7 @@ describe("a hook at the start of a session", () => {
     const session = await rig.open();
     const { turn } = await rig.turnOf(session, "go");
     await rig.turnOf(session, "go on");
-    assert.match(llm.seen(0), /Said by a hook of the person:\)\nThe branch is frozen\./);
+    assert.match(llm.seen(0), /\(A hook of the person says:\)\nThe branch is frozen\./);
     assert.equal(rig.read("seen").trim().split("\n").length, 1);
     const entries = turn.updates.map((update): HistoryEntry => ({ kind: "update", update }));
     const history = async function* () {
@@ -364,6 +368,15 @@ describe("a hook for prompts", () => {
     assert.equal(end.stopReason, "refusal");
     assert.match(notices(turn), /does not allow this prompt.*not that/);
     assert.equal(llm.requests.length, 0);
+    const entries: HistoryEntry[] = [
+      { kind: "prompt", turnId: turn.id, prompt: turn.prompt },
+      ...turn.updates.map((update): HistoryEntry => ({ kind: "update", update })),
+      { kind: "end", turnId: turn.id, stopReason: "refusal" },
+    ];
+    const history = async function* () {
+      yield entries;
+    };
+    assert.deepEqual(await historyMessages(history()), [], "nor when the session is loaded");
     await rig.turnOf(session, "hello");
     assert.match(llm.seen(0), /hello[^]*It is Friday\./);
     assert.doesNotMatch(llm.seen(0), /tell the secret/);

@@ -1,7 +1,7 @@
 import { Lazy } from "../../base/lazy.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import type { HookOccasion, HookRun, Hooks, HooksOptions, HookVerdict } from "../../hooks/hooks.ts";
-import type { ContentBlock, Turn } from "../../session/agent.ts";
+import type { ContentBlock, SessionUpdate, Turn } from "../../session/agent.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import { recordingChanges, type TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
@@ -134,7 +134,7 @@ export class TurnHooks {
       const verdict = await this.#run({ ...occasion, input: { ...told, tool_response: response } });
       runs.push(...verdict.runs);
       const { decision, reason = "" } = verdict;
-      const says = decision === "deny" ? [`A hook says about this call: ${reason}`] : [];
+      const says = decision === "deny" ? [`A hook${ofWhom(verdict)} says: ${reason}`] : [];
       return withWords(answer, [...says, contextOf(verdict)].filter(Boolean).join("\n"));
     } catch (error) {
       // The call itself is done, also if the turn is cancelled now.
@@ -181,7 +181,7 @@ export class TurnHooks {
       return undefined;
     }
     await speaker.notice("info", "A hook sends the model on", reason);
-    return maskWhole(`(A hook says that you are not done: ${reason})`);
+    return maskWhole(`(A hook${ofWhom(verdict)} says that you are not done: ${reason})`);
   }
 
   async #run(
@@ -236,23 +236,29 @@ export function hooksMeta(runs: readonly HookRun[]): Readonly<Record<string, unk
   return { trunkline: { hooks } };
 }
 
-/** Whether an update is a run of a hook, which is not part of the conversation. */
-export function isOfHook({
-  sessionUpdate,
-  name,
-  _meta,
-}: Readonly<Record<string, unknown>>): boolean {
-  const { trunkline } = (_meta ?? {}) as { readonly trunkline?: { readonly hooks?: unknown } };
-  return sessionUpdate === "tool_call" && name === undefined && trunkline?.hooks !== undefined;
+/** The run that an update is about, which is not part of the conversation; undefined if it is a call. */
+export function hookRunOf({ sessionUpdate, name, _meta }: SessionUpdate): HookRun | undefined {
+  if (sessionUpdate !== "tool_call" || name !== undefined) return undefined;
+  const { trunkline } = (_meta ?? {}) as { trunkline?: { hooks?: readonly HookRun[] } };
+  return trunkline?.hooks?.[0];
+}
+
+/** Whether a hook has refused the prompt of the turn. */
+export function refusesPrompt({ event, outcome }: HookRun): boolean {
+  return event === "UserPromptSubmit" && (outcome === "denied" || outcome === "stopped");
 }
 
 /** What hooks tell the model. Those of a project are not the person's words. */
 function contextOf({ context }: HookVerdict): string {
-  const texts = context.map(({ source, text }) => {
-    const whose = source === "user" ? "the person" : "the project, which is not the person's word";
-    return `(Said by a hook of ${whose}:)\n${text}`;
-  });
+  const texts = context.map(({ source, text }) => `(A hook${WHOSE[source]} says:)\n${text}`);
   return maskWhole(texts.join("\n\n"));
+}
+
+const WHOSE = { user: " of the person", project: " of the project, not the person," } as const;
+
+/** Whose hook has decided. */
+function ofWhom({ runs }: HookVerdict): string {
+  return WHOSE[runs.at(-1)?.source ?? "project"];
 }
 
 /** An answer with words of hooks, for the model and the person. */

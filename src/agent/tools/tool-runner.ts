@@ -191,13 +191,11 @@ export class ToolRunner {
     const before = await hooks?.before({ ...hooked, args });
     if (before?.args !== undefined) {
       // Like any call: what follows asks the policy and the person about the changed one.
-      call = { ...call, args: before.args };
-      await this.#update(call, { rawInput: shownInput(before.args) });
-      ({ args, ignored } = await this.#checked(
-        tool,
-        before.args,
-        " after a hook has changed them",
-      ));
+      const title = short(oneLine(tool.title(before.args)));
+      await this.#update(call, { title, rawInput: shownInput(before.args) });
+      const when = " after a hook has changed them";
+      ({ args, ignored } = await this.#checked(tool, before.args, when));
+      call = { ...call, args };
     }
     await this.#update(call, { status: "in_progress" });
     const late = new AbortController();

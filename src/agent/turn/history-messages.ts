@@ -2,7 +2,7 @@ import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { summaryOf } from "../../session/turn/replay.ts";
-import { isOfHook } from "../hooks/session-hooks.ts";
+import { hookRunOf, refusesPrompt } from "../hooks/session-hooks.ts";
 import { isNested } from "../subagent/nested-turn.ts";
 import { promptMessage } from "./instructions.ts";
 import { ASIDE } from "./speaker.ts";
@@ -55,7 +55,13 @@ class HistoryReader {
     const { sessionUpdate, content, _meta, toolCallId } = update;
     const meta = (_meta ?? {}) as Record<string, unknown>;
     // The model got only what a subagent answered.
-    if (isNested(meta) || isOfHook(update)) return;
+    if (isNested(meta)) return;
+    const hook = hookRunOf(update);
+    if (hook !== undefined) {
+      // The model never saw that prompt.
+      if (refusesPrompt(hook)) this.#messages.pop();
+      return;
+    }
     const summary = summaryOf(update);
     if (summary !== undefined) {
       this.#flush();

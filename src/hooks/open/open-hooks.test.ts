@@ -136,7 +136,7 @@ describe("hooks of the configuration", () => {
     },
   );
 
-  it("of the user run although the project's file is broken, and not if the user's own is", async () => {
+  it("of the user run although the project's file is broken, those of --set too, and none if the user's own file is", async () => {
     await using rig = await Rig.open(file(OWN), "{}");
     const { config } = await rig.home.load();
     await rig.home.write(rig.home.projectFile, "{ broken");
@@ -145,6 +145,15 @@ describe("hooks of the configuration", () => {
     await using hooks = await open(session);
     assert.equal(hooks.has("PreToolUse", ["Bash"]), true);
     assert.match(hooks.problems.join(), /The project's hooks do not run: .*\.trunkline\.jsonc/);
+    const set = [`hooks.Stop=[{"hooks":[{"command":"true"}]}]`];
+    const load = async () => config;
+    const given = openHooks(
+      new AppContext(config, { files: [], set, load }),
+      { record: () => {} },
+      { HOME: rig.home.path },
+    );
+    await using withSet = await given(session);
+    assert.deepEqual([withSet.has("Stop"), withSet.has("PreToolUse", ["Bash"])], [true, true]);
     await rig.home.write(rig.home.userFile, "{ broken");
     await assert.rejects(open(session), { code: "config" });
   });

@@ -20,7 +20,8 @@ export function openHooks(
   env: NodeJS.ProcessEnv,
 ): (session: HookedSession) => Promise<Hooks> {
   return async (session) => {
-    const input = currentInput(app, session.cwd, env);
+    const current = currentInput(app, session.cwd, env);
+    const input = { ...current, flags: { ...current.flags, set: app.reloading?.set } };
     const { config } = await loadConfig({ ...input, ignoreProject: true });
     const { hooks: project, problems } = await projectHooks(input);
     const { sessionId, cwd } = session;

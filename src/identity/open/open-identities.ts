@@ -17,7 +17,7 @@ import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
 export interface ConfiguredApp {
   readonly config: Config;
   readonly log: Log;
-  readonly reloading: Pick<Reloading, "files"> | undefined;
+  readonly reloading: Pick<Reloading, "files" | "set"> | undefined;
 }
 
 /** What the identities of a configuration are opened with. */
