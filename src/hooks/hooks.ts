@@ -72,6 +72,8 @@ export interface HookVerdict {
 const NOTHING: HookVerdict = { context: [], messages: [], runs: [] };
 /** Characters of a text for the model or the person. */
 const MOST_TEXT = 10_000;
+/** Characters of a reason that are recorded. */
+const MOST_RECORDED = 2_000;
 
 /**
  * The hooks of one session: the user's own, which run as the user, and those of a project that the user
@@ -134,9 +136,10 @@ export class Hooks implements AsyncDisposable {
     for (const hook of hooks) {
       const input = { ...occasion.input, ...(verdict.input && { tool_input: verdict.input }) };
       const started = performance.now();
-      const done = (outcome: HookRun["outcome"], reason?: string): HookRun => {
+      const done = (outcome: HookRun["outcome"], why?: string): HookRun => {
         const { event, source, command } = hook;
         const tool = occasion.names?.[0];
+        const reason = why?.slice(0, MOST_RECORDED);
         const milliseconds = Math.round(performance.now() - started);
         const run = { event, source, command, tool, outcome, reason, milliseconds };
         this.#options.record(run, occasion.by);

@@ -1,7 +1,10 @@
+import { maskWhole } from "../../base/text/mask.ts";
 import { PROJECT_NOTES } from "../memory/memory.ts";
+import { bounded } from "../tools/agent-tool.ts";
 import { fencedBlock } from "../tools/tool-runner.ts";
 import type { SlashCommand } from "./session-commands.ts";
 
+const MOST_SHOWN = 20_000;
 const ALL = /^--all(?:\s+|$)/;
 
 export const remember: SlashCommand = {
@@ -37,7 +40,10 @@ export const memory: SlashCommand = {
     for (const [where, path, scope] of places) {
       if (path === undefined) continue;
       const text = await notes.notes(scope, files);
-      const shown = text === undefined ? "nothing yet\n" : `\n\n${fencedBlock(text)}`;
+      const shown =
+        text === undefined
+          ? "nothing yet\n"
+          : `\n\n${fencedBlock(bounded(maskWhole(text), MOST_SHOWN))}`;
       await speaker.text(`${where} (\`${path}\`): ${shown}\n`);
     }
   },

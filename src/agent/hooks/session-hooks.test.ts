@@ -220,6 +220,37 @@ describe("a hook before a tool call", () => {
     }
   });
 
+  it("has a person asked about a tool of a server before the policy is, which may be answered by a rule", async () => {
+    const ask = says(
+      { permissionDecision: "ask", permissionDecisionReason: "sure?" },
+      "mcp__there__go",
+    );
+    const offer = new Offer();
+    const definition = { name: "there_go", inputSchema: { type: "object" } };
+    const source = { server: "there", name: "go" };
+    offer.tools.add({ definition, source, call: () => textResult("Gone.") });
+    const { turn } = await call([{ name: "there_go", arguments: {} }], {
+      ...hooked(ask),
+      offer: async () => offer,
+      turn: { prompt: "use more_tools for there" },
+    });
+    assert.deepEqual(
+      turn.asked.map(({ _meta, subject }) => [_meta !== undefined, subject !== undefined]),
+      [
+        [true, false],
+        [false, true],
+      ],
+    );
+  });
+
+  it("is shown in an update of bounded size, whatever it says", async () => {
+    const xs = "head -c 200000 /dev/zero | tr '\\0' x";
+    const long = `printf '{"decision":"block","reason":"'; ${xs}; printf '"}'`;
+    const { turn, answers } = await call([run("true")], { ...hooked(on("PreToolUse", long)) });
+    assert.deepEqual(turn.ends, ["failed"]);
+    assert.match(answers[0] ?? "", /^A hook does not allow it: x{10000}$/);
+  });
+
   it("runs for the command lines of slash commands, and cannot change those", async () => {
     const packaged = { "package.json": JSON.stringify({ scripts: { test: "touch made" } }) };
     for (const [settings, words] of [

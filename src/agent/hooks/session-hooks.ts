@@ -5,7 +5,13 @@ import type { ContentBlock, SessionUpdate, Turn } from "../../session/agent.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import { recordingChanges, type TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
-import { type AgentTool, Refused, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
+import {
+  type AgentTool,
+  bounded,
+  Refused,
+  textContent,
+  type ToolAnswer,
+} from "../tools/agent-tool.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { asHooksSee, fromHooks } from "./claude-tools.ts";
 
@@ -84,6 +90,10 @@ export interface CallOfTool {
   readonly runs: HookRun[];
 }
 
+/** Characters of a command in the session's log. */
+const MOST_SHOWN = 300;
+/** Characters that all hooks together tell the model at once. */
+const MOST_CONTEXT = 20_000;
 /** Times in a turn that hooks may send the model on. */
 const MOST_GOING_ON = 5;
 
@@ -217,7 +227,7 @@ export class TurnHooks {
       await this.#options.speaker.update({
         sessionUpdate: "tool_call",
         toolCallId: crypto.randomUUID(),
-        title: maskWhole(`Hook for ${event}: ${command}`).slice(0, 300),
+        title: maskWhole(`Hook for ${event}: ${command}`).slice(0, MOST_SHOWN),
         kind: "execute",
         status: outcome === "failed" ? "failed" : "completed",
         content: reason === undefined ? [] : [textContent(maskWhole(reason))],
@@ -231,7 +241,8 @@ export class TurnHooks {
 export function hooksMeta(runs: readonly HookRun[]): Readonly<Record<string, unknown>> {
   const hooks = runs.map((run) => {
     const { command, reason } = run;
-    return { ...run, command: maskWhole(command), reason: reason && maskWhole(reason) };
+    const shown = maskWhole(command).slice(0, MOST_SHOWN);
+    return { ...run, command: shown, reason: reason && maskWhole(reason) };
   });
   return { trunkline: { hooks } };
 }
@@ -251,7 +262,7 @@ export function refusesPrompt({ event, outcome }: HookRun): boolean {
 /** What hooks tell the model. Those of a project are not the person's words. */
 function contextOf({ context }: HookVerdict): string {
   const texts = context.map(({ source, text }) => `(A hook${WHOSE[source]} says:)\n${text}`);
-  return maskWhole(texts.join("\n\n"));
+  return bounded(maskWhole(texts.join("\n\n")), MOST_CONTEXT);
 }
 
 const WHOSE = { user: " of the person", project: " of the project, not the person," } as const;

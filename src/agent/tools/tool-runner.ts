@@ -207,8 +207,8 @@ export class ToolRunner {
     });
     const insists = before?.asks;
     const work = this.#work(tool, call, signal, countdown, insists);
-    // Others always ask, and then a person has to answer.
-    if (insists !== undefined && (tool.need === "nothing" || tool.hooked?.input !== undefined)) {
+    // The agent's own tools that need a permission always ask, and then a person has to answer.
+    if (insists !== undefined && (tool.need === "nothing" || tool.hooked !== undefined)) {
       await work.allow({});
     }
     const said = await untilAborted(tool.call(args, work), signal);
@@ -246,6 +246,7 @@ export class ToolRunner {
   ): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
       this.#options;
+    let why = insists;
     return {
       files,
       get client() {
@@ -266,7 +267,9 @@ export class ToolRunner {
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
       allow: (consent) => {
-        const asked = insists === undefined ? consent : insistent(consent, call, insists);
+        const asked = why === undefined ? consent : insistent(consent, call, why);
+        // What it asks later, such as about a host, is another question.
+        why = undefined;
         return countdown.pausedWhile(() => this.#ask(tool, call, asked, signal));
       },
       choose: (choice) => countdown.pausedWhile(() => this.#choose(tool, call, choice, signal)),
