@@ -30,7 +30,12 @@ class Rig implements AsyncDisposable {
 
   private constructor(home: SampleHome) {
     this.home = home;
-    this.#env = { HOME: home.path, PATH: process.env.PATH, MY_API_KEY: "sk-word", MY_OWN: "mine" };
+    this.#env = {
+      HOME: home.path,
+      PATH: `.:bin:${process.env.PATH}`,
+      MY_API_KEY: "sk-word",
+      MY_OWN: "mine",
+    };
   }
 
   static async open(own: string, project: string): Promise<Rig> {
@@ -72,7 +77,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-const OWN = 'echo "$HOME $MY_OWN $MY_API_KEY" >> own; touch "$HOME/outside"';
+const OWN = 'echo "$HOME $MY_OWN $MY_API_KEY" >> own; touch "$HOME/outside"; echo "$PATH" > path';
 const PROJECT = 'echo "$MY_OWN $MY_API_KEY" >> theirs; touch "$HOME/.bashrc"; cat > told';
 
 describe("hooks of the configuration", () => {
@@ -82,6 +87,11 @@ describe("hooks of the configuration", () => {
     assert.deepEqual([verdict.messages, problems], [[], []]);
     assert.equal(rig.read("own"), `${rig.home.path} mine sk-word\n`);
     assert.ok(existsSync(join(rig.home.path, "outside")));
+    const folders = rig.read("path").trim().split(":");
+    assert.ok(
+      folders.every((folder) => folder.startsWith("/")),
+      "no program of the project's",
+    );
     const [{ time, milliseconds, ...entry } = {}] = rig.audit;
     assert.equal(typeof time, "string");
     assert.equal(typeof milliseconds, "number");

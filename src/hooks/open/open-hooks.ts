@@ -1,4 +1,5 @@
 import { harmlessVariables, loginPath } from "../../agent/command-environment.ts";
+import { absolutePath } from "../../base/process/environment.ts";
 import { mask } from "../../base/text/mask.ts";
 import type { ConfigInput } from "../../config/config.ts";
 import { keyText } from "../../config/layer.ts";
@@ -31,7 +32,8 @@ export function openHooks(
       problems,
       env: async (source) => {
         const shown = source === "user" ? env : harmlessVariables(env);
-        return { ...shown, PATH: await loginPath(shown) };
+        // They run in the project's folder: no program of the project is found by chance.
+        return { ...shown, PATH: absolutePath(await loginPath(shown)) };
       },
       record: ({ event: hook, ...run }, by) => {
         const time = new Date().toISOString();
