@@ -18,6 +18,8 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import type { HookRun } from "../../hooks/hooks.ts";
+import { hooksMeta, type TurnHooks, withWords } from "../hooks/session-hooks.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown } from "./countdown.ts";
@@ -51,6 +53,7 @@ interface ToolRunnerOptions {
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
   readonly diagnostics?: EditCheck | undefined;
+  readonly hooks?: TurnHooks | undefined;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -128,6 +131,11 @@ export class ToolRunner {
     return this.perform(call, tool);
   }
 
+  /** Whether a hook has ended the turn. */
+  get isStopped(): boolean {
+    return this.#options.hooks?.stopped !== undefined;
+  }
+
   /** The model has got the answers to its calls. */
   answered(): void {
     this.#options.files.seen.delivered();
@@ -150,12 +158,13 @@ export class ToolRunner {
     });
     let answer: ToolAnswer;
     let code: number | undefined;
+    const runs: HookRun[] = [];
     try {
       if (tool === undefined) throw this.#unknown(call.name);
-      answer = await this.#run(tool, args, call);
+      answer = await this.#run(tool, args, call, runs);
     } catch (error) {
       if (turn.signal.aborted) {
-        await this.#cancelled(call);
+        await this.#cancelled(call, runs);
         throw error;
       }
       if (error instanceof RpcError) ({ code } = error);
@@ -164,23 +173,29 @@ export class ToolRunner {
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const late = this.#options.diagnostics?.takeLate() ?? "";
     const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
-    await this.#finished(call, { ...answer, text }, code);
+    await this.#finished(call, { ...answer, text }, code, runs);
     return { ...answer, text };
   }
 
-  async #run(tool: AgentTool, given: Arguments, call: ToolCall): Promise<ToolAnswer> {
-    const { turn, mode, timeout } = this.#options;
-    if (call.problem !== undefined) throw new TrunklineError("usage", call.problem);
-    if (!mode().may.includes(tool.need)) {
-      const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
-      throw RpcError.of(ACP.toolDisabled, says);
-    }
-    const { args, unknown } = knownArguments(given, tool.inputSchema);
-    const ignored = ignoredText(unknown);
-    const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
-    if (problem !== undefined) {
-      const says = `Invalid arguments for '${tool.name}': ${problem}`;
-      throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
+  async #run(
+    tool: AgentTool,
+    given: Arguments,
+    asked: ToolCall,
+    runs: HookRun[],
+  ): Promise<ToolAnswer> {
+    const { turn, timeout, hooks } = this.#options;
+    if (asked.problem !== undefined) throw new TrunklineError("usage", asked.problem);
+    let call = asked;
+    let { args, ignored } = await this.#checked(tool, given);
+    const hooked = { tool, id: call.id, signal: turn.signal, runs };
+    const before = await hooks?.before({ ...hooked, args });
+    if (before?.args !== undefined) {
+      // Like any call: what follows asks the policy and the person about the changed one.
+      const title = short(oneLine(tool.title(before.args)));
+      await this.#update(call, { title, rawInput: shownInput(before.args) });
+      const when = " after a hook has changed them";
+      ({ args, ignored } = await this.#checked(tool, before.args, when));
+      call = { ...call, args };
     }
     await this.#update(call, { status: "in_progress" });
     const late = new AbortController();
@@ -190,14 +205,48 @@ export class ToolRunner {
       const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
       late.abort(RpcError.of(ACP.toolTimeout, says));
     });
-    const work = this.#work(tool, call, signal, countdown);
-    const answer = await untilAborted(tool.call(args, work), signal);
-    return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
+    const insists = before?.asks;
+    const work = this.#work(tool, call, signal, countdown, insists);
+    // The agent's own tools that need a permission always ask, and then a person has to answer.
+    if (insists !== undefined && (tool.need === "nothing" || tool.hooked !== undefined)) {
+      await work.allow({});
+    }
+    const said = await untilAborted(tool.call(args, work), signal);
+    const known = ignored === "" ? said : { ...said, text: `${said.text}\n${ignored}` };
+    const answer = withWords(known, before?.context ?? "");
+    if (answer.isError === true || hooks === undefined) return answer;
+    return await hooks.after({ ...hooked, args }, answer);
   }
 
-  #work(tool: AgentTool, call: ToolCall, signal: AbortSignal, countdown: Countdown): ToolWork {
+  /** Arguments that fit the tool, which the mode allows. `when` says since when they may not. */
+  async #checked(
+    tool: AgentTool,
+    given: Arguments,
+    when = "",
+  ): Promise<{ readonly args: Arguments; readonly ignored: string }> {
+    const { mode } = this.#options;
+    if (!mode().may.includes(tool.need)) {
+      const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
+      throw RpcError.of(ACP.toolDisabled, says);
+    }
+    const { args, unknown } = knownArguments(given, tool.inputSchema);
+    const ignored = ignoredText(unknown);
+    const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
+    if (problem === undefined) return { args, ignored };
+    const says = `Invalid arguments for '${tool.name}'${when}: ${problem}`;
+    throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
+  }
+
+  #work(
+    tool: AgentTool,
+    call: ToolCall,
+    signal: AbortSignal,
+    countdown: Countdown,
+    insists: string | undefined,
+  ): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
       this.#options;
+    let why = insists;
     return {
       files,
       get client() {
@@ -217,7 +266,12 @@ export class ToolRunner {
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
-      allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, signal)),
+      allow: (consent) => {
+        const asked = why === undefined ? consent : insistent(consent, call, why);
+        // What it asks later, such as about a host, is another question.
+        why = undefined;
+        return countdown.pausedWhile(() => this.#ask(tool, call, asked, signal));
+      },
       choose: (choice) => countdown.pausedWhile(() => this.#choose(tool, call, choice, signal)),
     };
   }
@@ -280,7 +334,12 @@ export class ToolRunner {
     return outcome.outcome === "selected" ? Number(outcome.optionId) : undefined;
   }
 
-  async #finished(call: ToolCall, answer: ToolAnswer, code: number | undefined): Promise<void> {
+  async #finished(
+    call: ToolCall,
+    answer: ToolAnswer,
+    code: number | undefined,
+    runs: readonly HookRun[],
+  ): Promise<void> {
     const { isError = false, content = [textContent(shownText(answer.text))], locations } = answer;
     const error = { code, message: answer.text.slice(0, 1_000) };
     await this.#update(call, {
@@ -288,12 +347,14 @@ export class ToolRunner {
       ...(content.length === 0 ? {} : { content }),
       ...(locations === undefined ? {} : { locations }),
       ...(code === undefined ? {} : { rawOutput: { error } }),
+      ...(runs.length === 0 ? {} : { _meta: hooksMeta(runs) }),
     });
   }
 
-  async #cancelled(call: ToolCall): Promise<void> {
+  async #cancelled(call: ToolCall, runs: readonly HookRun[]): Promise<void> {
     const content = [textContent("Cancelled.")];
-    await this.#update(call, { status: "failed", content }).catch(() => {});
+    const _meta = runs.length === 0 ? {} : { _meta: hooksMeta(runs) };
+    await this.#update(call, { status: "failed", content, ..._meta }).catch(() => {});
   }
 
   async #update(call: ToolCall, fields: Shown): Promise<void> {
@@ -322,6 +383,13 @@ export class ToolRunner {
     const meant = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
     return RpcError.of(ACP.toolNotFound, `there is no tool '${name.slice(0, 100)}'${meant}`);
   }
+}
+
+/** A request that only a person answers, because a hook wants it: no rule, no mode and no `--yes`. */
+function insistent(consent: Consent, call: ToolCall, why: string): Consent {
+  const { subject: _, covers: __, isPlainEdit: ___, ...rest } = consent;
+  const { content = [wholeInput(call.args)] } = consent;
+  return { ...rest, content: [textContent(why), ...content], needsPerson: true };
 }
 
 function asArguments(args: unknown): Arguments {

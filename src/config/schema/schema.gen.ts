@@ -39,6 +39,14 @@ export interface ConfigFile {
     readonly [key: string]: AgentCommand;
   };
   readonly models?: ModelSettings;
+  /**
+   * Commands that run at events, by event, in the shape of Claude Code: `PreToolUse`,
+   * `PostToolUse`, `UserPromptSubmit`, `Stop` and `SessionStart` of the built-in agent. Those of a
+   * project run in the sandbox, in addition to yours.
+   */
+  readonly hooks?: {
+    readonly [key: string]: readonly MatchedHooks[];
+  };
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
@@ -310,6 +318,33 @@ export interface ModelProvider {
   readonly models?: readonly string[];
   /** Size of its models' context in tokens, if it does not report it. */
   readonly contextWindow?: number;
+}
+
+/** Hooks for the tools that a matcher fits. */
+export interface MatchedHooks {
+  /**
+   * Regular expression for the whole name of a tool, such as `Bash` or `Edit|Write`; empty or `*`
+   * for all. At `SessionStart`: `startup` or `resume`.
+   */
+  readonly matcher?: string;
+  /** The commands, in their order. */
+  readonly hooks?: readonly Hook[];
+}
+
+/** A command that runs at an event. */
+export interface Hook {
+  /** `command`, the only kind that is run. */
+  readonly type?: string;
+  /** Command line for `/bin/sh`. */
+  readonly command?: string;
+  /** Seconds that it may take; 60 when left out. Then it is ended with all that it started. */
+  readonly timeout?: number;
+  /**
+   * What a failure means before a tool call or a prompt. When left out, a call does not happen if
+   * the hook cannot be started, ends by a signal or takes too long; another exit code than 2 is
+   * only reported.
+   */
+  readonly onFailure?: "block" | "continue";
 }
 
 /** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
@@ -1193,6 +1228,7 @@ export const checkConfigFile: Check = (value) => {
       case "agent":
       case "agents":
       case "models":
+      case "hooks":
       case "mcpServers":
       case "policy":
       case "profiles":
@@ -1206,7 +1242,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1309,58 +1345,71 @@ export const checkConfigFile: Check = (value) => {
     const problem6 = checkModelSettings(models);
     if (problem6 !== undefined) return within(problem6, "models");
   }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!isObject(hooks)) return { path: ["hooks"], says: "must be an object" };
+    for (const key5 in hooks) {
+      const item2: unknown = hooks[key5];
+      if (!Array.isArray(item2)) return { path: ["hooks", key5], says: "must be a list" };
+      for (let i = 0; i < item2.length; i++) {
+        const item3: unknown = item2[i];
+        const problem7 = checkMatchedHooks(item3);
+        if (problem7 !== undefined) return within(problem7, "hooks", key5, i);
+      }
+    }
+  }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key5 in mcpServers) {
-      const item2: unknown = mcpServers[key5];
-      const problem7 = checkMcpServer(item2);
-      if (problem7 !== undefined) return within(problem7, "mcpServers", key5);
+    for (const key6 in mcpServers) {
+      const item4: unknown = mcpServers[key6];
+      const problem8 = checkMcpServer(item4);
+      if (problem8 !== undefined) return within(problem8, "mcpServers", key6);
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key6 in policy) {
-      switch (key6) {
+    for (const key7 in policy) {
+      switch (key7) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key6], says: unknownKey(key6, ["tools"]) };
+          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem8 = checkToolPolicy(tools);
-      if (problem8 !== undefined) return within(problem8, "policy", "tools");
+      const problem9 = checkToolPolicy(tools);
+      if (problem9 !== undefined) return within(problem9, "policy", "tools");
     }
   }
   const profiles: unknown = value.profiles;
   if (profiles !== undefined) {
     if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
-    for (const key7 in profiles) {
-      const item3: unknown = profiles[key7];
-      const problem9 = checkProfileSettings(item3);
-      if (problem9 !== undefined) return within(problem9, "profiles", key7);
+    for (const key8 in profiles) {
+      const item5: unknown = profiles[key8];
+      const problem10 = checkProfileSettings(item5);
+      if (problem10 !== undefined) return within(problem10, "profiles", key8);
     }
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem10 = checkBusSettings(bus);
-    if (problem10 !== undefined) return within(problem10, "bus");
+    const problem11 = checkBusSettings(bus);
+    if (problem11 !== undefined) return within(problem11, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem11 = checkReviewSettings(review);
-    if (problem11 !== undefined) return within(problem11, "review");
+    const problem12 = checkReviewSettings(review);
+    if (problem12 !== undefined) return within(problem12, "review");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key8 in identities) {
-      const item4: unknown = identities[key8];
-      const problem12 = checkIdentitySettings(item4);
-      if (problem12 !== undefined) return within(problem12, "identities", key8);
+    for (const key9 in identities) {
+      const item6: unknown = identities[key9];
+      const problem13 = checkIdentitySettings(item6);
+      if (problem13 !== undefined) return within(problem13, "identities", key9);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -1369,29 +1418,29 @@ export const checkConfigFile: Check = (value) => {
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem13 = checkRemoteSettings(remote);
-    if (problem13 !== undefined) return within(problem13, "remote");
+    const problem14 = checkRemoteSettings(remote);
+    if (problem14 !== undefined) return within(problem14, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem14 = checkFleetSettings(fleet);
-    if (problem14 !== undefined) return within(problem14, "fleet");
+    const problem15 = checkFleetSettings(fleet);
+    if (problem15 !== undefined) return within(problem15, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i = 0; i < notifications.length; i++) {
-      const item5: unknown = notifications[i];
-      const problem15 = checkNotificationSettings(item5);
-      if (problem15 !== undefined) return within(problem15, "notifications", i);
+    for (let i2 = 0; i2 < notifications.length; i2++) {
+      const item7: unknown = notifications[i2];
+      const problem16 = checkNotificationSettings(item7);
+      if (problem16 !== undefined) return within(problem16, "notifications", i2);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem16 = checkLimitSettings(limits);
-    if (problem16 !== undefined) return within(problem16, "limits");
+    const problem17 = checkLimitSettings(limits);
+    if (problem17 !== undefined) return within(problem17, "limits");
   }
   return undefined;
 };
@@ -2133,6 +2182,51 @@ export const checkModelProvider: Check = (value) => {
     }
     if (contextWindow > 100000000) {
       return { path: ["contextWindow"], says: "must be at most 100000000" };
+    }
+  }
+  return undefined;
+};
+
+export const checkMatchedHooks: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const matcher: unknown = value.matcher;
+  if (matcher !== undefined) {
+    if (typeof matcher !== "string") return { path: ["matcher"], says: "must be a string" };
+  }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!Array.isArray(hooks)) return { path: ["hooks"], says: "must be a list" };
+    for (let i = 0; i < hooks.length; i++) {
+      const item: unknown = hooks[i];
+      const problem = checkHook(item);
+      if (problem !== undefined) return within(problem, "hooks", i);
+    }
+  }
+  return undefined;
+};
+
+export const checkHook: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (typeof type !== "string") return { path: ["type"], says: "must be a string" };
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 0.1) return { path: ["timeout"], says: "must be at least 0.1" };
+    if (timeout > 86400) return { path: ["timeout"], says: "must be at most 86400" };
+  }
+  const onFailure: unknown = value.onFailure;
+  if (onFailure !== undefined) {
+    if (onFailure !== "block" && onFailure !== "continue") {
+      return { path: ["onFailure"], says: "must be one of: block, continue" };
     }
   }
   return undefined;
