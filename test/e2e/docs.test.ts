@@ -120,8 +120,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline run /,
   // test/e2e/demo.test.ts
   /^trunkline demo\b/,
-  // test/e2e/chat.test.ts
-  /^trunkline chat$/,
+  // test/e2e/chat.test.ts, chat-terminal.test.ts
+  /^trunkline chat(?: --plain| --worktree)?$/,
   // src/setup/service/service.test.ts: where tests run, there may be no service manager
   /^trunkline service (?:install$|status)/,
   // test/e2e/bus.test.ts
@@ -253,7 +253,7 @@ function environmentOf(command: string): Record<string, string> {
   const busPort = { TRUNKLINE_BUS_LISTEN: "localhost:0" };
   // What is added is not started by the commands that follow: they would download it.
   const isEditing =
-    /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
+    /trunkline (?:config (?:un)?set|(?:server|agent|plugin|model) (?:add|remove)) /.test(command);
   const own = { TRUNKLINE_CONFIG: join(home, `edited-${edits++}.jsonc`) };
   const isOnBus = /trunkline (?:(?:plugin|orchestrator)\b|doctor$)/.test(command);
   return {
