@@ -262,6 +262,8 @@ function environmentOf(command: string): Record<string, string> {
     ...(SERVING.test(command) || /\bdoctor\b/.test(command) ? port : {}),
     ...(SERVING.test(command) ? busPort : {}),
     ...(isEditing ? own : {}),
+    // There is no model here.
+    ...(/trunkline chat\b/.test(command) ? { TRUNKLINE_AGENT: "helper" } : {}),
   };
 }
 
