@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { extname, join } from "node:path";
 
 import { atMost } from "../../base/abort.ts";
+import { isExecutable } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
@@ -230,15 +231,6 @@ function commandOf({ program, fits }: KnownServer, project: string): string | un
   if (fits !== undefined) return undefined;
   const folders = absolutePath(process.env.PATH).split(":");
   return folders.map((folder) => join(folder, program)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The errors that were not there before. Lines may have moved, so they do not count. */
