@@ -140,7 +140,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  async request({ owner, method, params, providers, ...client }: AgentRequest): Promise<unknown> {
+  async request(request: AgentRequest): Promise<unknown> {
+    const { owner, method, params, signal, providers, ...client } = request;
     const process = await this.process(owner, undefined, providers);
     const { connection, sessions, capabilities } = process;
     sessions.clients.add(client);
@@ -148,7 +149,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
       // Also where the agent cannot log out: it is not logged in again.
       if (method === "logout") this.#logins.delete(owner);
-      const answer = await connection.request<Fields, unknown>({ name: method }, params);
+      const answer = await connection.request<Fields, unknown>({ name: method }, params, {
+        signal,
+      });
       // A login whose secrets the client has sent is one of the process alone.
       if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
       return answer;

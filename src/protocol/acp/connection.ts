@@ -181,8 +181,12 @@ export class AcpConnection implements SessionClient {
   }
 
   /** Asks the client something that belongs to no session. */
-  async request(method: Method<object, unknown>, params: object): Promise<unknown> {
-    return await this.#peer?.request(method, params);
+  async request(
+    method: Method<object, unknown>,
+    params: object,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    return await this.#peer?.request(method, params, { signal });
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {

@@ -133,6 +133,17 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     await assert.rejects(client.ask("authenticate", { methodId: "other:page" }), /Not logged in/);
   });
 
+  it("ends when the client that wanted it is gone", async () => {
+    await using it = await LoginApp.open();
+    const [client] = await it.connect(PAGES);
+    const [other] = await it.connect(PAGES);
+    const waiting = async (): Promise<unknown> => (await other.ask("auth/status", {})).waiting;
+    client.post("authenticate", { methodId: "other:browser" });
+    await until(async () => (await waiting()) === 1);
+    await client.leave();
+    await until(async () => (await waiting()) === undefined);
+  });
+
   it("is for the owner, and for tokens with the scope 'programs'", async () => {
     await using it = await LoginApp.open();
     const [client] = await it.connect(PAGES, { id: "token 1", scopes: ["sessions"] });
