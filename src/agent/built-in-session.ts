@@ -171,7 +171,7 @@ class BuiltInSession implements AgentSession {
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   readonly #seen = new SeenFiles();
-  readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
+  #gitState: string | undefined;
   readonly #instructions: string;
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
@@ -366,8 +366,12 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const project = await projectInstructions(files);
-    const git = await this.#gitState.get();
+    const [project, conversation, git] = await Promise.all([
+      projectInstructions(files),
+      this.#conversation.get(),
+      this.#gitState ?? gitState(this.#workspace.cwd, turn.signal),
+    ]);
+    this.#gitState = git;
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
     const options = {
@@ -375,7 +379,7 @@ class BuiltInSession implements AgentSession {
       prompt,
       model,
       renew: () => this.#renewed(model.id),
-      conversation: await this.#conversation.get(),
+      conversation,
       instructions: () => ({
         agent: this.#instructions,
         git,

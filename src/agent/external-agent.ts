@@ -18,6 +18,7 @@ import type {
   UpdateParams,
 } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
+import { withoutSystemPrompt } from "../session/session-error.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -598,8 +599,7 @@ class ExternalSession implements AgentSession {
       mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
     };
     if (systemPrompt !== undefined && !capabilities.can("systemPrompt")) {
-      const why = `Agent '${this.#agent.name}' takes no system prompt of the client. Leave it out.`;
-      throw new TrunklineError("usage", why);
+      throw withoutSystemPrompt(this.#agent);
     }
     const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
     return {

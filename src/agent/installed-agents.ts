@@ -15,7 +15,7 @@ export interface InstalledAgent {
   readonly args: readonly string[];
 }
 
-interface KnownAgent {
+interface WellKnownAgent {
   readonly name: string;
   /** Arguments with which the program itself speaks ACP. */
   readonly args?: readonly string[];
@@ -23,7 +23,7 @@ interface KnownAgent {
   readonly adapter?: { readonly program: string; readonly package: string };
 }
 
-const KNOWN: readonly KnownAgent[] = [
+const KNOWN: readonly WellKnownAgent[] = [
   {
     name: "claude",
     adapter: { program: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp" },

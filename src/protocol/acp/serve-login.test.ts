@@ -200,12 +200,19 @@ describe("what clients say about a session", { timeout: 60_000 }, () => {
     await client.prompt(String(sessionId), "title");
     const title = "Mine\\u202e";
     assert.ok(client.text.endsWith(title), client.text);
-    const update = { sessionUpdate: "session_info_update", title: "The agent's" };
+    const _meta = { branch: "b" };
+    const update = { sessionUpdate: "session_info_update", title: "The agent's", _meta };
     const params = { sessionId: "SESSION", update };
     const line = JSON.stringify({ jsonrpc: "2.0", method: "session/update", params });
     await client.prompt(String(sessionId), `raw ${line}`);
     assert.equal((await client.ask("session/list", {})).sessions[0].title, title);
     assert.equal(client.updates.findLast((one) => one.title !== undefined)?.title, title);
+    const { sessionUpdate } = update;
+    assert.deepEqual(
+      client.updates.findLast((one) => one.sessionUpdate === sessionUpdate),
+      { sessionUpdate, _meta },
+      "only the title is left out",
+    );
     await assert.rejects(client.ask("session/set_title", { sessionId, title: " " }), {
       code: -32602,
     });
