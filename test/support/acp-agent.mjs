@@ -229,7 +229,11 @@ const handlers = {
       ...(login ? { authMethods: LOGIN } : {}),
     };
   },
-  authenticate: async ({ methodId }) => {
+  authenticate: async ({ methodId, _meta }) => {
+    if (methodId === "gateway" && _meta?.secret !== undefined) {
+      isLoggedIn = true;
+      return {};
+    }
     if (methodId === "browser") return new Promise(() => waiting++);
     const url = "https://login.example/";
     const question = { mode: "url", message: "Log in", url, elicitationId: "e1" };

@@ -180,10 +180,15 @@ describe("the providers of an agent", { timeout: 60_000 }, () => {
       /Not supported/,
     );
     assert.equal((await one.ask("providers/list", {})).providers.length, 1);
-    await other.ask("authenticate", { methodId: "other:page" });
-    const { sessionId } = await other.ask("session/new", PLACE);
-    await other.prompt(String(sessionId), "providers");
-    assert.equal(other.text, "");
+    await other.ask("authenticate", { methodId: "other:gateway", _meta: { secret: "x" } });
+    for (const [client, has] of [
+      [one, "main"],
+      [other, ""],
+    ] as const) {
+      const { sessionId } = await client.ask("session/new", PLACE);
+      await client.prompt(String(sessionId), "providers");
+      assert.equal(client.text, has);
+    }
   });
 });
 
