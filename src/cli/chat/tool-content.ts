@@ -1,5 +1,5 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
-import { counted } from "../shell/layout.ts";
+import { counted } from "../../base/text/counted.ts";
 import { diffLine } from "./code-colors.ts";
 import { type Line, linesOf, span } from "./styled-line.ts";
 

@@ -1,4 +1,5 @@
-import { counted, firstLine } from "../shell/layout.ts";
+import { counted } from "../../base/text/counted.ts";
+import { firstLine } from "../shell/layout.ts";
 import { MarkdownStream } from "./markdown-lines.ts";
 import { type Line, line, linesOf, span, wrapLine } from "./styled-line.ts";
 import {

@@ -1,12 +1,13 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { PlainForms } from "../../protocol/acp/update-forms.ts";
 import type { SessionEntry } from "../../session/open/session-commands.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import { MarkdownStream } from "../chat/markdown-lines.ts";
 import { type Line, lineText } from "../chat/styled-line.ts";
 import { aroundChanges, type Json, rowsOf, wordsOf } from "../chat/tool-content.ts";
-import { counted, firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
+import { firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
 
 /** Lines of one diff that are shown, and characters of one line. */
 const MOST_LINES = 40;

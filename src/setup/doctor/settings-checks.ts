@@ -9,6 +9,7 @@ import { absolutePath } from "../../base/process/environment.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { BusControl } from "../../plugin/open/bus-control.ts";
 import { busPlan, hasBus, unaskedPlugins } from "../../plugin/open/bus.ts";
 import { examineCertificates } from "../../plugin/open/examine-certificates.ts";
@@ -31,7 +32,6 @@ import { IdentityCommands } from "../../identity/identity-commands.ts";
 import { approving } from "../../plugin/plugin/permissions.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { counted } from "../../cli/shell/layout.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import {
   type Allowance,
