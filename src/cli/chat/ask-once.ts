@@ -17,6 +17,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
   const screen = new Screen({ ...screenOf(invocation), isTerminal: isTerminal && !isJson });
   let isReplay = true;
   const { session, status } = await openChat(invocation, opened, {
+    task: prompt,
     update: (update) => {
       if (isReplay) return;
       const isAnswer = update.sessionUpdate === "agent_message_chunk";
