@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Attached, Ended } from "../../protocol/acp/attach.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { permitting } from "../session/questions.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";

@@ -9,7 +9,7 @@ import { offerAgent, requireModel } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";

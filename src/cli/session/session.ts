@@ -26,7 +26,7 @@ import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ConversationText } from "./conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { type ListedSession, sessionTable } from "./session-table.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
