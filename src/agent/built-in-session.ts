@@ -181,7 +181,7 @@ class BuiltInSession implements AgentSession {
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   readonly #seen = new SeenFiles();
-  readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
+  #gitState: string | undefined;
   readonly #instructions: string;
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
@@ -392,9 +392,13 @@ class BuiltInSession implements AgentSession {
     const started = await this.#hooks.started(hooks);
     const prompt = hooks === undefined ? typed : await hooks.prompted(typed, promptText(typed));
     if (prompt === undefined || hooks?.stopped !== undefined) return { stopReason: "refusal" };
-    const project = await projectInstructions(files);
-    const memory = await this.#memory.instructions(files);
-    const git = await this.#gitState.get();
+    const [project, memory, conversation, git] = await Promise.all([
+      projectInstructions(files),
+      this.#memory.instructions(files),
+      this.#conversation.get(),
+      this.#gitState ?? gitState(this.#workspace.cwd, turn.signal),
+    ]);
+    this.#gitState = git;
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
     const options = {
@@ -402,7 +406,7 @@ class BuiltInSession implements AgentSession {
       prompt,
       model,
       renew: () => this.#renewed(model.id),
-      conversation: await this.#conversation.get(),
+      conversation,
       instructions: () => ({
         agent: this.#instructions,
         git,

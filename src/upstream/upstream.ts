@@ -219,8 +219,7 @@ export class Upstream {
       }
       case "starting": {
         const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-        const said =
-          stderrLog.last === undefined ? "" : `; its last line on stderr: ${stderrLog.last}`;
+        const said = stderrLog.last === undefined ? "" : `; its last line: ${stderrLog.last}`;
         return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
       }
       case "idle":

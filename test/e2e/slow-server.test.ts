@@ -55,8 +55,7 @@ describe("an MCP server that takes long to start", { timeout: 600_000 }, () => {
     const params = { name: "late", arguments: {}, _meta: { progressToken: "p" } };
     slow.ask(2, "tools/call", params);
     // The first may come before the server has said anything.
-    const words =
-      /^MCP server 'slow' is still starting, after \d+ s; its last line on stderr: fetching/;
+    const words = /^MCP server 'slow' is still starting, after \d+ s; its last line: fetching/;
     await slow.told("notifications/progress", ({ message }) => words.test(message));
     await slow.letIn();
     const { result } = await slow.answer(2);

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { MASK } from "../../base/text/mask.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
 import {
   type AgentTool,
@@ -134,15 +135,14 @@ async function changesOf(file: PatchedFile, work: ToolWork): Promise<FileChange[
     return [{ target, old, text: file.text }];
   }
   const before = old ?? (await files.read(target));
-  if (file.kind === "delete") return [{ target, old: before, text: undefined }];
+  const mode = files.modeOf(target);
+  const removed = { target, old: before, text: undefined, mode };
+  if (file.kind === "delete") return [removed];
   const { text, notes } = applyHunks(before, file.hunks, target.name);
   if (file.moveTo === undefined) return [{ target, old: before, text, notes }];
   const to = await files.workspace.findToWrite(file.moveTo);
   if ((await files.readIfThere(to)) !== undefined) throw unfit(`'${to.name}' is there already`);
-  return [
-    { target: to, old: undefined, text, notes, movedFrom: target },
-    { target, old: before, text: undefined },
-  ];
+  return [{ target: to, old: undefined, text, notes, mode }, removed];
 }
 
 async function change(path: string, edits: readonly Edit[], work: ToolWork): Promise<ToolAnswer> {
@@ -178,8 +178,8 @@ interface FileChange {
   readonly text: string | undefined;
   /** What was tolerated, for the model. */
   readonly notes?: readonly string[];
-  /** The file whose mode it gets. */
-  readonly movedFrom?: WorkspacePath;
+  /** The mode of a file that is removed or moved. */
+  readonly mode?: number | undefined;
 }
 
 /** Shows a person the diff of a file, and writes it if they allow it. */
@@ -218,8 +218,8 @@ async function changeFiles(
   } catch (error) {
     // Only what is still as it was left; otherwise somebody else has gone on with it.
     const left: string[] = [];
-    for (const { target, old, text } of done.toReversed()) {
-      await make(work, { target, old: text, text: old }).catch(() => left.push(target.name));
+    for (const { target, old, text, mode } of done.toReversed()) {
+      await make(work, { target, old: text, text: old, mode }).catch(() => left.push(target.name));
     }
     if (left.length === 0) throw error;
     const says = `${(error as Error).message}. Already changed, and not changed back: ${left.join(", ")}`;
@@ -244,9 +244,9 @@ function checkChange({ target, old, text }: FileChange): void {
 
 async function make(
   { files }: Pick<ToolWork, "files">,
-  { target, old, text, movedFrom }: FileChange,
+  { target, old, text, mode }: FileChange,
 ): Promise<void> {
-  if (text !== undefined) await files.write(target, text, old, movedFrom);
+  if (text !== undefined) await files.write(target, text, old, mode);
   else if (old !== undefined) await files.remove(target, old);
 }
 
@@ -259,5 +259,5 @@ function changeText({ target, old, text, notes = [] }: FileChange): string {
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
   const verb = old === undefined ? "Created" : "Changed";
   const how = notes.map((note) => ` (It was found although ${note}.)`).join("");
-  return `${verb} ${target.name} (${lines} lines now).${how}`;
+  return `${verb} ${target.name} (${counted(lines, "line")} now).${how}`;
 }

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { busPlan, openBus } from "../../plugin/open/bus.ts";
 import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -17,7 +19,11 @@ describe("trunkline plugin new", () => {
     assert.deepEqual(created, { plugin: "greeter", folder: join(project, "greeter") });
     assert.ok(existsSync(join(project, "greeter/package.json")));
     assert.equal((await line.run("plugin", "new", "greeter")).code, 2);
-    assert.equal((await line.run("plugin", "new", "greeter", "--dir", "elsewhere")).code, 0);
+    line.env.PATH = "/usr/bin:/bin";
+    const { code, out } = await line.run("plugin", "new", "greeter", "--dir", "elsewhere");
+    assert.equal(code, 0);
+    const program = selfCommand().map(shellWord).join(" ");
+    assert.ok(out.includes(`\n  ${program} plugin dev .\n`), "as it can be typed here");
     assert.ok(existsSync(join(project, "elsewhere/package.json")));
   });
 

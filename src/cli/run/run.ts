@@ -2,6 +2,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { counted } from "../../base/text/counted.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
@@ -9,10 +10,9 @@ import { offerAgent, requireModel } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { counted } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type RunValues = OptionValues<

@@ -26,7 +26,7 @@ import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ConversationText } from "./conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { type ListedSession, sessionTable } from "./session-table.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
@@ -234,7 +234,7 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
     mcpServers: [],
     isForced: values.force === true,
   });
-  if (listed?.title !== undefined) await session.rename(listed.title);
+  if (listed?.title !== undefined) await session.suggestTitle(listed.title);
   const { last: events } = session;
   await sessions.close(id);
   return print(

@@ -49,11 +49,6 @@ export function table(rows: readonly (readonly string[])[], edge = Infinity): st
   return linesText(cells.map((row) => row.map(padded).join("  ").slice(0, edge).trimEnd()));
 }
 
-/** `1 tool`, `2 tools`. */
-export function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`;
-}
-
 /** The first line that is not blank. */
 export function firstLine(text: string): string {
   const lines = text.trimStart();

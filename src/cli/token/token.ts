@@ -9,6 +9,7 @@ import {
 } from "../../base/limit/budget.ts";
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { expandPath } from "../../config/locations.ts";
 import { untilShared } from "../../fleet/replication/until-shared.ts";
 import { type AccessToken, OwnerToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
@@ -17,7 +18,7 @@ import { type Device, Devices } from "../../store/access/devices.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, print, printJson, table } from "../shell/layout.ts";
+import { print, printJson, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** The scopes of a token that is created without --scope. */

@@ -8,6 +8,7 @@ import type { Agent, AgentRequest, ProviderChoice } from "../../session/agent.ts
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
+import { visibleQuestion } from "../../session/visible-request.ts";
 import type { AgentOffer } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { clientMethod, isObject, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
@@ -134,20 +135,22 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     (await door.sessions()).agentFor(name ?? client.agent ?? door.options.agent, client.principal);
   const ask = async (
     agent: Agent,
-    { state, id }: LoginCall,
+    { state, id, signal }: LoginCall,
     request: Pick<AgentRequest, "method" | "params" | "providers">,
   ): Promise<unknown> => {
     const { principal, capabilities } = state;
     return await agent.request?.({
       ...request,
       owner: principal.id,
+      signal,
       elicit: async (question) => {
         const { mode } = question;
         const canShow = mode === "url" ? capabilities.pages : capabilities.forms;
         if (!canShow) return { action: "cancel" };
         // ACP elicitation: one outside of a session names the request that it belongs to.
         const requestId = JSON.parse(String(id)) as unknown;
-        return await state.request(clientMethod("elicitation/create"), { ...question, requestId });
+        const asked = { ...visibleQuestion(question), requestId };
+        return await state.request(clientMethod("elicitation/create"), asked, signal);
       },
       notify: (method, params) => state.notify(method, params),
     });

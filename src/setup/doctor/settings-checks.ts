@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, isAbsolute, resolve } from "node:path";
 
 import { ModelCommands } from "../../agent/models/model-commands.ts";
@@ -9,6 +9,7 @@ import { absolutePath } from "../../base/process/environment.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { BusControl } from "../../plugin/open/bus-control.ts";
 import { busPlan, hasBus, unaskedPlugins } from "../../plugin/open/bus.ts";
 import { examineCertificates } from "../../plugin/open/examine-certificates.ts";
@@ -31,7 +32,6 @@ import { IdentityCommands } from "../../identity/identity-commands.ts";
 import { approving } from "../../plugin/plugin/permissions.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { counted } from "../../cli/shell/layout.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import {
   type Allowance,
@@ -170,13 +170,8 @@ function problemOf(
 }
 
 function describePath(path: string): string {
-  if (!existsSync(path)) return `there is no file ${visibleLine(path)}`;
-  try {
-    accessSync(path, constants.X_OK);
-    return `${visibleLine(path)} cannot be run`;
-  } catch {
-    return `${visibleLine(path)} is not executable`;
-  }
+  const name = visibleLine(path);
+  return existsSync(path) ? `${name} is not executable` : `there is no file ${name}`;
 }
 
 async function tryToStart(
