@@ -292,7 +292,7 @@ describe("a hook after a tool call", () => {
       ...hooked(settings),
       check: (rig) => {
         const { tool_response } = JSON.parse(rig.read("seen")) as { tool_response: unknown };
-        const text = "Created a (1 lines now).";
+        const text = "Created a (1 line now).";
         assert.deepEqual(tool_response, { content: [{ type: "text", text }], isError: false });
       },
     });
