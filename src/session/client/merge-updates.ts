@@ -26,15 +26,19 @@ export function mergeUpdates(
   if (second.sessionUpdate === "tool_call_update" && first.toolCallId === second.toolCallId) {
     return mergeCalls(first, second, known, maxBytes);
   }
-  if (first.sessionUpdate !== second.sessionUpdate) return undefined;
-  if (!TEXTS.has(first.sessionUpdate) || !isSameBeside(first, second)) return undefined;
-  const before = textOf(first.content);
-  const after = textOf(second.content);
-  if (before === undefined || after === undefined) return undefined;
+  const after = textAfter(first, second);
+  if (after === undefined) return undefined;
+  const { text: before } = first.content as { readonly text: string };
   const quotes = 2;
   const bytes = (known ?? jsonBytes(first)) + jsonBytes(after) - quotes;
   if (bytes > maxBytes) return undefined;
   return { update: { ...first, content: { type: "text", text: before + after } }, bytes };
+}
+
+/** The text of an update that differs from another in nothing else; undefined if there is more. */
+export function textAfter(first: SessionUpdate, second: SessionUpdate): string | undefined {
+  if (!TEXTS.has(second.sessionUpdate) || textOf(first.content) === undefined) return undefined;
+  return isSameBeside(first, second) ? textOf(second.content) : undefined;
 }
 
 /** Whether two updates have the same members, their content aside. */
@@ -42,7 +46,8 @@ function isSameBeside(first: SessionUpdate, second: SessionUpdate): boolean {
   for (const name in second) {
     if (name !== "content" && !isEqual(first[name], second[name])) return false;
   }
-  return countOf(first) === countOf(second);
+  for (const name in first) if (!(name in second)) return false;
+  return true;
 }
 
 function isEqual(one: unknown, other: unknown): boolean {

@@ -17,7 +17,11 @@ export interface Page {
   readonly session: number;
   readonly first: number;
   last: number;
-  /** One line per event: `[seq,at,"direction",message]`. */
+  /**
+   * One line per event: `[seq,at,"direction",message]`. An event that differs from the one before it in its
+   * text alone, as most do while an agent speaks, has only that: `[seq,at,0,"text"]`. The text is
+   * `update.content.text` of the message. The first line of a page is never such a one.
+   */
   lines: string;
 }
 
@@ -57,9 +61,22 @@ const AFTER = `FROM session_page WHERE session = ?1 AND last > ?2 AND first >= c
     (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2 + 1), 0)
   ORDER BY first`;
 
-/** The line of an event that happens now. */
-export function lineOf(seq: number, direction: Direction, text: string): string {
-  return `[${seq},${Date.now()},"${direction}",${text}]\n`;
+/** Migration: earlier versions cannot read lines with only a text, and refuse the file by its version. */
+export const TEXT_LINES = "-- The table stays as it is.";
+
+/** The line of an event, whose message is JSON. */
+export function lineOf(
+  seq: number,
+  direction: Direction,
+  message: string,
+  at = Date.now(),
+): string {
+  return `[${seq},${at},"${direction}",${message}]\n`;
+}
+
+/** The line of an event that differs from the one before it in its text alone, which is JSON. */
+export function textLineOf(seq: number, text: string): string {
+  return `[${seq},${Date.now()},0,${text}]\n`;
 }
 
 /**
@@ -69,15 +86,21 @@ export function lineOf(seq: number, direction: Direction, text: string): string 
 export function eventsIn(lines: string): LoggedEvent[] {
   const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
   const events: LoggedEvent[] = [];
+  let direction: Direction = "agent";
+  let message: unknown;
   for (let at = 0; at < values.length; at += 4) {
-    events.push({
-      seq: values[at] as number,
-      at: values[at + 1] as number,
-      direction: values[at + 2] as Direction,
-      message: values[at + 3],
-    });
+    const isText = values[at + 2] === 0;
+    if (!isText) direction = values[at + 2] as Direction;
+    message = isText ? withText(message, values[at + 3]) : values[at + 3];
+    events.push({ seq: values[at] as number, at: values[at + 1] as number, direction, message });
   }
   return events;
+}
+
+/** A message that differs from another in its text alone. */
+function withText(message: unknown, text: unknown): unknown {
+  const { update, ...rest } = message as { readonly update: { readonly content: object } };
+  return { ...rest, update: { ...update, content: { ...update.content, text } } };
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
@@ -180,6 +203,12 @@ export function cutPages(database: DatabaseSync, session: number, last: number):
   writePages(database, kept);
 }
 
+function wholeLines(events: readonly LoggedEvent[]): string {
+  return events
+    .map(({ seq, direction, message, at }) => lineOf(seq, direction, JSON.stringify(message), at))
+    .join("");
+}
+
 /** The events of a session after the number `after`, as they are stored; stops after about `characters`. */
 export function pagesAfter(
   database: DatabaseSync,
@@ -194,7 +223,7 @@ export function pagesAfter(
     const first = Math.max(Number(row.first), after + 1);
     const skipped = first - Number(row.first);
     const text = String(row.lines);
-    const lines = skipped === 0 ? text : text.split("\n").slice(skipped).join("\n");
+    const lines = skipped === 0 ? text : wholeLines(eventsIn(text).slice(skipped));
     pages.push({ session, first, last: Number(row.last), lines });
     read += lines.length;
     if (read >= characters) break;
