@@ -99,8 +99,8 @@ export function eventsIn(lines: string): LoggedEvent[] {
 
 /** A message that differs from another in its text alone. */
 function withText(message: unknown, text: unknown): unknown {
-  const { update, ...rest } = message as { readonly update: { readonly content: object } };
-  return { ...rest, update: { ...update, content: { ...update.content, text } } };
+  const said = message as { readonly update: { readonly content: object } };
+  return { ...said, update: { ...said.update, content: { ...said.update.content, text } } };
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
@@ -124,7 +124,7 @@ export function writeHeldPages<P extends HeldPage>(
 }
 
 /** Characters of events that are read at a time, at least. */
-export const READ = 256 * 1024;
+export const READ = 128 * 1024;
 
 /** The next events after `after`, oldest first; at most `limit`, fewer where they are large. */
 export function readPages(
