@@ -97,10 +97,10 @@ const LIMITS: AgentLimits = {
 };
 
 /**
- * Milliseconds after which the models of last time are listed anew: the first request of a process takes
- * time that would delay the answer to `session/new`.
+ * Milliseconds after which the models of last time are listed anew: to ask for them takes time that would
+ * delay the answers to `session/new` and to the first prompt.
  */
-const REFRESH_AFTER = 100;
+const REFRESH_AFTER = 2_000;
 
 /** The agent that is part of Trunkline: a language model with tools, or commands without one. */
 export class BuiltInAgent implements Agent {
@@ -366,8 +366,11 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const project = await projectInstructions(files);
-    const git = await this.#gitState.get();
+    const [project, git, conversation] = await Promise.all([
+      projectInstructions(files),
+      this.#gitState.get(),
+      this.#conversation.get(),
+    ]);
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
     const options = {
@@ -375,7 +378,7 @@ class BuiltInSession implements AgentSession {
       prompt,
       model,
       renew: () => this.#renewed(model.id),
-      conversation: await this.#conversation.get(),
+      conversation,
       instructions: () => ({
         agent: this.#instructions,
         git,
