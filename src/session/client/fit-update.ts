@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "../agent.ts";
-import { OUTPUT } from "./merge-updates.ts";
+import { OUTPUT } from "./merged-update.ts";
 
 /** Bytes of a message around its update. */
 const AROUND = 256;

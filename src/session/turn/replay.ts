@@ -1,6 +1,6 @@
 import type { HistoryEntry, SessionUpdate } from "../agent.ts";
 import type { EndEvent, SessionEvent, StoredEvent } from "../event.ts";
-import { mergeUpdates } from "../client/merge-updates.ts";
+import { MergedUpdate } from "../client/merged-update.ts";
 
 /** Updates that are replayed one by one. Later ones are merged, so that long sessions load quickly. */
 const VERBATIM = 400;
@@ -41,7 +41,7 @@ class ReplayedUpdates {
   readonly #options: ReplayOptions;
   #count = 0;
   #hasChanged = false;
-  #held: (Replayed & { readonly bytes?: number | undefined }) | undefined;
+  #held: { seq: number; readonly merged: MergedUpdate } | undefined;
   /** Number of the last event. */
   last = 0;
 
@@ -61,12 +61,12 @@ class ReplayedUpdates {
       if (event.kind === "setting") this.#hasChanged = true;
       for (const update of updatesOf(event, notices)) {
         const held = this.#held;
-        const merged =
-          held === undefined || ++this.#count < VERBATIM
-            ? undefined
-            : mergeUpdates(held, update, maxBytes);
-        if (held !== undefined && merged === undefined) whole.push(held);
-        this.#held = merged === undefined ? { seq, update } : { seq, ...merged };
+        if (held !== undefined && ++this.#count >= VERBATIM && held.merged.add(update, maxBytes)) {
+          held.seq = seq;
+          continue;
+        }
+        whole.push(...this.#rest());
+        this.#held = { seq, merged: new MergedUpdate(update) };
       }
     }
     return whole;
@@ -74,10 +74,13 @@ class ReplayedUpdates {
 
   end(): Replayed[] {
     const settings = this.#hasChanged ? (this.#options.settings ?? []) : [];
-    return [
-      ...(this.#held === undefined ? [] : [this.#held]),
-      ...settings.map((update) => ({ seq: this.last, update })),
-    ];
+    return [...this.#rest(), ...settings.map((update) => ({ seq: this.last, update }))];
+  }
+
+  #rest(): Replayed[] {
+    return this.#held === undefined
+      ? []
+      : [{ seq: this.#held.seq, update: this.#held.merged.update }];
   }
 }
 

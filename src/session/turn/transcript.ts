@@ -1,7 +1,7 @@
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { Delivery, PendingUpdate } from "../client/delivery.ts";
-import { textAfter } from "../client/merge-updates.ts";
+import { textAfter } from "../client/merged-update.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
 import type { Appended, SessionStore } from "../store.ts";
 import { isReplayed } from "./replay.ts";

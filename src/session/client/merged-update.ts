@@ -7,32 +7,58 @@ const TEXTS: ReadonlySet<string> = new Set([
   "compaction_summary_chunk",
 ]);
 
-/** An update, with the bytes of its JSON once texts were joined: counting them anew for each is slow. */
-interface SizedUpdate {
-  readonly update: SessionUpdate;
-  readonly bytes?: number | undefined;
-}
-
 /**
- * Merges two updates into one with the same effect; undefined where that is not possible. Text of one
- * message, and the output of one command, are joined up to so many bytes of JSON; of two updates of a tool
- * call, the later fields win (ACP tool-calls § Updating).
+ * Updates that were merged into one with the same effect. Text of one message, and the output of one
+ * command, are joined up to so many bytes of JSON; of two updates of a tool call, the later fields win (ACP
+ * tool-calls § Updating).
  */
-export function mergeUpdates(
-  { update: first, bytes: known }: SizedUpdate,
-  second: SessionUpdate,
-  maxBytes: number,
-): SizedUpdate | undefined {
-  if (second.sessionUpdate === "tool_call_update" && first.toolCallId === second.toolCallId) {
-    return mergeCalls(first, second, known, maxBytes);
+export class MergedUpdate {
+  #update: SessionUpdate;
+  /** The text of the update with those that were joined to it; undefined while there are none. */
+  #text: string | undefined;
+  /** Bytes of its JSON, once something was joined: counting them anew each time is slow. */
+  #bytes: number | undefined;
+
+  constructor(update: SessionUpdate) {
+    this.#update = update;
   }
-  const after = textAfter(first, second);
-  if (after === undefined) return undefined;
-  const { text: before } = first.content as { readonly text: string };
-  const quotes = 2;
-  const bytes = (known ?? jsonBytes(first)) + jsonBytes(after) - quotes;
-  if (bytes > maxBytes) return undefined;
-  return { update: { ...first, content: { type: "text", text: before + after } }, bytes };
+
+  get update(): SessionUpdate {
+    if (this.#text === undefined) return this.#update;
+    return { ...this.#update, content: { type: "text", text: this.#text } };
+  }
+
+  /** Whether the next update could be merged into this one. */
+  add(next: SessionUpdate, maxBytes: number): boolean {
+    if (next.sessionUpdate === "tool_call_update" && this.#update.toolCallId === next.toolCallId) {
+      return this.#addCall(next, maxBytes);
+    }
+    const text = textAfter(this.#update, next);
+    return text !== undefined && this.#addText(text, maxBytes);
+  }
+
+  #addText(text: string, maxBytes: number): boolean {
+    const quotes = 2;
+    const bytes = (this.#bytes ?? jsonBytes(this.#update)) + jsonBytes(text) - quotes;
+    if (bytes > maxBytes) return false;
+    this.#text = (this.#text ?? (this.#update.content as { readonly text: string }).text) + text;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  #addCall(next: SessionUpdate, maxBytes: number): boolean {
+    const merged = mergedCalls(this.#update, next);
+    if (merged === undefined) return false;
+    // Only in `_meta` is something joined.
+    const bytes =
+      merged._meta === undefined
+        ? undefined
+        : (this.#bytes ?? jsonBytes(this.#update)) + jsonBytes(next);
+    if ((bytes ?? 0) > maxBytes) return false;
+    this.#update = merged;
+    this.#bytes = bytes;
+    return true;
+  }
 }
 
 /** The text of an update that differs from another in nothing else; undefined if there is more. */
@@ -56,20 +82,13 @@ function isEqual(one: unknown, other: unknown): boolean {
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Two updates of one tool call. */
-function mergeCalls(
-  first: SessionUpdate,
-  second: SessionUpdate,
-  known: number | undefined,
-  maxBytes: number,
-): SizedUpdate | undefined {
+/** Two updates of one tool call as one; undefined where that would lose something of the first. */
+function mergedCalls(first: SessionUpdate, second: SessionUpdate): SessionUpdate | undefined {
   const set = Object.entries(second).filter(([, value]) => value !== null && value !== undefined);
   const fields = { ...first, ...(Object.fromEntries(set) as object) };
   const { sessionUpdate } = first;
-  if (first._meta === undefined && second._meta === undefined) {
-    return { update: { ...fields, sessionUpdate } };
-  }
   const [before, after] = [first._meta, second._meta] as (Meta | undefined)[];
+  if (before === undefined && after === undefined) return { ...fields, sessionUpdate };
   if (before === undefined || after === undefined) return undefined;
   for (const [name, value] of Object.entries(after)) {
     if (!(name in before) || name === OUTPUT) continue;
@@ -77,9 +96,8 @@ function mergeCalls(
     if (name.endsWith("_delta") || !isEqual(before[name], value)) return undefined;
   }
   const output = OUTPUT in before && OUTPUT in after ? joined(before[OUTPUT], after[OUTPUT]) : {};
-  const bytes = (known ?? jsonBytes(first)) + jsonBytes(second);
-  if (output === undefined || bytes > maxBytes) return undefined;
-  return { update: { ...fields, sessionUpdate, _meta: { ...before, ...after, ...output } }, bytes };
+  if (output === undefined) return undefined;
+  return { ...fields, sessionUpdate, _meta: { ...before, ...after, ...output } };
 }
 
 /** Where `_meta` of a tool call has a piece of what its command puts out. */
