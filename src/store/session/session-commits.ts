@@ -43,6 +43,8 @@ class PendingPage implements HeldPage, AppendedPage {
   readonly first: number;
   readonly writer: Writer;
   last: number;
+  /** The time of the last event. */
+  at = 0;
   lines = "";
   failure: Error | undefined;
   readonly stored: Promise<void>;
@@ -114,7 +116,9 @@ export class SessionCommits {
     const page = (writer.page ??= this.#add(session, writer));
     page.last = seq;
     const isWhole = text === undefined || page.lines === "";
-    page.lines += isWhole ? lineOf(seq, direction, message) : textLineOf(seq, text);
+    const now = Date.now();
+    page.lines += isWhole ? lineOf(seq, direction, message, now) : textLineOf(text, now - page.at);
+    page.at = now;
     return page;
   }
 

@@ -116,7 +116,7 @@ describe("session pages", () => {
       );
       const lines = [
         lineOf(1, "agent", String(first)),
-        ...texts.slice(1).map((text, at) => textLineOf(at + 2, JSON.stringify(text))),
+        ...texts.slice(1).map((text) => textLineOf(JSON.stringify(text), 5)),
         lineOf(6, "client", String(end)),
         lineOf(7, "agent", String(again)),
       ].join("");
@@ -133,6 +133,8 @@ describe("session pages", () => {
       using database = spoken();
       const all = readPages(database, 1, 0);
       assert.deepEqual(messages(all), [...whole, said("a")]);
+      const [first, second, third] = all.map(({ at }) => at);
+      assert.deepEqual([second, third], [Number(first) + 5, Number(first) + 10]);
       assert.deepEqual(
         all.map(({ seq, direction }) => `${seq} ${direction}`),
         "1 agent,2 agent,3 agent,4 agent,5 agent,6 client,7 agent,8 agent".split(","),

@@ -19,8 +19,8 @@ export interface Page {
   last: number;
   /**
    * One line per event: `[seq,at,"direction",message]`. An event that differs from the one before it in its
-   * text alone, as most do while an agent speaks, has only that: `[seq,at,0,"text"]`. The text is
-   * `update.content.text` of the message. The first line of a page is never such a one.
+   * text alone, as most do while an agent speaks, has only that: `[later,"text"]`, with the milliseconds
+   * since then. The text is `update.content.text` of the message. The first line of a page is whole.
    */
   lines: string;
 }
@@ -75,8 +75,8 @@ export function lineOf(
 }
 
 /** The line of an event that differs from the one before it in its text alone, which is JSON. */
-export function textLineOf(seq: number, text: string): string {
-  return `[${seq},${Date.now()},0,${text}]\n`;
+export function textLineOf(text: string, later: number): string {
+  return `[${later},${text}]\n`;
 }
 
 /**
@@ -86,19 +86,26 @@ export function textLineOf(seq: number, text: string): string {
 export function eventsIn(lines: string): LoggedEvent[] {
   const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
   const events: LoggedEvent[] = [];
-  let direction: Direction = "agent";
-  let message: unknown;
-  for (let at = 0; at < values.length; at += 4) {
-    const isText = values[at + 2] === 0;
-    if (!isText) direction = values[at + 2] as Direction;
-    message = isText ? withText(message, values[at + 3]) : values[at + 3];
-    events.push({ seq: values[at] as number, at: values[at + 1] as number, direction, message });
+  for (let next = 0; next < values.length;) {
+    const before = events.at(-1);
+    const [number, second] = [values[next] as number, values[next + 1]];
+    if (before !== undefined && typeof second === "string") {
+      const { seq, at, direction, message } = before;
+      const said = withText(message, second);
+      events.push({ seq: seq + 1, at: at + number, direction, message: said });
+      next += 2;
+    } else {
+      const direction = values[next + 2] as Direction;
+      const message = values[next + 3];
+      events.push({ seq: number, at: second as number, direction, message });
+      next += 4;
+    }
   }
   return events;
 }
 
 /** A message that differs from another in its text alone. */
-function withText(message: unknown, text: unknown): unknown {
+function withText(message: unknown, text: string): unknown {
   const said = message as { readonly update: { readonly content: object } };
   return { ...said, update: { ...said.update, content: { ...said.update.content, text } } };
 }
@@ -124,7 +131,7 @@ export function writeHeldPages<P extends HeldPage>(
 }
 
 /** Characters of events that are read at a time, at least. */
-export const READ = 128 * 1024;
+export const READ = 96 * 1024;
 
 /** The next events after `after`, oldest first; at most `limit`, fewer where they are large. */
 export function readPages(

@@ -22,7 +22,7 @@ CREATE TABLE session_page (
      lines TEXT NOT NULL
    ) STRICT;
 INSERT INTO session_page VALUES(1,1,1,1,replace('[1,1794812032643,"agent",{"kind":"prompt","turnId":"t1","prompt":[{"type":"text","text":"Mend it"}],"by":"zed"}]\n','\n',char(10)));
-INSERT INTO session_page VALUES(2,1,2,4,replace('[2,1794812032650,"agent",{"kind":"update","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It "},"messageId":"m1"}}]\n[3,1794812032651,0,"is "]\n[4,1794812032652,0,"mended"]\n','\n',char(10)));
+INSERT INTO session_page VALUES(2,1,2,4,replace('[2,1794812032650,"agent",{"kind":"update","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It "},"messageId":"m1"}}]\n[1,"is "]\n[12,"mended"]\n','\n',char(10)));
 CREATE TABLE permission_rule (
      id INTEGER PRIMARY KEY,
      workspace TEXT NOT NULL,
