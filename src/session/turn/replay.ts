@@ -23,17 +23,17 @@ export interface Replayed {
   readonly update: SessionUpdate;
 }
 
-/** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
+/** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches, in batches. */
 export async function* replay(
   batches: AsyncIterable<readonly StoredEvent[]>,
   options: ReplayOptions,
-): AsyncGenerator<Replayed> {
+): AsyncGenerator<readonly Replayed[]> {
   const replayed = new ReplayedUpdates(options);
   for await (const batch of batches) {
-    yield* replayed.add(batch);
+    yield replayed.add(batch);
     if (replayed.last >= options.upTo) break;
   }
-  yield* replayed.end();
+  yield replayed.end();
 }
 
 /** Merges the updates of events, a batch at a time: a generator takes twice as long for each event. */

@@ -86,28 +86,26 @@ export function textLineOf(text: string, later: number): string {
 export function eventsIn(lines: string): LoggedEvent[] {
   const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
   const events: LoggedEvent[] = [];
+  let before: LoggedEvent | undefined;
   for (let next = 0; next < values.length;) {
-    const before = events.at(-1);
-    const [number, second] = [values[next] as number, values[next + 1]];
+    const first = values[next++] as number;
+    const second = values[next++];
     if (before !== undefined && typeof second === "string") {
-      const { seq, at, direction, message } = before;
-      const said = withText(message, second);
-      events.push({ seq: seq + 1, at: at + number, direction, message: said });
-      next += 2;
+      before = withText(before, first, second);
     } else {
-      const direction = values[next + 2] as Direction;
-      const message = values[next + 3];
-      events.push({ seq: number, at: second as number, direction, message });
-      next += 4;
+      const direction = values[next++] as Direction;
+      before = { seq: first, at: second as number, direction, message: values[next++] };
     }
+    events.push(before);
   }
   return events;
 }
 
-/** A message that differs from another in its text alone. */
-function withText(message: unknown, text: string): unknown {
+/** The event after another, from which it differs in its text alone. */
+function withText({ seq, at, direction, message }: LoggedEvent, later: number, text: string) {
   const said = message as { readonly update: { readonly content: object } };
-  return { ...said, update: { ...said.update, content: { ...said.update.content, text } } };
+  const update = { ...said.update, content: { ...said.update.content, text } };
+  return { seq: seq + 1, at: at + later, direction, message: { ...said, update } };
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
