@@ -40,6 +40,17 @@ describe("MergedUpdate", () => {
     assert.equal(joined.add(chunk("x"), jsonBytes(joined.update)), false);
   });
 
+  it("keeps to the limit with text of any kind", () => {
+    for (const text of ["a", "\u0000", "\ud83d", "€", "🙂"]) {
+      const joined = new MergedUpdate(chunk(text));
+      let count = 1;
+      while (joined.add(chunk(text), 500)) count++;
+      assert.deepEqual(joined.update, chunk(text.repeat(count)));
+      assert.ok(jsonBytes(joined.update) <= 500);
+      assert.ok(jsonBytes(chunk(text.repeat(count + 1))) > 500, "no more would fit");
+    }
+  });
+
   it("joins a flood in time that grows with its length alone", () => {
     const part = chunk("0123456789");
     const joined = new MergedUpdate(part);

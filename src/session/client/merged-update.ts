@@ -7,6 +7,9 @@ const TEXTS: ReadonlySet<string> = new Set([
   "compaction_summary_chunk",
 ]);
 
+/** JSON takes at most six bytes for a UTF-16 unit: `\\u0000`. */
+export const WORST = 6;
+
 /**
  * Updates that were merged into one with the same effect. Text of one message, and the output of one
  * command, are joined up to so many bytes of JSON; of two updates of a tool call, the later fields win (ACP
@@ -18,6 +21,8 @@ export class MergedUpdate {
   #text: string | undefined;
   /** Bytes of its JSON, once something was joined: counting them anew each time is slow. */
   #bytes: number | undefined;
+  /** Texts are not counted while all of them fit even if JSON escapes each character. */
+  #isCounted = false;
 
   constructor(update: SessionUpdate) {
     this.#update = update;
@@ -38,11 +43,19 @@ export class MergedUpdate {
   }
 
   #addText(text: string, maxBytes: number): boolean {
-    const quotes = 2;
-    const bytes = (this.#bytes ?? jsonBytes(this.#update)) + jsonBytes(text) - quotes;
-    if (bytes > maxBytes) return false;
-    this.#text = (this.#text ?? (this.#update.content as { readonly text: string }).text) + text;
-    this.#bytes = bytes;
+    const before = this.#text ?? (this.#update.content as { readonly text: string }).text;
+    this.#bytes ??= jsonBytes(this.#update);
+    if (!this.#isCounted && this.#bytes + (before.length + text.length) * WORST > maxBytes) {
+      this.#bytes = jsonBytes(this.update);
+      this.#isCounted = true;
+    }
+    if (this.#isCounted) {
+      const quotes = 2;
+      const bytes = this.#bytes + jsonBytes(text) - quotes;
+      if (bytes > maxBytes) return false;
+      this.#bytes = bytes;
+    }
+    this.#text = before + text;
     return true;
   }
 
