@@ -4,7 +4,9 @@ import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { Delivery } from "../src/session/client/delivery.ts";
 import { SUMMARY } from "../src/session/turn/replay.ts";
+import { Transcript } from "../src/session/turn/transcript.ts";
 import { SessionLog } from "../src/store/session/session-log.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { readLines } from "./harness/line-reader.ts";
@@ -81,32 +83,32 @@ export const userWaits: Bench = {
 /** Turns after which the agent summarises the conversation, as it does where a window is full. */
 const SUMMARISED = 200;
 
-/** A session whose turns are all text, in small pieces. */
+/** A session whose turns are all text, in small pieces, as a session writes it. */
 async function fillLong(data: string): Promise<string> {
   mkdirSync(data, { recursive: true });
   await using log = await SessionLog.open(data, { isHasty: true });
   const id = crypto.randomUUID();
   const { key } = await log.create({ id, cwd: tmpdir(), agent: "trunkline", notes: {} });
+  const delivery = new Delivery(0, { rate: undefined, maxSize: 1024, show: () => {} });
+  const transcript = new Transcript(log, key, delivery);
   const chunks = EVENTS / TURNS - 2;
   let summaryAfter = 0;
   for (let turn = 0; turn < TURNS; turn++) {
     const [turnId, messageId] = [crypto.randomUUID(), crypto.randomUUID()];
     const prompt = [{ type: "text", text: `Question ${turn}` }];
-    log.append(key, "client", JSON.stringify({ kind: "prompt", turnId, prompt, by: "bench" }));
+    void transcript.record({ kind: "prompt", turnId, prompt, by: "bench" });
     for (let n = 0; n < chunks; n++) {
       const content = { type: "text", text: `word ${n} of it ` };
-      const update = { sessionUpdate: "agent_message_chunk", content, messageId };
-      log.append(key, "agent", JSON.stringify({ kind: "update", update }));
+      void transcript.say({ sessionUpdate: "agent_message_chunk", content, messageId });
       if (n % 7 === 0) await log.flush();
     }
     if (turn % SUMMARISED === SUMMARISED / 2) {
       const content = { type: "text", text: "The conversation was compacted." };
       const _meta = { [SUMMARY]: "What was said so far.", "trunkline/aside": true };
-      const update = { sessionUpdate: "agent_message_chunk", content, _meta };
-      log.append(key, "agent", JSON.stringify({ kind: "update", update }));
+      void transcript.say({ sessionUpdate: "agent_message_chunk", content, _meta });
       summaryAfter = turn * (EVENTS / TURNS);
     }
-    log.append(key, "agent", JSON.stringify({ kind: "end", turnId, stopReason: "end_turn" }));
+    void transcript.record({ kind: "end", turnId, stopReason: "end_turn" });
   }
   await log.describe(key, { notes: { summaryAfter } });
   await log.release(key);

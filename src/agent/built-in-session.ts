@@ -104,10 +104,10 @@ const LIMITS: AgentLimits = {
 };
 
 /**
- * Milliseconds after which the models of last time are listed anew: the first request of a process takes
- * time that would delay the answer to `session/new`.
+ * Milliseconds after which the models of last time are listed anew: to ask for them takes time that would
+ * delay the answers to `session/new` and to the first prompt.
  */
-const REFRESH_AFTER = 100;
+const REFRESH_AFTER = 2_000;
 
 /** The agent that is part of Trunkline: a language model with tools, or commands without one. */
 export class BuiltInAgent implements Agent {

@@ -32,10 +32,12 @@ export interface SessionStore {
    */
   confirm?(id: string, isBehind: boolean): Promise<void>;
   /**
-   * Appends an event. When its commit fails, all events appended to the session since fail too, and
-   * the next event gets the number after the last one on disk.
+   * Appends an event, whose message is JSON. `text` is JSON of its `update.content.text`, if it differs from
+   * the event appended before in nothing else: then a store may keep that alone. When its commit fails, all
+   * events appended to the session since fail too, and the next event gets the number after the last one on
+   * disk.
    */
-  append(key: number, direction: "client" | "agent", text: string): Appended;
+  append(key: number, direction: "client" | "agent", message: string, text?: string): Appended;
   describe(
     key: number,
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },

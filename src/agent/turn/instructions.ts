@@ -6,6 +6,7 @@ import type { UserContent, UserModelMessage } from "ai";
 import { maskWhole } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { ContentBlock } from "../../session/agent.ts";
+import { topFolder } from "../../git/git-folder.ts";
 import { Git } from "../../git/git.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { isInside, type Workspace } from "../files/workspace.ts";
@@ -61,6 +62,7 @@ const MOST_NAMES = 20;
 export async function gitState(cwd: string, signal: AbortSignal): Promise<string> {
   const git = new Git(cwd);
   try {
+    if (topFolder(cwd) === undefined) return "";
     const [status, log] = await Promise.all([
       git.list(["status", "--porcelain=v1", "-z", "--branch", "--no-renames", "--", "."], {
         signal,

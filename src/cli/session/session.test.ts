@@ -132,6 +132,27 @@ describe("trunkline session", () => {
     assert.equal(out, "# Do it\n\n> Do it\n\n\n> Soon\n\n");
   });
 
+  it("shows and exports pieces of a text, of which only the text is stored", async () => {
+    await using line = await setUp();
+    {
+      await using log = await SessionLog.open(line.home.data);
+      const { key } = await log.hold("aaaa1");
+      for (const [at, text] of ["Now ", "it is ", "done."].entries()) {
+        const content = { type: "text", text };
+        const update = { sessionUpdate: "agent_message_chunk", content, messageId: "m" };
+        const whole = JSON.stringify({ kind: "update", update });
+        log.append(key, "agent", whole, at === 0 ? undefined : JSON.stringify(text));
+      }
+      await log.release(key);
+    }
+    assert.equal((await line.json<{ events: number }>("session", "show", "aaaa1")).events, 6);
+    const { out } = await line.run("session", "export", "aaaa1", "--format", "markdown");
+    assert.match(out, /Now it is done\./);
+    const json = await line.run("session", "export", "aaaa1", "--format", "json");
+    assert.equal(json.out.match(/"messageId": ?"m"/g)?.length, 3);
+    assert.match(json.out, /"text": ?"it is "/);
+  });
+
   it("exports no secret, in no format", async () => {
     await using line = await SampleCommandLine.create({
       mcpServers: { a: { command: "a", env: { A_TOKEN: "configured-value" } } },

@@ -105,6 +105,7 @@ export class HeldReplica {
   append(direction: "client" | "agent", text: string): Appended {
     const refusal = this.failure ?? (this.#waiting > MOST_WAITING ? full(this.id) : undefined);
     if (refusal !== undefined) return refused(this.last, refusal);
+    // The whole message, never its text alone: a message of NATS may begin with any event.
     const page = this.#log.append(this.key, direction, text);
     if (page.failure !== undefined) return page;
     if (this.#pending?.page !== page) this.#pending = this.#await(new PendingAppend(page));

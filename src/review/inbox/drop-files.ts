@@ -109,10 +109,9 @@ export class DropFiles implements AsyncDisposable {
 
   #look(path: string): void {
     // Renamed files are older than the present one.
-    const taken = list(dirname(path))
-      .filter((name) => name.startsWith(`${basename(path)}${TAKEN}`))
-      .map((name) => join(dirname(path), name));
-    for (const file of oldestFirst(taken)) this.#adopt(file);
+    const taken = list(dirname(path), `${basename(path)}${TAKEN}`);
+    for (const file of oldestFirst(taken.map((name) => join(dirname(path), name))))
+      this.#adopt(file);
     if (existsSync(path)) this.#take(path);
   }
 
@@ -255,12 +254,13 @@ function isOf(file: string, name: string): boolean {
   return name === basename(file) || name.startsWith(`${basename(file)}${TAKEN}`);
 }
 
-/** Numeric order: 10 comes after 9. */
-const inOrder = new Intl.Collator("en", { numeric: true }).compare;
-
-function list(folder: string): string[] {
+/** The names in a folder that begin so, in numeric order: 10 comes after 9. */
+function list(folder: string, beginning = ""): string[] {
   try {
-    return readdirSync(folder).toSorted(inOrder);
+    const names = readdirSync(folder).filter((name) => name.startsWith(beginning));
+    // The first collator of a process takes 14 ms to make.
+    if (names.length < 2) return names;
+    return names.toSorted(new Intl.Collator("en", { numeric: true }).compare);
   } catch {
     return [];
   }

@@ -148,15 +148,17 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
   }
 }
 
-/** Matches every text that has a number too large for JavaScript, and some others. */
-const MAY_BE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{200}/;
+/** Every text that has a number too large for JavaScript has one of these. Together they take twice as long. */
+const LARGE_EXPONENT = /[eE]\+?\d{3}/;
+const MANY_DIGITS = /(?<!\d)\d{200}/;
 
 /**
  * Refuses what a message carries if it has a number that is too large. Such a number is read as infinity,
  * which JSON cannot say: it would be sent on as null. One that is an id is held as it was written.
  */
 export function refuseHuge(carried: unknown, text: string): RpcError | undefined {
-  if (!MAY_BE_HUGE.test(text) || !hasInfinite(carried)) return undefined;
+  if (!LARGE_EXPONENT.test(text) && !MANY_DIGITS.test(text)) return undefined;
+  if (!hasInfinite(carried)) return undefined;
   return RpcError.of(STANDARD.invalidRequest, "a number is too large: the largest is 1.8e308");
 }
 

@@ -129,8 +129,11 @@ export class Audience {
         settings,
       };
       const events = this.#store.read(this.#sessionId, from);
-      for await (const { seq, update } of replay(events, options)) {
-        await this.#showTo(client, seq, update);
+      for await (const batch of replay(events, options)) {
+        for (const { seq, update } of batch) {
+          const room = this.#showTo(client, seq, update);
+          if (room !== undefined) await room;
+        }
       }
       from = Math.max(from, upTo);
       // No event came in during the replay, so the client has missed none.
@@ -185,8 +188,8 @@ export class Audience {
     const maxBytes = roomIn(this.#limits.updateSize);
     const origin = client.isEchoed === true ? undefined : client.origin;
     const options = { upTo, notices, maxBytes, origin, isAttached: true };
-    for await (const { seq, update } of replay(this.#store.read(this.#sessionId, after), options)) {
-      yield* this.#shownAs(seq, update, true);
+    for await (const batch of replay(this.#store.read(this.#sessionId, after), options)) {
+      for (const { seq, update } of batch) yield* this.#shownAs(seq, update, true);
     }
   }
 

@@ -2,7 +2,7 @@ import type { Rate } from "../../base/limit/rate-limiter.ts";
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { fits, fitUpdate, roomIn } from "./fit-update.ts";
-import { mergeUpdates } from "./merge-updates.ts";
+import { MergedUpdate } from "./merged-update.ts";
 
 /** A stored update that is about to be sent to the attached clients. */
 export interface PendingUpdate extends ShownUpdate {
@@ -13,10 +13,11 @@ export interface PendingUpdate extends ShownUpdate {
   readonly except?: SessionClient | undefined;
 }
 
-/** A queued update. Later text is merged into it. */
-interface QueuedUpdate extends PendingUpdate {
-  /** Bytes of its JSON, once text was merged into it. */
-  readonly bytes?: number | undefined;
+/** A queued update. Later ones are merged into it. */
+interface QueuedUpdate {
+  /** The last of those that were merged. */
+  pending: PendingUpdate;
+  readonly merged: MergedUpdate;
 }
 
 export interface DeliveryOptions {
@@ -76,13 +77,11 @@ export class Delivery {
       return;
     }
     const before = this.#waiting.at(-1);
-    const isAlike = before?.except === pending.except && before?.isInLog === pending.isInLog;
-    const merged =
-      before !== undefined && isAlike
-        ? mergeUpdates(before, pending.update, roomIn(this.#options.maxSize))
-        : undefined;
-    if (merged === undefined) this.#waiting.push(pending);
-    else this.#waiting[this.#waiting.length - 1] = { ...pending, ...merged, text: "" };
+    const { except, isInLog, update } = pending;
+    const isAlike = before?.pending.except === except && before?.pending.isInLog === isInLog;
+    if (isAlike && before?.merged.add(update, roomIn(this.#options.maxSize)) === true) {
+      before.pending = { ...pending, text: "" };
+    } else this.#waiting.push({ pending, merged: new MergedUpdate(update) });
     this.#wait();
   }
 
@@ -141,8 +140,10 @@ export class Delivery {
 
   readonly #next = (): void => {
     this.#timer = undefined;
-    while (this.#waiting.length > 0 && this.#pause() === 0)
-      this.#show(this.#waiting.shift() as QueuedUpdate);
+    while (this.#waiting.length > 0 && this.#pause() === 0) {
+      const { pending, merged } = this.#waiting.shift() as QueuedUpdate;
+      this.#show({ ...pending, update: merged.update });
+    }
     if (this.#waiting.length > 0) this.#wait();
     this.#settle();
   };

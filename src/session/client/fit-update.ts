@@ -1,10 +1,8 @@
 import type { SessionUpdate } from "../agent.ts";
-import { OUTPUT } from "./merge-updates.ts";
+import { OUTPUT, WORST } from "./merged-update.ts";
 
 /** Bytes of a message around its update. */
 const AROUND = 256;
-/** JSON takes at most six bytes for a UTF-16 unit: `\\u0000`. */
-const WORST = 6;
 
 /** Bytes of an update in a message of at most so many bytes. */
 export function roomIn(maxSize: number): number {

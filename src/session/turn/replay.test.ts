@@ -73,7 +73,7 @@ async function* stored(...events: SessionEvent[]): AsyncGenerator<readonly Store
 }
 
 const shown = (events: AsyncIterable<readonly StoredEvent[]>, upTo = Infinity, notices = true) =>
-  Array.fromAsync(replay(events, { upTo, notices, maxBytes: 1_000 }));
+  Array.fromAsync(replay(events, { upTo, notices, maxBytes: 1_000 })).then((all) => all.flat());
 
 describe("replay()", () => {
   const prompt = [{ type: "text", text: "Hello" }];
@@ -103,12 +103,12 @@ describe("replay()", () => {
     const options = { upTo: Infinity, notices: true, maxBytes: 1_000, settings };
     const text = { kind: "update", update: chunk("Hi") } as const;
     const mode = { kind: "setting", setting: "mode", id: "ask" } as const;
-    const replayed = await Array.fromAsync(replay(stored(mode, mode, text), options));
+    const replayed = (await Array.fromAsync(replay(stored(mode, mode, text), options))).flat();
     assert.deepEqual(replayed, [
       { seq: 3, update: chunk("Hi") },
       { seq: 3, update: settings[0] },
     ]);
-    assert.equal((await Array.fromAsync(replay(stored(text), options))).length, 1);
+    assert.equal((await Array.fromAsync(replay(stored(text), options))).flat().length, 1);
   });
 
   it("reports an interrupted turn as a notice, or as text if notices are not shown", async () => {

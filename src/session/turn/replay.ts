@@ -1,6 +1,6 @@
 import type { HistoryEntry, SessionUpdate } from "../agent.ts";
 import type { EndEvent, SessionEvent, StoredEvent } from "../event.ts";
-import { mergeUpdates } from "../client/merge-updates.ts";
+import { MergedUpdate } from "../client/merged-update.ts";
 
 /** Updates that are replayed one by one. Later ones are merged, so that long sessions load quickly. */
 const VERBATIM = 400;
@@ -23,36 +23,65 @@ export interface Replayed {
   readonly update: SessionUpdate;
 }
 
-/** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
+/** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches, in batches. */
 export async function* replay(
   batches: AsyncIterable<readonly StoredEvent[]>,
   options: ReplayOptions,
-): AsyncGenerator<Replayed> {
-  let count = 0;
-  let held: (Replayed & { readonly bytes?: number | undefined }) | undefined;
-  let hasChanged = false;
-  let last = 0;
+): AsyncGenerator<readonly Replayed[]> {
+  const replayed = new ReplayedUpdates(options);
   for await (const batch of batches) {
+    yield replayed.add(batch);
+    if (replayed.last >= options.upTo) break;
+  }
+  yield replayed.end();
+}
+
+/** Merges the updates of events, a batch at a time: a generator takes twice as long for each event. */
+class ReplayedUpdates {
+  readonly #options: ReplayOptions;
+  #count = 0;
+  #hasChanged = false;
+  #held: { seq: number; readonly merged: MergedUpdate } | undefined;
+  /** Number of the last event. */
+  last = 0;
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the updates with which no later one can be merged. */
+  add(batch: readonly StoredEvent[]): Replayed[] {
+    const { upTo, notices, maxBytes } = this.#options;
+    const whole: Replayed[] = [];
     for (const { seq, message } of batch) {
-      if (seq > options.upTo) break;
-      last = seq;
+      if (seq > upTo) break;
+      this.last = seq;
       const event = message as SessionEvent;
-      if (!isShown(event, options)) continue;
-      if (event.kind === "setting") hasChanged = true;
-      for (const update of updatesOf(event, options.notices)) {
-        const merged: ReturnType<typeof mergeUpdates> =
-          held === undefined || ++count < VERBATIM
-            ? undefined
-            : mergeUpdates(held, update, options.maxBytes);
-        if (held !== undefined && merged === undefined) yield held;
-        held = merged === undefined ? { seq, update } : { seq, ...merged };
+      if (!isShown(event, this.#options)) continue;
+      if (event.kind === "setting") this.#hasChanged = true;
+      for (const update of updatesOf(event, notices)) {
+        const held = this.#held;
+        if (held !== undefined && ++this.#count >= VERBATIM && held.merged.add(update, maxBytes)) {
+          held.seq = seq;
+          continue;
+        }
+        whole.push(...this.#rest());
+        this.#held = { seq, merged: new MergedUpdate(update) };
       }
     }
-    if (last >= options.upTo) break;
+    return whole;
   }
-  if (held !== undefined) yield held;
-  if (!hasChanged) return;
-  for (const update of options.settings ?? []) yield { seq: last, update };
+
+  end(): Replayed[] {
+    const settings = this.#hasChanged ? (this.#options.settings ?? []) : [];
+    return [...this.#rest(), ...settings.map((update) => ({ seq: this.last, update }))];
+  }
+
+  #rest(): Replayed[] {
+    return this.#held === undefined
+      ? []
+      : [{ seq: this.#held.seq, update: this.#held.merged.update }];
+  }
 }
 
 function isShown(event: SessionEvent, { origin, isAttached = false }: ReplayOptions): boolean {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
 import { onAbort } from "../../base/abort.ts";
 import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import type { SessionUpdate } from "../agent.ts";
 import type { SessionEvent } from "../event.ts";
 
 const LARGE = "word ".repeat(40_000);
@@ -27,6 +30,100 @@ async function eventsOf(app: AcpApp, sessionId: string) {
   );
   return events.map(({ message }) => message as SessionEvent);
 }
+
+/** What is stored, as it is. */
+function linesOf(app: AcpApp): Promise<string> {
+  return app.log.database.read((database) =>
+    database
+      .prepare("SELECT lines FROM session_page ORDER BY id")
+      .all()
+      .map(({ lines }) => String(lines))
+      .join(""),
+  );
+}
+
+describe("the log of a session", { timeout: 60_000 }, () => {
+  it("has only the text of what differs in nothing else from the event before", async () => {
+    const image = { type: "image", data: "AA==", mimeType: "image/png" };
+    const thought = { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "g" } };
+    const said: SessionUpdate[] = [
+      ...["a", "b", "\n"].map((text) => chunk(text)),
+      { ...chunk("c"), messageId: "m" },
+      { ...chunk("d"), messageId: "m" },
+      { ...chunk("e"), messageId: "n" },
+      { ...chunk("f"), messageId: undefined },
+      thought,
+      { ...chunk(""), content: image },
+      { ...chunk(""), content: image },
+      chunk("h"),
+      { ...chunk("i"), content: { type: "text", text: "i", annotations: {} } },
+    ];
+    await using app = await AcpApp.open({
+      script: async (turn) => {
+        await Promise.all(said.map((update) => turn.update(update)));
+        await turn.update(chunk("of another commit"));
+      },
+    });
+    const { client, sessionId } = await app.client();
+    await client.prompt(sessionId, "go");
+    const updates = (await eventsOf(app, sessionId)).flatMap((event) =>
+      event.kind === "update" && event.update.sessionUpdate !== "available_commands_update"
+        ? [event.update]
+        : [],
+    );
+    assert.deepEqual(updates, JSON.parse(JSON.stringify([...said, chunk("of another commit")])));
+    const texts = (await linesOf(app)).match(/(?<=^\[\d+,)".*(?=\]$)/gm);
+    assert.deepEqual(texts, ['"b"', String.raw`"\n"`, '"d"']);
+  });
+
+  it("of an earlier version is loaded, continued, and loaded again", async () => {
+    const words = Array.from({ length: 40 }, (_, at) => `word ${at} `);
+    await using app = await AcpApp.open({
+      script: async (turn) => {
+        await Promise.all(words.map((word) => turn.update(chunk(word))));
+      },
+    });
+    const { sessionId } = await app.client();
+    await app.stop();
+    // As that version wrote it.
+    const older = [
+      { kind: "prompt", turnId: "t", prompt: [{ type: "text", text: "Hi" }], by: "zed" },
+      ...["I ", "was ", "here. "].map((text) => ({ kind: "update", update: chunk(text) })),
+      { kind: "end", turnId: "t", stopReason: "end_turn" },
+    ];
+    const lines = older.map(
+      (event, at) => `[${at + 2},1794812032643,"agent",${JSON.stringify(event)}]\n`,
+    );
+    {
+      using database = new DatabaseSync(join(app.folder.path, "sessions.sqlite"));
+      database
+        .prepare("INSERT INTO session_page (session, first, last, lines) VALUES (1, 2, 6, ?)")
+        .run(lines.join(""));
+      database.exec("PRAGMA user_version = 6");
+    }
+    await app.start();
+    const load = async (): Promise<TestClient> => {
+      const client = app.connect();
+      await client.initialize();
+      await client.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+      return client;
+    };
+    const client = await load();
+    assert.equal(client.text, "I was here. ");
+    await client.prompt(sessionId, "go on");
+    assert.equal(client.text, `I was here. ${words.join("")}`);
+    assert.equal((await load()).text, client.text);
+    const events = await eventsOf(app, sessionId);
+    assert.deepEqual(events.slice(1, 6), older);
+    assert.deepEqual(
+      events.slice(8, -1),
+      words.map((word) => ({ kind: "update", update: chunk(word) })),
+    );
+    const stored = await linesOf(app);
+    assert.ok(stored.includes(lines.join("")), "what was written stays as it was");
+    assert.match(stored, /^\[\d+,"word 39 "\]\n/m);
+  });
+});
 
 function updatesOf(client: TestClient): string[] {
   return client.updates.map(({ content }) => String(content?.text ?? "").slice(0, 8));

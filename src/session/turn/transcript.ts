@@ -1,6 +1,7 @@
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { Delivery, PendingUpdate } from "../client/delivery.ts";
+import { textAfter } from "../client/merged-update.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
 import type { Appended, SessionStore } from "../store.ts";
 import { isReplayed } from "./replay.ts";
@@ -20,6 +21,8 @@ export class Transcript {
   /** The commit that is awaited or has failed. `#entries` are sent to clients, or only counted, after it. */
   #commit: Appended | undefined;
   #entries: (PendingUpdate | number)[] = [];
+  /** The update of the last event; undefined if that was no update. */
+  #said: SessionUpdate | undefined;
 
   constructor(store: SessionStore, key: number, delivery: Delivery) {
     this.#store = store;
@@ -41,12 +44,12 @@ export class Transcript {
   say(update: SessionUpdate): Promise<void> {
     // Serialized once, for the log and for all clients.
     const text = JSON.stringify(update);
-    const {
-      failure,
-      last: seq,
-      stored,
-    } = this.#append("agent", `{"kind":"update","update":${text}}`);
+    const message = `{"kind":"update","update":${text}}`;
+    const added = this.#said && textAfter(this.#said, update);
+    const addedText = added === undefined ? undefined : JSON.stringify(added);
+    const { failure, last: seq, stored } = this.#append("agent", message, addedText);
     if (failure !== undefined) return stored;
+    this.#said = update;
     const kind = update.sessionUpdate;
     const isInLog = isReplayed(update);
     this.#entries.push({ seq, kind, text, update, except: undefined, isInLog });
@@ -64,6 +67,7 @@ export class Transcript {
     shows: readonly SessionUpdate[] = NOTHING,
     except?: SessionClient,
   ): Promise<void> {
+    this.#said = undefined;
     const { failure, last: seq, stored } = this.#append(directionOf(event), JSON.stringify(event));
     if (failure !== undefined) return stored;
     if (shows.length === 0) this.#entries.push(seq);
@@ -80,10 +84,10 @@ export class Transcript {
     await this.#delivery.drained();
   }
 
-  #append(direction: "client" | "agent", text: string): Appended {
+  #append(direction: "client" | "agent", message: string, text?: string): Appended {
     const before = this.#commit;
     if (before?.failure !== undefined) return before;
-    const commit = this.#store.append(this.#key, direction, text);
+    const commit = this.#store.append(this.#key, direction, message, text);
     // All events of one commit are handled together.
     if (commit !== before) this.#await(commit);
     return commit;

@@ -1,6 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
-import { type Direction, type HeldPage, lineOf, writeHeldPages } from "./session-pages.ts";
+import {
+  type Direction,
+  type HeldPage,
+  lineOf,
+  textLineOf,
+  writeHeldPages,
+} from "./session-pages.ts";
 
 /** Commits block the thread, so they get at most 1/SHARE of the time. */
 const SHARE = 4;
@@ -37,6 +43,8 @@ class PendingPage implements HeldPage, AppendedPage {
   readonly first: number;
   readonly writer: Writer;
   last: number;
+  /** The time of the last event. */
+  at = 0;
   lines = "";
   failure: Error | undefined;
   readonly stored: Promise<void>;
@@ -101,13 +109,16 @@ export class SessionCommits {
     this.#writers.delete(session);
   }
 
-  append(session: number, direction: Direction, text: string): AppendedPage {
+  append(session: number, direction: Direction, message: string, text?: string): AppendedPage {
     const writer = this.#writers.get(session);
     if (writer === undefined) return notOpen(session);
     const seq = ++writer.last;
     const page = (writer.page ??= this.#add(session, writer));
     page.last = seq;
-    page.lines += lineOf(seq, direction, text);
+    const isWhole = text === undefined || page.lines === "";
+    const now = Date.now();
+    page.lines += isWhole ? lineOf(seq, direction, message, now) : textLineOf(text, now - page.at);
+    page.at = now;
     return page;
   }
 

@@ -16,6 +16,7 @@ import {
   PAGE_SIZE,
   PAGES,
   readPages,
+  TEXT_LINES,
 } from "./session-pages.ts";
 import {
   fieldsOf,
@@ -50,6 +51,7 @@ export const SESSION_MIGRATIONS = [
   REPLICAS,
   RULES_OF_SUBJECTS,
   "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
+  TEXT_LINES,
 ];
 
 export interface SessionLogOptions {
@@ -181,9 +183,12 @@ export class SessionLog implements AsyncDisposable {
     await this.#holds.release(key);
   }
 
-  /** Appends an event to a session that this process holds. */
-  append(key: number, direction: Direction, text: string): AppendedPage {
-    return this.#commits.append(key, direction, text);
+  /**
+   * Appends an event to a session that this process holds. `text` is JSON of its text, if it differs from
+   * the event before in nothing else.
+   */
+  append(key: number, direction: Direction, message: string, text?: string): AppendedPage {
+    return this.#commits.append(key, direction, message, text);
   }
 
   flush(): Promise<void> {

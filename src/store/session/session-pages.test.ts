@@ -4,12 +4,17 @@ import { describe, it } from "node:test";
 
 import {
   copyPages,
+  cutPages,
+  eventsIn,
   lastOf,
   lineOf,
+  type LoggedEvent,
   PAGES,
+  pagesAfter,
   READ,
   readPages,
   readPagesBefore,
+  textLineOf,
   writePages,
 } from "./session-pages.ts";
 
@@ -93,6 +98,69 @@ describe("session pages", () => {
       assert.deepEqual(numbersOf(database, 1), [1, 2, 3, 4, 5, 6], "the original stays");
     });
   }
+
+  describe("with lines that have only a text", () => {
+    const update = { sessionUpdate: "agent_message_chunk", messageId: "m", _meta: { a: 1 } };
+    const said = (text: string) => ({
+      kind: "update",
+      update: { ...update, content: { type: "text", text } },
+    });
+    const texts = ["a", 'b"]\n[1,2,"client",{}]', "agent", "", "\ud83d"];
+    const whole = [...texts.map(said), { kind: "end" }, said("again")];
+
+    /** Events 1 to 7 of session 1, of which 2 to 5 have only a text; then a page with one more. */
+    function spoken() {
+      const database = filled();
+      const [first, end, again] = [whole[0], whole[5], whole[6]].map((each) =>
+        JSON.stringify(each),
+      );
+      const lines = [
+        lineOf(1, "agent", String(first)),
+        ...texts.slice(1).map((text) => textLineOf(JSON.stringify(text), 5)),
+        lineOf(6, "client", String(end)),
+        lineOf(7, "agent", String(again)),
+      ].join("");
+      writePages(database, [{ session: 1, first: 1, last: 7, lines }]);
+      writePages(database, [
+        { session: 1, first: 8, last: 8, lines: lineOf(8, "agent", String(first)) },
+      ]);
+      return database;
+    }
+
+    const messages = (events: readonly LoggedEvent[]) => events.map(({ message }) => message);
+
+    it("are read as whole events, from anywhere", () => {
+      using database = spoken();
+      const all = readPages(database, 1, 0);
+      assert.deepEqual(messages(all), [...whole, said("a")]);
+      const [first, second, third] = all.map(({ at }) => at);
+      assert.deepEqual([second, third], [Number(first) + 5, Number(first) + 10]);
+      assert.deepEqual(
+        all.map(({ seq, direction }) => `${seq} ${direction}`),
+        "1 agent,2 agent,3 agent,4 agent,5 agent,6 client,7 agent,8 agent".split(","),
+      );
+      for (let after = 0; after <= 8; after++) {
+        assert.deepEqual(readPages(database, 1, after), all.slice(after));
+        assert.deepEqual(readPagesBefore(database, 1, after + 1, 2), all.slice(0, after).slice(-2));
+      }
+    });
+
+    it("are copied, cut and passed on as whole events", () => {
+      for (let last = 1; last <= 8; last++) {
+        using database = spoken();
+        const all = readPages(database, 1, 0);
+        copyPages(database, 1, 2, last);
+        assert.deepEqual(readPages(database, 2, 0), all.slice(0, last));
+        const later = pagesAfter(database, 1, last, Infinity);
+        assert.deepEqual(
+          later.flatMap(({ lines }) => eventsIn(lines)),
+          all.slice(last),
+        );
+        cutPages(database, 1, last);
+        assert.deepEqual(readPages(database, 1, 0), all.slice(0, last));
+      }
+    });
+  });
 
   it("cannot be altered, nor written twice under one number", () => {
     using database = filled([1, 2]);

@@ -17,7 +17,11 @@ export interface Page {
   readonly session: number;
   readonly first: number;
   last: number;
-  /** One line per event: `[seq,at,"direction",message]`. */
+  /**
+   * One line per event: `[seq,at,"direction",message]`. An event that differs from the one before it in its
+   * text alone, as most do while an agent speaks, has only that: `[later,"text"]`, with the milliseconds
+   * since then. The text is `update.content.text` of the message. The first line of a page is whole.
+   */
   lines: string;
 }
 
@@ -57,9 +61,22 @@ const AFTER = `FROM session_page WHERE session = ?1 AND last > ?2 AND first >= c
     (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2 + 1), 0)
   ORDER BY first`;
 
-/** The line of an event that happens now. */
-export function lineOf(seq: number, direction: Direction, text: string): string {
-  return `[${seq},${Date.now()},"${direction}",${text}]\n`;
+/** Migration: earlier versions cannot read lines with only a text, and refuse the file by its version. */
+export const TEXT_LINES = "-- The table stays as it is.";
+
+/** The line of an event, whose message is JSON. */
+export function lineOf(
+  seq: number,
+  direction: Direction,
+  message: string,
+  at = Date.now(),
+): string {
+  return `[${seq},${at},"${direction}",${message}]\n`;
+}
+
+/** The line of an event that differs from the one before it in its text alone, which is JSON. */
+export function textLineOf(text: string, later: number): string {
+  return `[${later},${text}]\n`;
 }
 
 /**
@@ -69,15 +86,26 @@ export function lineOf(seq: number, direction: Direction, text: string): string 
 export function eventsIn(lines: string): LoggedEvent[] {
   const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
   const events: LoggedEvent[] = [];
-  for (let at = 0; at < values.length; at += 4) {
-    events.push({
-      seq: values[at] as number,
-      at: values[at + 1] as number,
-      direction: values[at + 2] as Direction,
-      message: values[at + 3],
-    });
+  let before: LoggedEvent | undefined;
+  for (let next = 0; next < values.length;) {
+    const first = values[next++] as number;
+    const second = values[next++];
+    if (before !== undefined && typeof second === "string") {
+      before = withText(before, first, second);
+    } else {
+      const direction = values[next++] as Direction;
+      before = { seq: first, at: second as number, direction, message: values[next++] };
+    }
+    events.push(before);
   }
   return events;
+}
+
+/** The event after another, from which it differs in its text alone. */
+function withText({ seq, at, direction, message }: LoggedEvent, later: number, text: string) {
+  const said = message as { readonly update: { readonly content: object } };
+  const update = { ...said.update, content: { ...said.update.content, text } };
+  return { seq: seq + 1, at: at + later, direction, message: { ...said, update } };
 }
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
@@ -101,7 +129,7 @@ export function writeHeldPages<P extends HeldPage>(
 }
 
 /** Characters of events that are read at a time, at least. */
-export const READ = 256 * 1024;
+export const READ = 96 * 1024;
 
 /** The next events after `after`, oldest first; at most `limit`, fewer where they are large. */
 export function readPages(
@@ -180,6 +208,12 @@ export function cutPages(database: DatabaseSync, session: number, last: number):
   writePages(database, kept);
 }
 
+function wholeLines(events: readonly LoggedEvent[]): string {
+  return events
+    .map(({ seq, direction, message, at }) => lineOf(seq, direction, JSON.stringify(message), at))
+    .join("");
+}
+
 /** The events of a session after the number `after`, as they are stored; stops after about `characters`. */
 export function pagesAfter(
   database: DatabaseSync,
@@ -194,7 +228,7 @@ export function pagesAfter(
     const first = Math.max(Number(row.first), after + 1);
     const skipped = first - Number(row.first);
     const text = String(row.lines);
-    const lines = skipped === 0 ? text : text.split("\n").slice(skipped).join("\n");
+    const lines = skipped === 0 ? text : wholeLines(eventsIn(text).slice(skipped));
     pages.push({ session, first, last: Number(row.last), lines });
     read += lines.length;
     if (read >= characters) break;

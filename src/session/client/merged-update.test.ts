@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { SessionUpdate } from "../agent.ts";
-import { mergeUpdates } from "./merge-updates.ts";
+import { MergedUpdate } from "./merged-update.ts";
 
 const chunk = (text: string, more: object = {}): SessionUpdate => ({
   sessionUpdate: "agent_message_chunk",
@@ -16,10 +16,14 @@ const tool = (more: object): SessionUpdate => ({
 });
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
-const merged = (first: SessionUpdate, second: SessionUpdate, maxBytes: number): unknown =>
-  mergeUpdates({ update: first }, second, maxBytes)?.update;
+const merged = (first: SessionUpdate, second: SessionUpdate, maxBytes: number): unknown => {
+  const whole = new MergedUpdate(first);
+  const isMerged = whole.add(second, maxBytes);
+  if (!isMerged) assert.deepEqual(whole.update, first);
+  return isMerged ? whole.update : undefined;
+};
 
-describe("mergeUpdates()", () => {
+describe("MergedUpdate", () => {
   it("joins text of one message, up to the limit", () => {
     const most = Buffer.byteLength(JSON.stringify(chunk("abcd")));
     assert.deepEqual(merged(chunk("ab"), chunk("cd"), most), chunk("abcd"));
@@ -30,20 +34,31 @@ describe("mergeUpdates()", () => {
 
   it("joins texts whose characters JSON escapes, also halves of a surrogate pair", () => {
     const texts = ["\\", '"', "\u0000", "\ud83d", "\ude42", "é", "\u2028", ""];
-    let joined: ReturnType<typeof mergeUpdates> = { update: chunk("") };
-    for (const text of texts) joined = mergeUpdates(joined ?? assert.fail(), chunk(text), 1_000);
-    assert.deepEqual(joined?.update, chunk(texts.join("")));
-    assert.ok((joined.bytes ?? 0) >= jsonBytes(joined.update));
+    const joined = new MergedUpdate(chunk(""));
+    for (const text of texts) assert.ok(joined.add(chunk(text), 1_000));
+    assert.deepEqual(joined.update, chunk(texts.join("")));
+    assert.equal(joined.add(chunk("x"), jsonBytes(joined.update)), false);
+  });
+
+  it("keeps to the limit with text of any kind", () => {
+    for (const text of ["a", "\u0000", "\ud83d", "€", "🙂"]) {
+      const joined = new MergedUpdate(chunk(text));
+      let count = 1;
+      while (joined.add(chunk(text), 500)) count++;
+      assert.deepEqual(joined.update, chunk(text.repeat(count)));
+      assert.ok(jsonBytes(joined.update) <= 500);
+      assert.ok(jsonBytes(chunk(text.repeat(count + 1))) > 500, "no more would fit");
+    }
   });
 
   it("joins a flood in time that grows with its length alone", () => {
     const part = chunk("0123456789");
-    let joined: ReturnType<typeof mergeUpdates> = { update: part };
+    const joined = new MergedUpdate(part);
     const began = process.cpuUsage();
-    for (let at = 0; at < 100_000; at++) {
-      joined = mergeUpdates(joined ?? assert.fail(), part, Infinity);
-    }
-    assert.equal(joined?.bytes, jsonBytes(joined?.update));
+    for (let at = 0; at < 100_000; at++) assert.ok(joined.add(part, Infinity));
+    const bytes = jsonBytes(joined.update);
+    assert.equal(joined.add(chunk("x"), bytes), false);
+    assert.equal(joined.add(chunk("x"), bytes + 1), true);
     // Some milliseconds; counting the text each time would take a minute.
     assert.ok(process.cpuUsage(began).user < 10_000_000);
   });
@@ -77,6 +92,7 @@ describe("mergeUpdates()", () => {
     ["another _meta", chunk("a", { _meta: { a: 1 } }), chunk("b", { _meta: { a: 2 } })],
     ["another _meta of a tool call", tool({ _meta: { a: 1 } }), tool({ _meta: { a: 2 } })],
     ["what has _meta after", chunk("a"), chunk("b", { _meta: {} })],
+    ["another member", chunk("a", { messageId: "1" }), chunk("b", { other: undefined })],
     ["an image", chunk("a"), { ...chunk(""), content: { type: "image", data: "" } }],
     [
       "annotated text",
