@@ -42,7 +42,13 @@ const TASKS = {
     await build();
     return node(["dist/trunkline.js", "serve", ...args], { env: withoutNpm() });
   },
-  test: (args) => test(args, { tests: testFiles(ROOT), isFull: false }),
+  // Whoever names a file wants it, however long it takes.
+  test: (args) => {
+    const isNamed = args.some((arg) => !arg.startsWith("-"));
+    const tests = [...testFiles(ROOT), ...(isNamed ? testFiles(ROOT, "long") : [])];
+    return test(args, { tests, isFull: false });
+  },
+  "test:long": (args) => test(args, { tests: testFiles(ROOT, "long"), isFull: false }),
   "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), isFull: true }),
   "test:everywhere": (args) => node(["scripts/test-everywhere.ts", ...args]),
   ok: () =>

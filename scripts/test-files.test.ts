@@ -10,7 +10,7 @@ const { testFiles } = (await import(new URL("test-files.mjs", import.meta.url).h
 };
 
 describe("testFiles()", () => {
-  it("has each test in `npm test` or in `npm run test:interop`, and in both if its rounds differ", () => {
+  it("has each test in one of `npm test`, `test:long` and `test:interop`, and in two if its rounds differ", () => {
     using root = mkdtempDisposableSync(join(tmpdir(), "files-"));
     const texts = {
       "src/a.test.ts": 'import "node:test";\n',
@@ -18,6 +18,8 @@ describe("testFiles()", () => {
       "scripts/b.test.ts": "",
       "bench/c.test.ts": "",
       "test/e2e/killed.test.ts": 'import { rounds } from "../support/full-run.ts";\n',
+      "test/e2e/long.test.ts": "// Long: starts forty programs.\n",
+      "test/e2e/long-killed.test.ts": '// Long: kills.\nimport "../support/full-run.ts";\n',
       "test/interop/other.test.ts": "",
       "test/interop/setup/node_modules/x/x.test.ts": "",
     };
@@ -28,6 +30,12 @@ describe("testFiles()", () => {
     const own = ["src/a.test.ts", "scripts/b.test.ts", "bench/c.test.ts"];
     const both = ["test/e2e/killed.test.ts"];
     assert.deepEqual(testFiles(root.path).toSorted(), [...own, ...both].toSorted());
-    assert.deepEqual(testFiles(root.path, "interop"), [...both, "test/interop/other.test.ts"]);
+    const long = ["test/e2e/long-killed.test.ts", "test/e2e/long.test.ts"];
+    assert.deepEqual(testFiles(root.path, "long").toSorted(), long);
+    assert.deepEqual(testFiles(root.path, "interop").toSorted(), [
+      ...both,
+      "test/e2e/long-killed.test.ts",
+      "test/interop/other.test.ts",
+    ]);
   });
 });

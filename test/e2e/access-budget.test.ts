@@ -1,3 +1,4 @@
+// Long: gateways and their agents.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Long: gateways and browsers.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Long: an authorization server and gateways.
 import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Long: agents that fail in every way.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: an orchestrator and its plugins.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 

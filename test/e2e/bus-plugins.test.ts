@@ -1,3 +1,4 @@
+// Long: plugins of many kinds, three processes each.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 

@@ -1,3 +1,4 @@
+// Long: some twenty defects, a doctor for each.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {

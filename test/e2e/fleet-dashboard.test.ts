@@ -1,3 +1,4 @@
+// Long: a fleet with its NATS server.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Long: a fleet with its NATS server.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 

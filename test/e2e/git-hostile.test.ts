@@ -1,3 +1,4 @@
+// Long: every command in hostile repositories.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: agents that commit by git.
 import assert from "node:assert/strict";
 import { realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Long: git itself asks for credentials.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

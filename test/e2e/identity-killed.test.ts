@@ -1,3 +1,4 @@
+// Long: switches are killed at each step.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

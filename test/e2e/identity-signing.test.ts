@@ -1,3 +1,4 @@
+// Long: gpg and ssh-agent sign.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 

@@ -1,3 +1,4 @@
+// Long: logins at an SSH server.
 import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import { describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// Long: gateways and who they notify.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: programs are killed with what they started.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

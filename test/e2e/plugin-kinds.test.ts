@@ -1,3 +1,4 @@
+// Long: plugins of each kind, three processes each.
 import assert from "node:assert/strict";
 import {
   existsSync,

@@ -1,3 +1,4 @@
+// Long: plugins are built and run.
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Long: packages are replaced under programs.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Long: frozen processes are waited for.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// Long: slow servers are waited for.
 import assert from "node:assert/strict";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

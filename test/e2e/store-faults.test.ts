@@ -1,3 +1,4 @@
+// Long: every command on a disk that fails.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";

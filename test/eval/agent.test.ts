@@ -1,3 +1,4 @@
+// Long: thirty tasks of the agent, each in a repository of its own.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 

@@ -1,3 +1,4 @@
+// Long: hostile bytes for an orchestrator.
 import { rounds } from "../support/full-run.ts";
 import { fuzzBus } from "./bus-suite.ts";
 
