@@ -1,10 +1,11 @@
+import { requireModel } from "../../agent/open/offered-agents.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
-import { offerAgent, requireModel } from "../agent/offer-agents.ts";
+import { offerAgent } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
@@ -37,7 +38,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     if (added !== undefined) app = await openQuietApp(invocation, { noSandbox });
     agent = added ?? agent;
     // Before the repository is fetched and set up.
-    await requireModel(app, env, agent);
+    await requireModel({ ...app, env, wanted: agent });
   }
   const remote = await findRevision(app, repository, values.revision, cwd);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
