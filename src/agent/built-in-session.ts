@@ -50,6 +50,7 @@ import {
   projectInstructions,
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
+import { TurnUsage } from "./turn/turn-usage.ts";
 import { Speaker } from "./turn/speaker.ts";
 import type { WebRules } from "./web/web-fetch.ts";
 
@@ -264,8 +265,7 @@ class BuiltInSession implements AgentSession {
         throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
       }
       await this.#tools.reportServers(speaker);
-      await this.#runCommand(turn, command, { speaker, files, runner, customs });
-      return { stopReason: "end_turn" };
+      return await this.#runCommand(turn, command, { speaker, files, runner, customs });
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
@@ -312,20 +312,20 @@ class BuiltInSession implements AgentSession {
     this.#refresh = setTimeout(refresh, milliseconds);
   }
 
-  async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
+  async #compact(turn: Turn, speaker: Speaker, usage: TurnUsage): Promise<string | undefined> {
     const model = this.#choices.model;
     if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
     const conversation = await this.#conversation.get();
     if (conversation.messages.length < 2) return "There is nothing to compact yet.";
     const why = "The conversation was compacted";
     const log = this.#log;
-    await compactConversation({ turn, model, conversation, speaker, log, why });
+    await compactConversation({ turn, model, conversation, speaker, usage, log, why });
     return undefined;
   }
 
   async #write(
     turn: Turn,
-    speaker: Speaker,
+    { speaker, usage }: { readonly speaker: Speaker; readonly usage: TurnUsage },
     instructions: string,
     prompt: string,
   ): Promise<string | undefined> {
@@ -333,7 +333,9 @@ class BuiltInSession implements AgentSession {
     const { model } = this.#choices;
     if (!canAnswer(model)) return undefined;
     try {
-      return await writtenBy(await model.open(), instructions, prompt, turn.signal);
+      const written = await writtenBy(await model.open(), instructions, prompt, turn.signal);
+      await usage.spent(model, written.usage);
+      return written.text;
     } catch (error) {
       turn.signal.throwIfAborted();
       this.#log.warn("agent.not-written", { error });
@@ -370,12 +372,14 @@ class BuiltInSession implements AgentSession {
     const git = await this.#gitState.get();
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
+    const conversation = await this.#conversation.get();
     const options = {
       turn,
       prompt,
       model,
       renew: () => this.#renewed(model.id),
-      conversation: await this.#conversation.get(),
+      conversation,
+      usage: new TurnUsage(conversation, speaker),
       instructions: () => ({
         agent: this.#instructions,
         git,
@@ -394,15 +398,13 @@ class BuiltInSession implements AgentSession {
       steps: { left: maxSteps, most: maxSteps },
       log: this.#log,
     };
-    const run = new TurnRun(options);
     subagents.begin({
-      run,
       options,
       tools,
       runner: (nested, speaker, own) =>
         this.#runner(nested, { speaker, files: files.forSubagent() }, own),
     });
-    return run.run();
+    return new TurnRun(options).run();
   }
 
   async #renewed(id: string): Promise<OpenModel | undefined> {
@@ -416,7 +418,9 @@ class BuiltInSession implements AgentSession {
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
     { speaker, files, runner, customs }: TurnTools,
-  ): Promise<void> {
+  ): Promise<TurnEnd> {
+    const conversation = await this.#conversation.get();
+    const usage = new TurnUsage(conversation, speaker);
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     await runSlashCommand(command, {
@@ -424,16 +428,16 @@ class BuiltInSession implements AgentSession {
       custom: customs.commands,
       background: this.#background,
       choices: this.#choices,
-      compact: () => this.#compact(turn, speaker),
-      write: (instructions, prompt) => this.#write(turn, speaker, instructions, prompt),
+      compact: () => this.#compact(turn, speaker, usage),
+      write: (instructions, prompt) => this.#write(turn, { speaker, usage }, instructions, prompt),
       failures: models.failures,
       found: foundModels(models),
       installed: this.#parts.installed?.() ?? [],
     });
     // The model that answers next knows what the command did.
-    const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
     conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });
+    return usage.end("end_turn");
   }
 
   async #recall(): Promise<Conversation> {
