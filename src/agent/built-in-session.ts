@@ -12,6 +12,7 @@ import type {
   SessionSettings,
   Turn,
   TurnEnd,
+  TurnPart,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
 import { BackgroundCommands } from "./background/background-commands.ts";
@@ -36,7 +37,7 @@ import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { applyPatch } from "./tools/edit-tools.ts";
 import { askPerson, submitPlan } from "./tools/person-tools.ts";
-import { ToolRunner } from "./tools/tool-runner.ts";
+import { CallCancelled, ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
 import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
 import { historyMessages } from "./turn/history-messages.ts";
@@ -171,6 +172,8 @@ class BuiltInSession implements AgentSession {
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
+  /** The tool calls that are running, by their ids. */
+  readonly #running = new Map<string, AbortController>();
   readonly #seen = new SeenFiles();
   readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
   readonly #instructions: string;
@@ -277,6 +280,12 @@ class BuiltInSession implements AgentSession {
     // These ask the model.
     if (name === "compact" || name === "commit") return false;
     return name !== undefined && COMMAND_NAMES.has(name);
+  }
+
+  async cancelPart({ kind, id }: TurnPart): Promise<boolean> {
+    const call = kind === "tool_call" ? this.#running.get(id) : undefined;
+    call?.abort(new CallCancelled());
+    return call !== undefined;
   }
 
   pausing(prompt: Turn["prompt"]): PauseWish | undefined {
@@ -466,6 +475,7 @@ class BuiltInSession implements AgentSession {
       sandbox: this.#sandbox,
       diagnostics: this.#diagnostics,
       background: this.#background,
+      running: this.#running,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
   }

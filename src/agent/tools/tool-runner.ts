@@ -51,6 +51,8 @@ interface ToolRunnerOptions {
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
   readonly diagnostics?: EditCheck | undefined;
+  /** What cancels one of the calls that are running, by its id. */
+  readonly running: Map<string, AbortController>;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -64,6 +66,13 @@ export interface ToolCall {
 }
 
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
+
+/** A person has cancelled one call; the turn goes on. */
+export class CallCancelled extends TrunklineError {
+  constructor() {
+    super("cancelled", "The person cancelled this call. Go on without it, or ask what they want.");
+  }
+}
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
 function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
@@ -150,6 +159,7 @@ export class ToolRunner {
     });
     let answer: ToolAnswer;
     let code: number | undefined;
+    let isCancelled = false;
     try {
       if (tool === undefined) throw this.#unknown(call.name);
       answer = await this.#run(tool, args, call);
@@ -159,12 +169,13 @@ export class ToolRunner {
         throw error;
       }
       if (error instanceof RpcError) ({ code } = error);
+      isCancelled = error instanceof CallCancelled;
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const late = this.#options.diagnostics?.takeLate() ?? "";
     const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
-    await this.#finished(call, { ...answer, text }, code);
+    await this.#finished(call, { ...answer, text }, { code, isCancelled });
     return { ...answer, text };
   }
 
@@ -182,8 +193,13 @@ export class ToolRunner {
       const says = `Invalid arguments for '${tool.name}': ${problem}`;
       throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
     }
-    await this.#update(call, { status: "in_progress" });
     const late = new AbortController();
+    const { running } = this.#options;
+    using ends = new DisposableStack();
+    running.set(call.id, late);
+    ends.defer(() => running.delete(call.id));
+    const _meta = { trunkline: { cancellable: true } };
+    await this.#update(call, { status: "in_progress", _meta });
     const signal = AbortSignal.any([turn.signal, late.signal]);
     const limit = tool.timeout ?? timeout;
     using countdown = new Countdown(limit, () => {
@@ -191,6 +207,7 @@ export class ToolRunner {
       late.abort(RpcError.of(ACP.toolTimeout, says));
     });
     const work = this.#work(tool, call, signal, countdown);
+    signal.throwIfAborted();
     const answer = await untilAborted(tool.call(args, work), signal);
     return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
   }
@@ -280,7 +297,11 @@ export class ToolRunner {
     return outcome.outcome === "selected" ? Number(outcome.optionId) : undefined;
   }
 
-  async #finished(call: ToolCall, answer: ToolAnswer, code: number | undefined): Promise<void> {
+  async #finished(
+    call: ToolCall,
+    answer: ToolAnswer,
+    { code, isCancelled }: { readonly code: number | undefined; readonly isCancelled: boolean },
+  ): Promise<void> {
     const { isError = false, content = [textContent(shownText(answer.text))], locations } = answer;
     const error = { code, message: answer.text.slice(0, 1_000) };
     await this.#update(call, {
@@ -288,6 +309,8 @@ export class ToolRunner {
       ...(content.length === 0 ? {} : { content }),
       ...(locations === undefined ? {} : { locations }),
       ...(code === undefined ? {} : { rawOutput: { error } }),
+      // ACP version 1 has no such status.
+      ...(isCancelled ? { _meta: { trunkline: { isCancelled } } } : {}),
     });
   }
 
