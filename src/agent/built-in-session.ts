@@ -175,7 +175,7 @@ class BuiltInSession implements AgentSession {
   /** The tool calls that are running, by their ids. */
   readonly #running = new Map<string, AbortController>();
   readonly #seen = new SeenFiles();
-  readonly #gitState = new Lazy(() => gitState(this.#workspace.cwd));
+  #gitState: string | undefined;
   readonly #instructions: string;
   #isOver = false;
   #refresh: NodeJS.Timeout | undefined;
@@ -377,11 +377,14 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const project = await projectInstructions(files);
-    const git = await this.#gitState.get();
+    const [project, conversation, git] = await Promise.all([
+      projectInstructions(files),
+      this.#conversation.get(),
+      this.#gitState ?? gitState(this.#workspace.cwd, turn.signal),
+    ]);
+    this.#gitState = git;
     const folders = this.#folderInstructions;
     const { maxSteps } = limits;
-    const conversation = await this.#conversation.get();
     const options = {
       turn,
       prompt,

@@ -18,6 +18,7 @@ import type {
   UpdateParams,
 } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
+import { withoutSystemPrompt } from "../session/session-error.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -142,7 +143,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  async request({ owner, method, params, providers, ...client }: AgentRequest): Promise<unknown> {
+  async request(request: AgentRequest): Promise<unknown> {
+    const { owner, method, params, signal, providers, ...client } = request;
     const process = await this.process(owner, undefined, providers);
     const { connection, sessions, capabilities } = process;
     sessions.clients.add(client);
@@ -150,7 +152,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
       // Also where the agent cannot log out: it is not logged in again.
       if (method === "logout") this.#logins.delete(owner);
-      const answer = await connection.request<Fields, unknown>({ name: method }, params);
+      const answer = await connection.request<Fields, unknown>({ name: method }, params, {
+        signal,
+      });
       // A login whose secrets the client has sent is one of the process alone.
       if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
       return answer;
@@ -616,8 +620,7 @@ class ExternalSession implements AgentSession {
       mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
     };
     if (systemPrompt !== undefined && !capabilities.can("systemPrompt")) {
-      const why = `Agent '${this.#agent.name}' takes no system prompt of the client. Leave it out.`;
-      throw new TrunklineError("usage", why);
+      throw withoutSystemPrompt(this.#agent);
     }
     const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
     return {

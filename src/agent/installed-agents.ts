@@ -1,6 +1,7 @@
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
+import { isExecutable } from "../base/file/path.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { shellWord } from "../base/text/shell-word.ts";
 
@@ -14,7 +15,7 @@ export interface InstalledAgent {
   readonly args: readonly string[];
 }
 
-interface KnownAgent {
+interface WellKnownAgent {
   readonly name: string;
   /** Arguments with which the program itself speaks ACP. */
   readonly args?: readonly string[];
@@ -22,7 +23,7 @@ interface KnownAgent {
   readonly adapter?: { readonly program: string; readonly package: string };
 }
 
-const KNOWN: readonly KnownAgent[] = [
+const KNOWN: readonly WellKnownAgent[] = [
   {
     name: "claude",
     adapter: { program: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp" },
@@ -43,7 +44,7 @@ export function installedAgents(
 ): InstalledAgent[] {
   const folders = [...absolutePath(env.PATH).split(":"), ...npmFolders(env)];
   const find = (program: string): string | undefined =>
-    folders.map((folder) => join(folder, program)).find(isProgram);
+    folders.map((folder) => join(folder, program)).find(isExecutable);
   return KNOWN.flatMap(({ name, args = [], adapter }): InstalledAgent[] => {
     if (configured.includes(name)) return [];
     const own = find(name);
@@ -77,14 +78,5 @@ function prefixIn(home: string): string | undefined {
     return prefix?.replace(/^(?:~|\$\{HOME\})(?=\/)/, home);
   } catch {
     return undefined;
-  }
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
   }
 }

@@ -1,8 +1,8 @@
-import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 
 import { fileWords, TrunklineError } from "../base/errors.ts";
-import { isInside } from "../base/file/path.ts";
+import { isExecutable, isInside } from "../base/file/path.ts";
 import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
 
 /** The program of a plugin, as it is started. */
@@ -83,10 +83,8 @@ function entryOf(folder: string): string {
 function programAt(file: string, node: string): FoundPlugin {
   const found = { file, folder: dirname(file) };
   if (SCRIPTS.includes(extname(file))) return { ...found, command: node, args: [file] };
-  try {
-    accessSync(file, constants.X_OK);
-  } catch (error) {
-    throw unusable(file, "it is neither a script for Node nor a program that may be run", error);
+  if (!isExecutable(file)) {
+    throw unusable(file, "it is neither a script for Node nor a program that may be run");
   }
   return { ...found, command: file, args: [] };
 }

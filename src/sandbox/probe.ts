@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
+import { isExecutable } from "../base/file/path.ts";
 import { problemWith } from "./bubblewrap.ts";
 import { ControlGroup } from "./cgroup.ts";
-import { isExecutable } from "./remedy.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** The parts of a sandbox that work on this machine. */

@@ -1,5 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+
+import { isExecutable } from "../base/file/path.ts";
 
 /** Only folders of the system: PATH may name a folder of the project. */
 const FOLDERS = [
@@ -10,15 +12,6 @@ const FOLDERS = [
 /** The path of a system program; undefined if it is not installed. */
 export function systemProgram(name: string): string | undefined {
   return FOLDERS.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-export function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The properties of a machine that decide how to get a sandbox on it. */

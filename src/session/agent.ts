@@ -30,6 +30,8 @@ export interface AgentRequest {
   readonly owner: string;
   readonly method: "authenticate" | "logout" | "auth/status" | "providers/list";
   readonly params: Meta;
+  /** Stops when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
   readonly providers?: readonly ProviderChoice[] | undefined;
   /** Shows the person who asks a form or a page. */
   readonly elicit: (question: Meta) => Promise<unknown>;

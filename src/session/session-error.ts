@@ -88,3 +88,9 @@ export function movedAway(id: string): TrunklineError {
 export function stopping(): TrunklineError {
   return new TrunklineError("closed", "Trunkline is stopping");
 }
+
+/** ACP session-setup: instructions of the client that an agent cannot be given. */
+export function withoutSystemPrompt({ name }: { readonly name: string }): TrunklineError {
+  const why = "takes no system prompt of the client. Leave it out.";
+  return new TrunklineError("usage", `Agent '${name}' ${why}`);
+}

@@ -186,9 +186,9 @@ export class Session implements TurnHost {
 
   /** Records and sends an update of the agent that belongs to no turn. */
   readonly update = (said: SessionUpdate): void => {
-    if (this.#closing !== undefined || this.#isOldTitle(said)) return;
-    const update = visibleUpdate(said);
-    this.#note(update);
+    if (this.#closing !== undefined) return;
+    const update = this.#take(said);
+    if (update === undefined) return;
     if (!this.isRunning) this.#transcript.clearFailure();
     this.#transcript.say(update).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
@@ -288,7 +288,7 @@ export class Session implements TurnHost {
   }
 
   /** Gives the session a title that its agent does not replace, and tells everybody. */
-  async retitle(title: string): Promise<void> {
+  async setTitle(title: string): Promise<void> {
     await this.#notes.keep({ isTitled: true }, { title });
     this.#audience.announce({ sessionUpdate: "session_info_update", title }, undefined);
     // The title is ours, whatever the agent makes of it.
@@ -302,8 +302,8 @@ export class Session implements TurnHost {
     return this.#notes.keep({ archived: undefined });
   }
 
-  /** Gives the session a title. */
-  rename(title: string): Promise<void> {
+  /** Gives the session a title that its agent may replace. */
+  suggestTitle(title: string): Promise<void> {
     return this.#notes.keep({}, { title });
   }
 
@@ -342,13 +342,12 @@ export class Session implements TurnHost {
     return this.#closing;
   }
 
-  say(said: SessionUpdate): Promise<void> {
-    if (this.#isOldTitle(said)) return Promise.resolve();
-    const update = visibleUpdate(said);
-    this.#note(update);
+  async say(said: SessionUpdate): Promise<void> {
+    const update = this.#take(said);
+    if (update === undefined) return;
     const stored = this.#transcript.say(update);
     if (summaryOf(update) !== undefined) this.#noteSummary(stored);
-    return stored;
+    await stored;
   }
 
   services(turn: RunningTurn): TurnClient {
@@ -392,10 +391,16 @@ export class Session implements TurnHost {
     this.#options.notices?.noticed({ sessionId, cwd, title: this.#notes.title, ...event });
   }
 
-  /** ACP session/set_title: a title that a person chose is not replaced. */
-  #isOldTitle({ sessionUpdate, title, ...update }: SessionUpdate): boolean {
-    if (sessionUpdate !== "session_info_update" || this.notes.isTitled !== true) return false;
-    return typeof title === "string" && subagentOf({ sessionUpdate, ...update }) === undefined;
+  /** An update of the agent as it is kept; undefined if nothing is left of it. */
+  #take(said: SessionUpdate): SessionUpdate | undefined {
+    const { title, ...others } = said;
+    const isTitle = said.sessionUpdate === "session_info_update" && title !== undefined;
+    // ACP session/set_title: a title that a person chose is not replaced.
+    const isOld = isTitle && this.notes.isTitled === true && subagentOf(said) === undefined;
+    if (isOld && Object.keys(others).length === 1) return undefined;
+    const update = visibleUpdate(isOld ? (others as SessionUpdate) : said);
+    this.#note(update);
+    return update;
   }
 
   /** Keeps what an update says about the session: its commands and its title. */

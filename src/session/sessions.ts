@@ -12,7 +12,14 @@ import {
   ForeignSessions,
   readForeignId,
 } from "./foreign/foreign-sessions.ts";
-import { movedAway, notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
+import {
+  movedAway,
+  notHeld,
+  SessionError,
+  stopping,
+  unknownSession,
+  withoutSystemPrompt,
+} from "./session-error.ts";
 import { firstNotes, type Notes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { expired, Session, type SharedOptions } from "./session.ts";
@@ -50,7 +57,7 @@ interface PageOptions {
 }
 
 /** ACP session-list: whether sessions are listed that were archived. */
-export type ArchiveFilter = "exclude" | "include" | "only";
+type ArchiveFilter = "exclude" | "include" | "only";
 
 const PAGE = 100;
 
@@ -374,9 +381,9 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Gives a session a title that its agent does not replace. */
-  async rename(id: string, title: string): Promise<void> {
+  async setTitle(id: string, title: string): Promise<void> {
     const session = this.#open.get(id);
-    if (session !== undefined) return await session.retitle(title);
+    if (session !== undefined) return await session.setTitle(title);
     await this.#describe(id, { isTitled: true }, title);
   }
 
@@ -560,8 +567,7 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
     if (setup.systemPrompt !== undefined && agent.takesSystemPrompt !== true) {
-      const why = "takes no system prompt of the client. Leave it out.";
-      throw new TrunklineError("usage", `Agent '${agent.name}' ${why}`);
+      throw withoutSystemPrompt(agent);
     }
     const { store, log } = this.#options;
     const { cwd } = setup;

@@ -208,6 +208,8 @@ const LOGIN = [
   { id: "tty", name: "A terminal", type: "terminal", args: ["--sign-in", "now"] },
   { id: "gateway", name: "A gateway", _meta: { gateway: { protocol: "x" } } },
 ];
+/** The logins in the agent's own browser, which nobody ever does. */
+let waiting = 0;
 let isLoggedIn = !process.argv.includes("--login");
 const providers = new Map();
 
@@ -227,7 +229,12 @@ const handlers = {
       ...(login ? { authMethods: LOGIN } : {}),
     };
   },
-  authenticate: async ({ methodId }) => {
+  authenticate: async ({ methodId, _meta }) => {
+    if (methodId === "gateway" && _meta?.secret !== undefined) {
+      isLoggedIn = true;
+      return {};
+    }
+    if (methodId === "browser") return new Promise(() => waiting++);
     const url = "https://login.example/";
     const question = { mode: "url", message: "Log in", url, elicitationId: "e1" };
     const { result } = await ask("elicitation/create", { requestId: 1, ...question });
@@ -241,7 +248,10 @@ const handlers = {
     isLoggedIn = false;
     return {};
   },
-  "auth/status": () => ({ state: isLoggedIn ? "authenticated" : "unauthenticated" }),
+  "auth/status": () => ({
+    state: isLoggedIn ? "authenticated" : "unauthenticated",
+    ...(waiting > 0 ? { waiting } : {}),
+  }),
   "providers/list": () => ({ providers: [...providers.values()] }),
   "providers/set": ({ providerId, apiType, baseUrl }) => {
     if (apiType !== "openai") throw new Error("Not supported");
@@ -319,6 +329,7 @@ const handlers = {
 createInterface({ input: process.stdin }).on("line", async (line) => {
   const { id, method, params, ...answer } = JSON.parse(line);
   if (method === undefined) pending.get(id)?.(answer);
+  else if (method === "$/cancel_request") waiting--;
   else if (method === "session/cancel") cancelled.add(params.sessionId);
   else if (id !== undefined) {
     const handle = handlers[method];

@@ -9,14 +9,21 @@ import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { Log } from "../../base/log.ts";
 import { until } from "../../../test/support/until.ts";
+import type { TurnClient } from "../../session/agent.ts";
 import type { OpenCommandSandbox } from "../files/command-sandbox.ts";
+import { Journal } from "../files/journal.ts";
+import { TurnFiles } from "../files/turn-files.ts";
 import { Workspace } from "../files/workspace.ts";
 import { Diagnostics } from "./diagnostics.ts";
+import { LanguageServer } from "./language-server.ts";
 
 const MODULES = join(import.meta.dirname, "../../../node_modules");
 
-/** A sandbox that confines nothing, and tells what was started in it. */
-function sandbox(started: string[], isThere = true): OpenCommandSandbox {
+/** A sandbox that confines nothing, and tells what was started in it and what has ended. */
+function sandbox(
+  started: string[],
+  { isThere = true, closed = [] }: { isThere?: boolean; closed?: number[] } = {},
+): OpenCommandSandbox {
   const confine: Confine = (program) => {
     started.push([program.command, ...(program.args ?? [])].join(" "));
     return program;
@@ -27,7 +34,8 @@ function sandbox(started: string[], isThere = true): OpenCommandSandbox {
     isThere: async () => isThere,
     enter: async (ask) => {
       assert.equal(ask, undefined, "it has no network");
-      return { confine, ...entered, [Symbol.asyncDispose]: async () => {} };
+      const at = started.length;
+      return { confine, ...entered, [Symbol.asyncDispose]: async () => void closed.push(at) };
     },
     [Symbol.asyncDispose]: async () => {},
   });
@@ -46,9 +54,13 @@ interface Checked {
 /** Calls of one answer each, in a project that `prepare` sets up. */
 async function checked(
   calls: readonly ScriptedCall[],
-  options: AgentRigOptions & { prepare: (rig: AgentRig) => void; isAllowed?: boolean },
+  options: AgentRigOptions & {
+    prepare: (rig: AgentRig) => void;
+    isAllowed?: boolean;
+    settled?: () => Promise<void>;
+  },
 ): Promise<Checked> {
-  const { prepare, isAllowed = true, ...parts } = options;
+  const { prepare, isAllowed = true, settled, ...parts } = options;
   const script = calls.map((call) => ({ toolCalls: [call] }));
   await using llm = await FakeLlm.start([...script, { content: "Done." }]);
   const limits = { diagnostics: 600_000, ...parts.limits };
@@ -59,6 +71,7 @@ async function checked(
     decide: ({ toolCall }) =>
       isAllowed || !String(toolCall.title).startsWith("Check") ? ALLOW : REJECT,
   });
+  await settled?.();
   const answers = (llm.requests.at(-1)?.messages ?? [])
     .filter(({ role }) => role === "tool")
     .map(({ content }) => String(content));
@@ -78,6 +91,32 @@ function typescript(rig: AgentRig): void {
   mkdirSync(join(rig.cwd, "node_modules/.bin"), { recursive: true });
   symlinkSync(join(MODULES, "typescript"), join(rig.cwd, "node_modules/typescript"));
   symlinkSync(join(MODULES, "typescript/bin/tsc"), join(rig.cwd, "node_modules/.bin/tsc"));
+}
+
+/** A language server in JavaScript; `answer` is what it does with each message, `body`. */
+function fakeServer(answer: string): string {
+  return `#!${process.execPath}
+    const { appendFileSync, existsSync } = require("node:fs");
+    const send = (m) => { const b = JSON.stringify({ jsonrpc: "2.0", ...m });
+      process.stdout.write("Content-Length: " + Buffer.byteLength(b) + "\\r\\n\\r\\n" + b); };
+    let text = "";
+    process.stdin.on("data", (chunk) => {
+      text += chunk;
+      for (let m; (m = /Content-Length: (\\d+)\\r\\n\\r\\n/.exec(text)) && text.length >= m.index + m[0].length + Number(m[1]);) {
+        const from = m.index + m[0].length, body = JSON.parse(text.slice(from, from + Number(m[1])));
+        text = text.slice(from + Number(m[1]));
+        ${answer}
+      }
+    });`;
+}
+
+/** Puts a server for Python into the project. */
+function install(cwd: string, text: string): string {
+  const path = join(cwd, "node_modules/.bin/pyright-langserver");
+  mkdirSync(join(cwd, "node_modules/.bin"), { recursive: true });
+  writeFileSync(path, text);
+  chmodSync(path, 0o755);
+  return path;
 }
 
 describe("errors after an edit", () => {
@@ -113,7 +152,7 @@ describe("errors after an edit", () => {
       const started: string[] = [];
       const { answers, asked } = await checked(calls, {
         files: FILES,
-        sandbox: sandbox(started, isThere),
+        sandbox: sandbox(started, { isThere }),
         prepare: typescript,
         isAllowed,
       });
@@ -123,60 +162,75 @@ describe("errors after an edit", () => {
     }
   });
 
-  it("that come late go with the next answer, and a server that fails costs the edit nothing", async () => {
-    // Says what is wrong when a file tells it to, which is after the edit has been answered.
-    const server = (cwd: string): string => `#!${process.execPath}
-      const { existsSync } = require("node:fs");
-      const send = (m) => { const b = JSON.stringify({ jsonrpc: "2.0", ...m });
-        process.stdout.write("Content-Length: " + Buffer.byteLength(b) + "\\r\\n\\r\\n" + b); };
-      let text = "";
-      process.stdin.on("data", (chunk) => {
-        text += chunk;
-        for (let m; (m = /Content-Length: (\\d+)\\r\\n\\r\\n/.exec(text)) && text.length >= m.index + m[0].length + Number(m[1]);) {
-          const from = m.index + m[0].length, body = JSON.parse(text.slice(from, from + Number(m[1])));
-          text = text.slice(from + Number(m[1]));
-          if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
-          const { uri, version, text: opened } = body.params?.textDocument ?? {};
-          if (uri === undefined) continue;
-          const now = opened ?? body.params.contentChanges[0].text;
-          const start = { line: 0, character: 0 };
-          const diagnostics = now.includes("wrong") ? [{ severity: 1, message: "it is wrong", range: { start } }] : [];
-          const say = () => existsSync(${JSON.stringify(join(cwd, "go"))})
-            ? send({ method: "textDocument/publishDiagnostics", params: { uri, version, diagnostics } })
-            : setTimeout(say, 20);
-          say();
-        }
-      });`;
-    const install = (rig: AgentRig, text: string): void => {
-      const path = join(rig.cwd, "node_modules/.bin/pyright-langserver");
-      mkdirSync(join(rig.cwd, "node_modules/.bin"), { recursive: true });
-      writeFileSync(path, text);
-      chmodSync(path, 0o755);
-    };
+  it("that come late go with the next answer of the conversation that made the edit", async () => {
     await using rig = new AgentRig({ files: { "a.py": "wrong\n" } });
-    install(rig, server(rig.cwd));
+    // Says what is wrong when a file tells it to, which is after the edit has been answered.
+    const answer = `
+      if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
+      const { uri, version, text: opened } = body.params?.textDocument ?? {};
+      if (uri === undefined) continue;
+      const now = opened ?? body.params.contentChanges[0].text;
+      const start = { line: 0, character: 0 };
+      const diagnostics = now.includes("wrong") ? [{ severity: 1, message: "it is wrong", range: { start } }] : [];
+      const say = () => existsSync(${JSON.stringify(join(rig.cwd, "go"))})
+        ? send({ method: "textDocument/publishDiagnostics", params: { uri, version, diagnostics } })
+        : setTimeout(say, 20);
+      say();`;
+    install(rig.cwd, fakeServer(answer));
     const log = new Log("debug", () => {});
     await using diagnostics = new Diagnostics(rig.cwd, sandbox([])([rig.cwd]), log, 1);
-    const target = await new Workspace(rig.cwd).find("a.py");
-    const change = { target, old: "right\n", text: "wrong\n" };
-    assert.equal(await diagnostics.after([change], { allow: async () => {} }), "");
+    const workspace = new Workspace(rig.cwd);
+    const journal = new Journal(rig.data, "session").begin();
+    const files = new TurnFiles({ workspace, journal, client: () => ({}) as TurnClient });
+    const subagent = files.forSubagent();
+    const change = { target: await workspace.find("a.py"), old: "right\n", text: "wrong\n" };
+    const work = { allow: async () => {}, files: subagent };
+    assert.equal(await diagnostics.after([change], work), "");
     rig.write("go", "");
     let late = "";
-    await until(() => (late += diagnostics.takeLate()) !== "");
+    await until(() => {
+      assert.equal(files.seen.takeLate(), "", "it is not about an edit of this conversation");
+      return (late += subagent.seen.takeLate()) !== "";
+    });
     assert.match(late, /^New errors since this edit:\na\.py:1:1: +it is wrong$/);
+  });
+
+  it("cost the edit nothing if the server fails, which leaves nothing open", async () => {
+    const dies = `if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
+      if (body.params?.textDocument) process.exit(3);`;
     for (const broken of [
       "#!/bin/sh\nexit 3\n",
       "#!/bin/sh\nprintf 'Content-Length: 99999999999\\r\\n\\r\\n'; cat\n",
+      fakeServer(dies),
     ]) {
+      const started: string[] = [];
+      const closed: number[] = [];
       const { answers } = await checked([edit("a.py", "right", "wrong")], {
         files: { "a.py": "right\n" },
-        sandbox: sandbox([]),
-        prepare: (rig) => {
-          install(rig, broken);
-          assert.equal(readFileSync(join(rig.cwd, "a.py"), "utf8"), "right\n");
-        },
+        sandbox: sandbox(started, { closed }),
+        prepare: (rig) => void install(rig.cwd, broken),
+        // While the session goes on, whose end would close it too.
+        settled: () => until(() => closed.length === 1),
       });
       assert.equal(answers[0], "Changed a.py (1 lines now).");
+      assert.equal(started.length, 1);
     }
+  });
+
+  it("are no longer asked for when nobody waits", async () => {
+    await using rig = new AgentRig();
+    const heard = join(rig.cwd, "heard");
+    const answer = `appendFileSync(${JSON.stringify(heard)}, body.method + "\\n");
+      const capabilities = { diagnosticProvider: {} };
+      if (body.method === "initialize") send({ id: body.id, result: { capabilities } });`;
+    const program = { command: install(rig.cwd, fakeServer(answer)), env: {}, cwd: rig.cwd };
+    const confinement = await sandbox([])([rig.cwd]).enter();
+    const stopper = new AbortController();
+    await using server = await LanguageServer.start(program, confinement, stopper.signal);
+    const asked = server.errors(join(rig.cwd, "a.py"), "python", "", stopper.signal);
+    await until(() => readFileSync(heard, "utf8").endsWith("textDocument/diagnostic\n"));
+    stopper.abort(new Error("enough"));
+    await assert.rejects(asked, /enough/);
+    await until(() => readFileSync(heard, "utf8").endsWith("$/cancelRequest\n"));
   });
 });

@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { extname, join } from "node:path";
 
 import { atMost } from "../../base/abort.ts";
+import { isExecutable } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
@@ -81,9 +82,7 @@ export class Diagnostics implements AsyncDisposable {
   /** Those that the person said yes to. */
   readonly #agreed = new Set<KnownServer>();
   readonly #stopper = new AbortController();
-  readonly #opened = new AsyncDisposableStack();
   readonly #checks = new TaskQueue();
-  #late: string[] = [];
   #idle: NodeJS.Timeout | undefined;
 
   constructor(
@@ -99,7 +98,10 @@ export class Diagnostics implements AsyncDisposable {
   }
 
   /** The new errors of files that were just changed, in words; empty where there are none yet. */
-  async after(changes: readonly ChangedFile[], work: Pick<ToolWork, "allow">): Promise<string> {
+  async after(
+    changes: readonly ChangedFile[],
+    work: Pick<ToolWork, "allow" | "files">,
+  ): Promise<string> {
     if (this.#sandbox === undefined) return "";
     const found: Promise<string>[] = [];
     for (const change of changes) {
@@ -115,23 +117,15 @@ export class Diagnostics implements AsyncDisposable {
     const all = Promise.all(found).then((texts) => texts.filter(Boolean).join("\n"));
     const first = await atMost(this.#patience, all);
     if (first !== undefined) return first;
-    const keep = all.then((text) => text !== "" && this.#late.push(text));
+    const keep = all.then((text) => text !== "" && work.files.seen.foundLate(text));
     background(keep, "Late diagnostics");
     return "";
-  }
-
-  /** What came too late for the call that it is about. */
-  takeLate(): string {
-    const late = this.#late.join("\n");
-    this.#late = [];
-    return late;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#idle);
     this.#stopper.abort();
-    await Promise.allSettled(this.#servers.values());
-    await this.#opened.disposeAsync();
+    await this.#checks.run(() => this.#endServers());
   }
 
   /** Starts a server that the person has agreed to. Nobody waits for it here. */
@@ -174,14 +168,12 @@ export class Diagnostics implements AsyncDisposable {
   }
 
   async #start(command: string, args: readonly string[]): Promise<LanguageServer | undefined> {
-    const confinement = await this.#sandbox?.enter();
-    if (confinement === undefined) return undefined;
-    this.#opened.use(confinement);
     const variables = harmlessVariables(process.env);
     const env = { ...variables, PATH: await loginPath(variables) };
     const program = { command, args, env, cwd: this.#cwd, serves: currentSession() };
     const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
-    return this.#opened.use(await LanguageServer.start(confinement.confine(program), signal));
+    const confinement = await this.#sandbox?.enter();
+    return confinement && LanguageServer.start(program, confinement, signal);
   }
 
   async #newErrors(
@@ -208,15 +200,20 @@ export class Diagnostics implements AsyncDisposable {
   #rest(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
-      for (const [server, running] of this.#servers) {
-        const end = running.then(async (each) => {
-          if (each === undefined) return;
-          this.#servers.delete(server);
-          await each[Symbol.asyncDispose]();
-        });
-        background(end, "Ending a language server");
-      }
+      background(
+        this.#checks.run(() => this.#endServers()),
+        "Ending language servers",
+      );
     }, IDLE).unref();
+  }
+
+  async #endServers(): Promise<void> {
+    for (const [server, starting] of this.#servers) {
+      const running = await starting;
+      if (running === undefined) continue;
+      this.#servers.delete(server);
+      await running[Symbol.asyncDispose]();
+    }
   }
 }
 
@@ -234,15 +231,6 @@ function commandOf({ program, fits }: KnownServer, project: string): string | un
   if (fits !== undefined) return undefined;
   const folders = absolutePath(process.env.PATH).split(":");
   return folders.map((folder) => join(folder, program)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The errors that were not there before. Lines may have moved, so they do not count. */

@@ -1,8 +1,9 @@
 import { pathToFileURL } from "node:url";
 
-import { onAbort, untilAborted } from "../../base/abort.ts";
+import { untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, OwnedChild } from "../../base/process/child-process.ts";
+import type { Confinement } from "../files/command-sandbox.ts";
 
 /** A problem that a language server found in a file. */
 export interface Diagnostic {
@@ -26,6 +27,8 @@ const QUIET = 300;
  */
 export class LanguageServer implements AsyncDisposable {
   readonly #child: OwnedChild;
+  /** Resolves when it has ended, and its confinement after it. */
+  readonly #closed: Promise<void>;
   readonly #pending = new Map<number, PromiseWithResolvers<Json>>();
   readonly #versions = new Map<string, number>();
   readonly #published = new Map<string, readonly Diagnostic[]>();
@@ -34,18 +37,27 @@ export class LanguageServer implements AsyncDisposable {
   #lastId = 0;
   #pulls = false;
 
-  private constructor(child: OwnedChild) {
+  private constructor(child: OwnedChild, confinement: AsyncDisposable) {
     this.#child = child;
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
-    background(
-      child.exit.then(() => this.#end()),
-      "The end of a language server",
-    );
+    this.#closed = child.exit.then(async () => {
+      this.#end();
+      await child.gone;
+      await confinement[Symbol.asyncDispose]();
+    });
+    background(this.#closed, "The end of a language server");
   }
 
-  static async start(program: ChildOptions, signal: AbortSignal): Promise<LanguageServer> {
-    const server = new LanguageServer(await OwnedChild.start(program));
-    const stopListening = onAbort(signal, () => server.#child.kill());
+  /** Starts it in a confinement, which is closed when it ends. */
+  static async start(
+    program: ChildOptions,
+    confinement: Pick<Confinement, "confine" | typeof Symbol.asyncDispose>,
+    signal: AbortSignal,
+  ): Promise<LanguageServer> {
+    await using opened = new AsyncDisposableStack();
+    opened.use(confinement);
+    const child = await OwnedChild.start(confinement.confine(program));
+    const server = new LanguageServer(child, opened.move());
     try {
       const rootUri = pathToFileURL(program.cwd ?? "/").href;
       const textDocument = {
@@ -53,20 +65,21 @@ export class LanguageServer implements AsyncDisposable {
         publishDiagnostics: { versionSupport: true },
         diagnostic: {},
       };
-      const { capabilities } = (await server.#request("initialize", {
+      const params = {
         processId: null,
         rootUri,
         workspaceFolders: [{ uri: rootUri, name: "workspace" }],
         capabilities: { textDocument, workspace: { configuration: true, workspaceFolders: true } },
-      })) as { capabilities?: Json };
+      };
+      const { capabilities } = (await server.#request("initialize", params, signal)) as {
+        capabilities?: Json;
+      };
       server.#pulls = capabilities?.diagnosticProvider !== undefined;
       server.#send({ method: "initialized", params: {} });
       return server;
     } catch (error) {
-      server.#child.kill();
+      await server[Symbol.asyncDispose]();
       throw error;
-    } finally {
-      stopListening();
     }
   }
 
@@ -92,8 +105,8 @@ export class LanguageServer implements AsyncDisposable {
         : { textDocument: { uri, version }, contentChanges: [{ text }] };
     this.#send({ method, params });
     if (this.#pulls) {
-      const asked = this.#request("textDocument/diagnostic", { textDocument: { uri } });
-      const { items } = await untilAborted(asked, signal);
+      const asked = { textDocument: { uri } };
+      const { items } = await this.#request("textDocument/diagnostic", asked, signal);
       return errorsIn(items);
     }
     // Some report syntax first and types later: the last report of a moment counts.
@@ -114,17 +127,20 @@ export class LanguageServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.kill();
-    await this.#child.gone;
+    await this.#closed;
   }
 
-  #request(method: string, params: object): Promise<Json> {
+  async #request(method: string, params: object, signal: AbortSignal): Promise<Json> {
+    if (this.isOver) throw new Error("the language server has ended");
     const id = ++this.#lastId;
     const waiting = Promise.withResolvers<Json>();
-    waiting.promise.catch(() => {});
-    if (this.isOver) waiting.reject(new Error("the language server has ended"));
-    else this.#pending.set(id, waiting);
+    this.#pending.set(id, waiting);
     this.#send({ id, method, params });
-    return waiting.promise;
+    try {
+      return await untilAborted(waiting.promise, signal);
+    } finally {
+      if (this.#pending.delete(id)) this.#send({ method: "$/cancelRequest", params: { id } });
+    }
   }
 
   #send(message: object): void {

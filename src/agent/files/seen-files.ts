@@ -26,7 +26,18 @@ interface SeenFile {
 export class SeenFiles {
   readonly #seen = new Map<string, SeenFile>();
   readonly #onTheWay = new Map<string, { readonly text: string; readonly lines: Lines[] }>();
+  readonly #late: string[] = [];
   #kept = 0;
+
+  /** Adds what is found out about a change after its call was answered, such as what it broke. */
+  foundLate(text: string): void {
+    this.#late.push(text);
+  }
+
+  /** What the model has not been told yet of that. */
+  takeLate(): string {
+    return this.#late.splice(0).join("\n");
+  }
 
   /** Lines of a text are in the answer to a call; the first line is 1. */
   shown(real: string, text: string, ...lines: Lines): void {

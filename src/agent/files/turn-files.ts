@@ -66,6 +66,11 @@ export class TurnFiles {
     return (await this.#fromEditor(target)) ?? (await this.readFromDisk(target));
   }
 
+  /** The mode on disk; undefined where there is no file. */
+  modeOf({ real }: WorkspacePath): number | undefined {
+    return lstatSync(real, { throwIfNoEntry: false })?.mode;
+  }
+
   /** What is on disk; undefined where there is no file. */
   bytes(target: WorkspacePath): Buffer | undefined {
     return this.#bytesOf(target);
@@ -89,19 +94,18 @@ export class TurnFiles {
 
   /**
    * Writes a text after recording the old one. Throws if the file changed since `old` was read. A new
-   * file gets the mode of the one that it takes the place of.
+   * file gets `mode`, that of the one that it takes the place of.
    */
   async write(
     target: WorkspacePath,
     text: string,
     old: string | undefined,
-    movedFrom?: WorkspacePath,
+    mode?: number,
   ): Promise<void> {
     const content = Buffer.from(text);
     if (content.length > LARGEST_FILE) throw tooLarge(target, content.length);
     await this.#changing(target, old, async () => {
       const made = await this.#put(target, content, text, old);
-      const { mode } = movedFrom === undefined ? {} : await lstat(movedFrom.real);
       // An editor may not have saved it yet.
       if (mode !== undefined) await chmod(target.real, mode & 0o777).catch(() => {});
       // An editor may format the file when it saves it.
@@ -193,7 +197,7 @@ export class TurnFiles {
     const write = text === undefined ? undefined : fs?.writeTextFile;
     // A deleted file is created here, with its mode: the editor would lose the executable bit.
     if (!isThere || write === undefined) {
-      await mkdir(dirname(target.real), { recursive: true });
+      await this.#makeFolder(target);
       await this.#putOnDisk(target, content);
     }
     if (mode !== undefined) await chmod(target.real, mode & 0o777);
@@ -207,7 +211,7 @@ export class TurnFiles {
     text: string,
     old: string | undefined,
   ): Promise<string | undefined> {
-    const made = await mkdir(dirname(target.real), { recursive: true });
+    const made = await this.#makeFolder(target);
     const { fs } = this.#client();
     if (fs?.readTextFile === undefined) {
       // Also if the editor could write: it would lose unsaved text that it does not tell us.
@@ -221,6 +225,18 @@ export class TurnFiles {
     if (fs.writeTextFile === undefined) await this.#putOnDisk(target, content);
     else await fs.writeTextFile(target.path, text);
     return made;
+  }
+
+  /** Makes the folder of a file. Returns the topmost one that was created. */
+  async #makeFolder(target: WorkspacePath): Promise<string | undefined> {
+    try {
+      return await mkdir(dirname(target.real), { recursive: true });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "EEXIST" && code !== "ENOTDIR") throw error;
+      const says = `Cannot write '${target.name}': something that is no folder is above it`;
+      throw new TrunklineError("conflict", says, { cause: error });
+    }
   }
 
   async #putOnDisk(

@@ -123,17 +123,15 @@ export interface ToolWork {
 
 /** What changes of files have broken. */
 export interface EditCheck {
-  /** New errors in words; empty where there are none, or not yet. */
+  /** New errors in words; empty where there are none. Those that come late go to what is known of the files. */
   after(
     changes: readonly {
       readonly target: WorkspacePath;
       readonly old: string | undefined;
       readonly text: string | undefined;
     }[],
-    work: Pick<ToolWork, "allow">,
+    work: Pick<ToolWork, "allow" | "files">,
   ): Promise<string>;
-  /** Those that came too late for the call that they are about. */
-  takeLate(): string;
 }
 
 /** The person rejected a call. */

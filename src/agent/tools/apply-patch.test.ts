@@ -120,6 +120,22 @@ describe("apply_patch", () => {
     });
   });
 
+  it("says in words why it failed, and gives a deleted file its mode again", async () => {
+    const lines = ["*** Delete File: run.sh", "*** Add File: a", "+x", "*** Add File: a/b", "+y"];
+    await call([patch(...lines)], {
+      files: { "run.sh": "echo 1\n" },
+      first: [read("run.sh")],
+      prepare: (rig) => chmodSync(join(rig.cwd, "run.sh"), 0o755),
+      check: (rig, { answers }) => {
+        const says = "Cannot write 'a/b': something that is no folder is above it";
+        assert.equal(answers.at(-1), says);
+        assert.equal(rig.read("run.sh"), "echo 1\n");
+        assert.equal(statSync(join(rig.cwd, "run.sh")).mode & 0o777, 0o755);
+        assert.ok(!existsSync(join(rig.cwd, "a")));
+      },
+    });
+  });
+
   it("does not lead out of the workspace, nor into git's own files", async () => {
     const calls = [
       patch("*** Add File: ../x", "+x"),

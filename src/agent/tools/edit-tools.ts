@@ -134,15 +134,14 @@ async function changesOf(file: PatchedFile, work: ToolWork): Promise<FileChange[
     return [{ target, old, text: file.text }];
   }
   const before = old ?? (await files.read(target));
-  if (file.kind === "delete") return [{ target, old: before, text: undefined }];
+  const mode = files.modeOf(target);
+  const removed = { target, old: before, text: undefined, mode };
+  if (file.kind === "delete") return [removed];
   const { text, notes } = applyHunks(before, file.hunks, target.name);
   if (file.moveTo === undefined) return [{ target, old: before, text, notes }];
   const to = await files.workspace.findToWrite(file.moveTo);
   if ((await files.readIfThere(to)) !== undefined) throw unfit(`'${to.name}' is there already`);
-  return [
-    { target: to, old: undefined, text, notes, movedFrom: target },
-    { target, old: before, text: undefined },
-  ];
+  return [{ target: to, old: undefined, text, notes, mode }, removed];
 }
 
 async function change(path: string, edits: readonly Edit[], work: ToolWork): Promise<ToolAnswer> {
@@ -178,8 +177,8 @@ interface FileChange {
   readonly text: string | undefined;
   /** What was tolerated, for the model. */
   readonly notes?: readonly string[];
-  /** The file whose mode it gets. */
-  readonly movedFrom?: WorkspacePath;
+  /** The mode of a file that is removed or moved. */
+  readonly mode?: number | undefined;
 }
 
 /** Shows a person the diff of a file, and writes it if they allow it. */
@@ -218,8 +217,8 @@ async function changeFiles(
   } catch (error) {
     // Only what is still as it was left; otherwise somebody else has gone on with it.
     const left: string[] = [];
-    for (const { target, old, text } of done.toReversed()) {
-      await make(work, { target, old: text, text: old }).catch(() => left.push(target.name));
+    for (const { target, old, text, mode } of done.toReversed()) {
+      await make(work, { target, old: text, text: old, mode }).catch(() => left.push(target.name));
     }
     if (left.length === 0) throw error;
     const says = `${(error as Error).message}. Already changed, and not changed back: ${left.join(", ")}`;
@@ -244,9 +243,9 @@ function checkChange({ target, old, text }: FileChange): void {
 
 async function make(
   { files }: Pick<ToolWork, "files">,
-  { target, old, text, movedFrom }: FileChange,
+  { target, old, text, mode }: FileChange,
 ): Promise<void> {
-  if (text !== undefined) await files.write(target, text, old, movedFrom);
+  if (text !== undefined) await files.write(target, text, old, mode);
   else if (old !== undefined) await files.remove(target, old);
 }
 

@@ -134,7 +134,7 @@ export class ToolRunner {
     const tool = this.#options.tools.get(call.name);
     // A model may know a tool from earlier in the conversation.
     if (tool?.group !== undefined) this.#options.groups.open(tool.group);
-    return this.perform(call, tool);
+    return this.perform(call, tool, () => this.#options.files.seen.takeLate());
   }
 
   /** The model has got the answers to its calls. */
@@ -143,7 +143,11 @@ export class ToolRunner {
   }
 
   /** Calls a tool that is not in the model's list. */
-  async perform(asked: ToolCall, tool: AgentTool | undefined): Promise<ToolAnswer> {
+  async perform(
+    asked: ToolCall,
+    tool: AgentTool | undefined,
+    takeLate: () => string = () => "",
+  ): Promise<ToolAnswer> {
     const { speaker, turn, log } = this.#options;
     // ACP tool-calls: ids are unique in a session, but some models reuse theirs in each answer.
     const call = { ...asked, id: crypto.randomUUID() };
@@ -173,7 +177,7 @@ export class ToolRunner {
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
-    const late = this.#options.diagnostics?.takeLate() ?? "";
+    const late = takeLate();
     const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
     await this.#finished(call, { ...answer, text }, { code, isCancelled });
     return { ...answer, text };

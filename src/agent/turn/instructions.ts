@@ -58,12 +58,14 @@ export function modeText({ name, instruction }: Mode): string {
 const MOST_NAMES = 20;
 
 /** The state of git when the session begins. Empty outside a repository. */
-export async function gitState(cwd: string): Promise<string> {
+export async function gitState(cwd: string, signal: AbortSignal): Promise<string> {
   const git = new Git(cwd);
   try {
     const [status, log] = await Promise.all([
-      git.list(["status", "--porcelain=v1", "-z", "--branch", "--no-renames", "--", "."]),
-      git.text(["log", "-n5", "--format=%h %s", "--", "."]).catch(() => ""),
+      git.list(["status", "--porcelain=v1", "-z", "--branch", "--no-renames", "--", "."], {
+        signal,
+      }),
+      git.text(["log", "-n5", "--format=%h %s", "--", "."], { signal }).catch(() => ""),
     ]);
     const [branch = "", ...changed] = status.map((line) => visibleLine(line));
     const names = changed.slice(0, MOST_NAMES).map((line) => `  ${line}`);
@@ -82,6 +84,7 @@ export async function gitState(cwd: string): Promise<string> {
       ].join("\n"),
     );
   } catch {
+    signal.throwIfAborted();
     return "";
   }
 }

@@ -8,6 +8,7 @@ import type { Tool } from "../../tool/tool.ts";
 import { Models } from "../models/models.ts";
 import { Log } from "../../base/log.ts";
 import { SessionTools } from "../session-tools.ts";
+import { gitState } from "./instructions.ts";
 import type { Speaker } from "./speaker.ts";
 
 const call = (name: string, args: object): Scripted => ({
@@ -63,6 +64,8 @@ describe("the beginning of a model's requests", () => {
     ]) {
       assert.match(system, words);
     }
+    const cancelled = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(gitState(rig.cwd, cancelled), /enough/, "it is asked again next time");
   });
 });
 

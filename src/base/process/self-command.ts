@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 
+import { isExecutable } from "../file/path.ts";
 import { shellWord } from "../text/shell-word.ts";
 
 /**
@@ -26,17 +27,8 @@ export function lastingPath(node: string): string {
 /** The words that a person types to start this program: its name if that is in PATH, else its path. */
 export function typedCommand(env: NodeJS.ProcessEnv): string {
   const folders = env.PATH?.split(delimiter).filter((folder) => isAbsolute(folder)) ?? [];
-  if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";
+  if (folders.some((folder) => isExecutable(join(folder, "trunkline")))) return "trunkline";
   return selfCommand().map(shellWord).join(" ");
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
 
 /** Whether words start this program with a command of its own. */

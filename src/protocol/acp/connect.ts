@@ -103,11 +103,15 @@ export class AgentConnection implements AsyncDisposable {
     return this.#peer.ended;
   }
 
-  request<P, R>(method: Method<P, R>, params: P): Promise<R> {
+  request<P, R>(
+    method: Method<P, R>,
+    params: P,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<R> {
     // The session limits the time of a prompt, since it knows whether there is progress. A person who
     // logs in may take long.
     const limit = PATIENT.has(method.name) ? {} : timeoutOf(method.name, this.#limits);
-    return this.#peer.request(method, params, limit);
+    return this.#peer.request(method, params, { ...limit, ...options });
   }
 
   /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */

@@ -3,6 +3,9 @@ import { describe, it } from "node:test";
 
 import { AcpApp, type TestClient } from "../../../test/support/acp-app.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
+import type { SessionUpdate } from "../../session/agent.ts";
+import { ROOM } from "../../wire/channel.ts";
+import { AcpConnection } from "./connection.ts";
 
 describe("the ACP door, for clients whose principals are known", { timeout: 30_000 }, () => {
   const place = { cwd: "/tmp", mcpServers: [] };
@@ -150,5 +153,76 @@ describe("AcpConnection", { timeout: 30_000 }, () => {
       await assert.rejects(client.ask("initialize", other), { code: -32600 });
       assert.equal((await client.ask("initialize", params)).protocolVersion, version);
     }
+  });
+});
+
+describe("what a client sees of a session", { timeout: 30_000 }, () => {
+  const tool = (fields: object, kind = "tool_call_update"): SessionUpdate => ({
+    ...{ sessionUpdate: kind, toolCallId: "t" },
+    ...fields,
+  });
+  const output = (data: string): object => ({ terminal_output_delta: { terminal_id: "t", data } });
+  const BEGIN = tool({ title: "ls", _meta: { terminal_info: { terminal_id: "t" } } }, "tool_call");
+
+  it("is the whole output of a command so far, also when nothing comes after it", async (t) => {
+    const { mock } = t.mock.method(AcpConnection.prototype, "detached");
+    const release = Promise.withResolvers<void>();
+    await using app = await AcpApp.open({
+      script: async (turn) => {
+        await turn.update(BEGIN);
+        for (const data of ["one\n", "two\n"]) await turn.update(tool({ _meta: output(data) }));
+        await release.promise;
+      },
+    });
+    const { client, sessionId } = await app.client();
+    const end = client.prompt(sessionId, "go");
+    const shown = (): string => JSON.stringify(client.updates.at(-1)?.content ?? "");
+    await client.find(() => shown().includes("one\\ntwo"));
+    release.resolve();
+    await end;
+    mock.resetCalls();
+    await client.ask("session/close", { sessionId });
+    assert.deepEqual(
+      mock.calls.map(({ arguments: [id] }) => id),
+      [sessionId],
+    );
+  });
+
+  /** A connection, and what is sent on it. */
+  function opened(): { readonly connection: AcpConnection; readonly sent: string[] } {
+    const connection = new AcpConnection();
+    const sent: string[] = [];
+    connection.open(undefined as never, (text) => {
+      sent.push(text);
+      return ROOM;
+    });
+    return { connection, sent };
+  }
+
+  const shownAs = (update: SessionUpdate) => ({
+    ...{ seq: 1, kind: update.sessionUpdate, text: JSON.stringify(update) },
+  });
+
+  it("is forgotten when it detaches", () => {
+    const { connection, sent } = opened();
+    connection.show("s", shownAs(BEGIN));
+    connection.show("s", shownAs(tool({ _meta: output("one") })));
+    connection.detached("s");
+    connection.show("s", shownAs(tool({ _meta: output("two") })));
+    assert.match(sent.at(-1) ?? "", /"```console\\ntwo\\n```"/);
+    connection.close();
+  });
+
+  it("counts by its messages, of which an update may become several", () => {
+    const { connection, sent } = opened();
+    connection.capabilities = { ...connection.capabilities, terminals: "updates" };
+    let counted = 0;
+    const last = { ...output("x"), terminal_exit: { terminal_id: "t", exit_code: 0 } };
+    for (const update of [BEGIN, tool({ status: "completed", _meta: last })]) {
+      connection.show("s", shownAs(update), (messages) => (counted += messages));
+      counted++;
+    }
+    assert.deepEqual([sent.length, counted], [5, 5]);
+    connection.close();
   });
 });

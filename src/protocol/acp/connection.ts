@@ -20,11 +20,20 @@ import { clientMethod, isObject, ours } from "./methods.ts";
 import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
-import { UpdateForms } from "./update-forms.ts";
+import { type FormedUpdate, UpdateForms } from "./update-forms.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 /** A random id as `crypto.randomUUID` makes them. */
 const ORIGIN = /^[0-9a-f-]{36}$/;
+
+/** What a client sees of one session that it is attached to. */
+interface SessionView {
+  readonly forms: UpdateForms;
+  /** Number of the last event that it was shown. */
+  seq: number;
+  /** Counts messages beside one for each update; undefined while it is shown the past. */
+  counts: ((messages: number) => void) | undefined;
+}
 
 /** The state of one connected client. */
 export class AcpConnection implements SessionClient {
@@ -41,7 +50,7 @@ export class AcpConnection implements SessionClient {
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
-  readonly #forms = new Map<string, UpdateForms>();
+  readonly #views = new Map<string, SessionView>();
   /** What it has set for the providers of agents, by their names. */
   readonly providers = new Map<string, readonly ProviderChoice[]>();
   /** Its `initialize`. */
@@ -87,6 +96,12 @@ export class AcpConnection implements SessionClient {
   close(): void {
     this.isGone = true;
     this.#send = () => ROOM;
+    for (const sessionId of this.#views.keys()) this.detached(sessionId);
+  }
+
+  detached(sessionId: string): void {
+    this.#views.get(sessionId)?.forms[Symbol.dispose]();
+    this.#views.delete(sessionId);
   }
 
   readonly isObserver = (sessionId: string): boolean => this.#observed.has(sessionId);
@@ -135,24 +150,48 @@ export class AcpConnection implements SessionClient {
     if (ours(meta).sequence === true) this.countsEvents = true;
   }
 
-  show(sessionId: string, shown: ShownUpdate): Room | undefined {
-    const { seq } = shown;
-    const forms = this.#forms.getOrInsertComputed(
-      sessionId,
-      () => new UpdateForms(this.capabilities),
-    );
+  show(sessionId: string, shown: ShownUpdate, counts?: SessionView["counts"]): Room | undefined {
+    const view = this.#views.getOrInsertComputed(sessionId, () => this.#view(sessionId));
+    view.seq = shown.seq;
+    view.counts = counts;
+    // One message was counted for the update.
+    return this.#showAll(view, view.forms.of(sessionId, shown), 1);
+  }
+
+  #view(sessionId: string): SessionView {
+    const forms = new UpdateForms(this.capabilities, (updates) => {
+      const view = this.#views.get(sessionId);
+      if (view !== undefined) background(this.#showAll(view, updates, 0), "Telling a client");
+    });
+    return { forms, seq: 0, counts: undefined };
+  }
+
+  #showAll(
+    { seq, counts }: SessionView,
+    updates: readonly FormedUpdate[],
+    counted: number,
+  ): Room | undefined {
     let room: Room | undefined;
-    for (const { sessionId: id, ...formed } of forms.of(sessionId, shown)) {
-      const text = this.codec.update(id, { ...formed, seq });
-      if (text !== undefined) room = this.#tell(id, text, seq) ?? room;
+    let messages = 0;
+    for (const { sessionId, ...formed } of updates) {
+      const text = this.codec.update(sessionId, { ...formed, seq });
+      if (text === undefined) continue;
+      room = this.#tell(sessionId, text, seq) ?? room;
+      messages++;
     }
+    counts?.(Math.max(0, messages - counted));
     return room;
   }
 
   /** Tells whether a turn is running, where the client's version has such an update. */
   showState(sessionId: string, isRunning: boolean): void {
-    const text = this.codec.state(sessionId, isRunning);
-    if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
+    this.#tellState(sessionId, this.codec.state(sessionId, isRunning));
+  }
+
+  #tellState(sessionId: string, text: string | undefined): void {
+    if (text === undefined) return;
+    background(this.#tell(sessionId, text), "Telling a client");
+    this.#views.get(sessionId)?.counts?.(1);
   }
 
   #tell(sessionId: string, text: string, seq?: number): Room | undefined {
@@ -167,7 +206,7 @@ export class AcpConnection implements SessionClient {
   /** Remembers how the client opened a session, in case another process takes it. */
   opened(params: OldSessionParams): void {
     this.#opened.set(params.sessionId, params);
-    this.#forms.delete(params.sessionId);
+    this.detached(params.sessionId);
   }
 
   taken(sessionId: string, after: number): void {
@@ -181,8 +220,12 @@ export class AcpConnection implements SessionClient {
   }
 
   /** Asks the client something that belongs to no session. */
-  async request(method: Method<object, unknown>, params: object): Promise<unknown> {
-    return await this.#peer?.request(method, params);
+  async request(
+    method: Method<object, unknown>,
+    params: object,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    return await this.#peer?.request(method, params, { signal });
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
@@ -203,8 +246,7 @@ export class AcpConnection implements SessionClient {
   }
 
   #asking(sessionId: string, change: 1 | -1): void {
-    const text = this.codec.asking(sessionId, change);
-    if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
+    this.#tellState(sessionId, this.codec.asking(sessionId, change));
   }
 }
 

@@ -133,6 +133,17 @@ describe("logging in to an agent", { timeout: 60_000 }, () => {
     await assert.rejects(client.ask("authenticate", { methodId: "other:page" }), /Not logged in/);
   });
 
+  it("ends when the client that wanted it is gone", async () => {
+    await using it = await LoginApp.open();
+    const [client] = await it.connect(PAGES);
+    const [other] = await it.connect(PAGES);
+    const waiting = async (): Promise<unknown> => (await other.ask("auth/status", {})).waiting;
+    client.post("authenticate", { methodId: "other:browser" });
+    await until(async () => (await waiting()) === 1);
+    await client.leave();
+    await until(async () => (await waiting()) === undefined);
+  });
+
   it("is for the owner, and for tokens with the scope 'programs'", async () => {
     await using it = await LoginApp.open();
     const [client] = await it.connect(PAGES, { id: "token 1", scopes: ["sessions"] });
@@ -169,10 +180,15 @@ describe("the providers of an agent", { timeout: 60_000 }, () => {
       /Not supported/,
     );
     assert.equal((await one.ask("providers/list", {})).providers.length, 1);
-    await other.ask("authenticate", { methodId: "other:page" });
-    const { sessionId } = await other.ask("session/new", PLACE);
-    await other.prompt(String(sessionId), "providers");
-    assert.equal(other.text, "");
+    await other.ask("authenticate", { methodId: "other:gateway", _meta: { secret: "x" } });
+    for (const [client, has] of [
+      [one, "main"],
+      [other, ""],
+    ] as const) {
+      const { sessionId } = await client.ask("session/new", PLACE);
+      await client.prompt(String(sessionId), "providers");
+      assert.equal(client.text, has);
+    }
   });
 });
 
@@ -189,12 +205,19 @@ describe("what clients say about a session", { timeout: 60_000 }, () => {
     await client.prompt(String(sessionId), "title");
     const title = "Mine\\u202e";
     assert.ok(client.text.endsWith(title), client.text);
-    const update = { sessionUpdate: "session_info_update", title: "The agent's" };
+    const _meta = { branch: "b" };
+    const update = { sessionUpdate: "session_info_update", title: "The agent's", _meta };
     const params = { sessionId: "SESSION", update };
     const line = JSON.stringify({ jsonrpc: "2.0", method: "session/update", params });
     await client.prompt(String(sessionId), `raw ${line}`);
     assert.equal((await client.ask("session/list", {})).sessions[0].title, title);
     assert.equal(client.updates.findLast((one) => one.title !== undefined)?.title, title);
+    const { sessionUpdate } = update;
+    assert.deepEqual(
+      client.updates.findLast((one) => one.sessionUpdate === sessionUpdate),
+      { sessionUpdate, _meta },
+      "only the title is left out",
+    );
     await assert.rejects(client.ask("session/set_title", { sessionId, title: " " }), {
       code: -32602,
     });

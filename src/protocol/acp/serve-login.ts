@@ -134,20 +134,22 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     (await door.sessions()).agentFor(name ?? client.agent ?? door.options.agent, client.principal);
   const ask = async (
     agent: Agent,
-    { state, id }: LoginCall,
+    { state, id, signal }: LoginCall,
     request: Pick<AgentRequest, "method" | "params" | "providers">,
   ): Promise<unknown> => {
     const { principal, capabilities } = state;
     return await agent.request?.({
       ...request,
       owner: principal.id,
+      signal,
       elicit: async (question) => {
         const { mode } = question;
         const canShow = mode === "url" ? capabilities.pages : capabilities.forms;
         if (!canShow) return { action: "cancel" };
         // ACP elicitation: one outside of a session names the request that it belongs to.
         const requestId = JSON.parse(String(id)) as unknown;
-        return await state.request(clientMethod("elicitation/create"), { ...question, requestId });
+        const asked = { ...question, requestId };
+        return await state.request(clientMethod("elicitation/create"), asked, signal);
       },
       notify: (method, params) => state.notify(method, params),
     });

@@ -201,7 +201,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const line = visibleLine(title.trim()).slice(0, LONGEST_TITLE);
       if (line === "")
         throw RpcError.of(STANDARD.invalidParams, "'params.title' must not be empty");
-      await sessions.rename(sessionId, line);
+      await sessions.setTitle(sessionId, line);
       return { title: line };
     }),
     door.serve(METHODS.archiveSession, archive(door, true)),

@@ -90,6 +90,8 @@ interface CommandOutput {
   output: string;
   content: readonly Fields[];
   shownAt: number;
+  /** It has output that was not shown yet. */
+  isBehind: boolean;
 }
 
 /** What one client was told of one session, as far as later updates depend on it. */
@@ -120,23 +122,59 @@ class FormState {
 }
 
 /** Gives one client the updates of one session in the richest form that it has announced. */
-export class UpdateForms {
+export class UpdateForms implements Disposable {
   readonly #capabilities: FormCapabilities;
   readonly #state: FormState;
+  readonly #showLate: ((updates: readonly FormedUpdate[]) => void) | undefined;
+  /** By the id of the tool call whose output they show. */
+  readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  constructor(capabilities: FormCapabilities) {
+  /** `showLate` sends what waited for its time, where nothing came after it. */
+  constructor(
+    capabilities: FormCapabilities,
+    showLate?: (updates: readonly FormedUpdate[]) => void,
+  ) {
     this.#capabilities = capabilities;
     this.#state = new FormState(capabilities.terminals);
+    this.#showLate = showLate;
+  }
+
+  [Symbol.dispose](): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
   }
 
   /** The messages for an update of the log, none or several. */
   of(sessionId: string, { kind, text }: Pick<ShownUpdate, "kind" | "text">): FormedUpdate[] {
     if (!this.#mayDiffer(kind, text)) return [{ sessionId, kind, text }];
-    return this.updates(sessionId, JSON.parse(text) as SessionUpdate).map(([id, update]) => ({
+    const update = JSON.parse(text) as SessionUpdate;
+    const formed = this.#formed(sessionId, update);
+    this.#lookAgain(sessionId, update);
+    return formed;
+  }
+
+  #formed(sessionId: string, update: SessionUpdate): FormedUpdate[] {
+    return this.updates(sessionId, update).map(([id, each]) => ({
       sessionId: id,
-      kind: update.sessionUpdate,
-      text: JSON.stringify(update),
+      kind: each.sessionUpdate,
+      text: JSON.stringify(each),
     }));
+  }
+
+  /** Shows the output of a command that came too soon after the last, if nothing else does. */
+  #lookAgain(sessionId: string, { toolCallId, _meta }: SessionUpdate): void {
+    const id = String(toolCallId);
+    const isBehind = (): boolean => this.#state.commands.get(id)?.isBehind === true;
+    if (this.#showLate === undefined || this.#timers.has(id) || !isBehind()) return;
+    const { trunkline } = fieldsOf(_meta);
+    const meta = trunkline === undefined ? {} : { _meta: { trunkline } };
+    const again = { sessionUpdate: "tool_call_update", toolCallId, ...meta };
+    const look = (): void => {
+      this.#timers.delete(id);
+      if (isBehind()) this.#showLate?.(this.#formed(sessionId, again));
+      this.#lookAgain(sessionId, again);
+    };
+    this.#timers.set(id, setTimeout(look, SHOW_EVERY).unref());
   }
 
   /** The same, each with the id of the session that it is shown in. */
@@ -341,7 +379,7 @@ function terminalForm(update: SessionUpdate, state: FormState): readonly Session
   }
   if (command === undefined) {
     const terminalId = wordOf(fieldsOf(carrier).terminal_id) || id;
-    command = { terminalId, output: "", content: [TERMINAL], shownAt: 0 };
+    command = { terminalId, output: "", content: [TERMINAL], shownAt: 0, isBehind: false };
     state.commands.set(id, command);
   }
   const { data } = fieldsOf(piece);
@@ -375,11 +413,13 @@ function asText(command: CommandOutput, { rest, said, isOver }: CommandUpdate): 
     command.content = hasTerminal ? parts : [...parts, TERMINAL];
   }
   const now = performance.now();
-  const isDue = said !== "" && now - command.shownAt >= SHOW_EVERY;
+  command.isBehind ||= said !== "";
+  const isDue = command.isBehind && now - command.shownAt >= SHOW_EVERY;
   const shows = isDue || isOver || Array.isArray(content);
   if (isBare(rest) && !shows) return [];
   if (!shows) return [rest];
   command.shownAt = now;
+  command.isBehind = false;
   const text = stripVTControlCharacters(command.output).trimEnd();
   const fence = fenceFor(text);
   const shown = text === "" ? [] : [textPart(`${fence}console\n${text}\n${fence}`)];

@@ -22,11 +22,14 @@ async function sampleFolder() {
 describe("findProgram()", () => {
   it("finds the first folder of PATH in which the program is executable", async () => {
     await using folder = await sampleFolder();
-    const [one, two, three] = ["one", "two", "three"].map((name) => join(folder.path, name));
+    const [zero, one, two, three] = ["zero", "one", "two", "three"].map((name) =>
+      join(folder.path, name),
+    );
+    mkdirSync(join(zero ?? "", "agent"), { recursive: true });
     write(join(one ?? "", "agent"), 0o644);
     const wanted = write(join(two ?? "", "agent"));
     write(join(three ?? "", "agent"));
-    const path = ["", "relative", one, two, three].join(":");
+    const path = ["", "relative", zero, one, two, three].join(":");
     assert.equal(findProgram("agent", path)?.path, wanted);
     assert.equal(findProgram("other", path), undefined);
     assert.equal(findProgram(wanted, "")?.path, wanted);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
-import { isExecutable } from "../../sandbox/remedy.ts";
+import { isExecutable } from "../../base/file/path.ts";
 
 export interface FoundProgram {
   readonly path: string;

@@ -53,6 +53,7 @@ export class Audience {
     const { backlog } = limits;
     this.#options = {
       ...{ sessionId, backlog },
+      counts: (messages) => this.delivery.counts(messages),
       missed: (client, after, upTo) => this.#missed(client, after, upTo),
     };
     this.delivery = new Delivery(last, {
@@ -138,13 +139,12 @@ export class Audience {
     this.attach(client);
   }
 
-  /** Returns the number of the last event that the client was shown. */
-  detach(client: SessionClient): number {
+  detach(client: SessionClient): void {
     const attachment = this.#attachments.get(client);
     attachment?.end();
     if (this.#attachments.delete(client)) this.#leftAt = performance.now();
     for (const pending of this.#pending) pending.forget(client);
-    return attachment?.last ?? 0;
+    client.detached?.(this.#sessionId);
   }
 
   /** Resolves when the client has been sent all updates so far. */
@@ -216,11 +216,10 @@ export class Audience {
   /** Detaches all clients. If another process has the session now, they go on there. */
   close(isTaken: boolean): void {
     this.delivery.close();
-    for (const client of this.clients()) {
-      const last = this.detach(client);
-      if (!isTaken) continue;
-      background(this.#showTo(client, last, TAKEN), "Telling a client");
-      client.taken?.(this.#sessionId, last);
+    for (const [client, { last }] of [...this.#attachments]) {
+      if (isTaken) background(this.#showTo(client, last, TAKEN), "Telling a client");
+      this.detach(client);
+      if (isTaken) client.taken?.(this.#sessionId, last);
     }
   }
 
@@ -262,6 +261,8 @@ export interface Backlog {
 export interface AttachmentOptions {
   readonly sessionId: string;
   readonly backlog: Backlog;
+  /** Counts messages that clients get beside one for each update. */
+  readonly counts: (messages: number) => void;
   /** Reads the updates for a client from the log: those of the events after `after`, up to `upTo`. */
   readonly missed: (
     client: SessionClient,
@@ -376,7 +377,8 @@ export class Attachment {
       this.#sent = shown.seq;
       this.#known = Math.max(this.#known, shown.seq);
     }
-    return this.client.show(this.#options.sessionId, shown);
+    const { sessionId, counts } = this.#options;
+    return this.client.show(sessionId, shown, counts);
   }
 
   async #sendRest(room: Promise<void>): Promise<void> {

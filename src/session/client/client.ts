@@ -20,9 +20,16 @@ export interface SessionClient {
   readonly isObserver?: (sessionId: string) => boolean;
   /**
    * Sends an update. Returns undefined when there is room for more, else a promise that resolves when
-   * there is. Updates sent before it resolves are buffered.
+   * there is. Updates sent before it resolves are buffered. `counts` is told, now or later, how many
+   * messages beyond the first it takes.
    */
-  show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
+  show(
+    sessionId: string,
+    shown: ShownUpdate,
+    counts?: (messages: number) => void,
+  ): Promise<void> | undefined;
+  /** The session shows it nothing more, unless it attaches again. */
+  detached?(sessionId: string): void;
   /** Tells the client something that is no update. */
   notify?(method: string, params: object): void;
   /** Another process has taken the session. The client was shown its events up to `after`. */

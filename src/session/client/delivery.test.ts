@@ -10,15 +10,18 @@ const chunk = (text: string): SessionUpdate => ({
   content: { type: "text", text },
 });
 
-function open(limit = 1000) {
+function open(limit = 1000, messages = 1) {
   mock.timers.enable({ apis: ["setTimeout"] });
   let time = 0;
   const shown: { at: number; seq: number; update: SessionUpdate }[] = [];
-  const delivery = new Delivery(0, {
+  const delivery: Delivery = new Delivery(0, {
     rate: { limit, windowMs: 60_000 },
     maxSize: 100 * 1024,
     now: () => time,
-    show: ({ seq, text }) => shown.push({ at: time, seq, update: JSON.parse(text) }),
+    show: ({ seq, text }) => {
+      for (let at = 0; at < messages; at++) shown.push({ at: time, seq, update: JSON.parse(text) });
+      delivery.counts(messages - 1);
+    },
   });
   let seq = 0;
   return {
@@ -38,6 +41,13 @@ function open(limit = 1000) {
   };
 }
 
+function assertRate(shown: readonly { readonly at: number }[]): void {
+  for (const { at } of shown) {
+    const inMinute = shown.filter((one) => one.at > at - 60_000 && one.at <= at).length;
+    assert.ok(inMinute <= 1000, `${inMinute} updates in a minute`);
+  }
+}
+
 describe("Delivery", () => {
   it("shows no more than the rate in any minute, and merges the rest without losing a character", () => {
     covers("acp.rate.update");
@@ -53,13 +63,20 @@ describe("Delivery", () => {
     it.pass(1000);
     const said = it.shown.map(({ update }) => (update.content as { text: string }).text).join("");
     assert.equal(said, text);
-    for (const { at } of it.shown) {
-      const inMinute = it.shown.filter((one) => one.at > at - 60_000 && one.at <= at).length;
-      assert.ok(inMinute <= 1000, `${inMinute} updates in a minute`);
-    }
+    assertRate(it.shown);
     assert.equal(it.delivery.last, 18_000);
     const gaps = it.shown.slice(1).map(({ at }, index) => at - (it.shown[index]?.at ?? 0));
     assert.ok(Math.max(...gaps) <= 1000, "the text stood still");
+  });
+
+  it("counts the messages that a client gets, which may be several for an update", () => {
+    using it = open(1000, 3);
+    for (let at = 0; at < 500; at++) {
+      it.push({ sessionUpdate: "tool_call", toolCallId: `${at}`, title: "T" });
+    }
+    it.pass(200_000);
+    assert.equal(it.shown.length, 1_500);
+    assertRate(it.shown);
   });
 
   it("shows updates unchanged while the rate allows", () => {

@@ -30,7 +30,7 @@ export interface DeliveryOptions {
 /** Shares of the rate: sent at once, unmerged before that, and spread over the window after it. */
 const BURST = 0.9;
 const UNMERGED = 0.45;
-/** The rest is for updates that cannot wait. */
+/** The rest is for updates that cannot wait, and for those that a client gets as several messages. */
 const PACED = 0.08;
 /** Queued updates above which the agent has to wait. */
 const CROWDED = 256;
@@ -108,9 +108,10 @@ export class Delivery {
     this.#settle();
   }
 
-  /** Counts an update that was sent without waiting. */
-  counts(): void {
-    if (this.#options.rate !== undefined) this.#sent.push(this.#now());
+  /** Counts messages that were sent without waiting. */
+  counts(messages = 1): void {
+    if (this.#options.rate === undefined) return;
+    for (let at = 0; at < messages; at++) this.#sent.push(this.#now());
   }
 
   /** How many updates were sent in the last window. */
@@ -127,7 +128,8 @@ export class Delivery {
     if (count < limit * BURST) return 0;
     const [first = 0] = this.#sent;
     const paced = (this.#sent.at(-1) ?? 0) + windowMs / (limit * PACED);
-    const until = count < limit ? paced : Math.max(paced, first + windowMs);
+    const mayPace = count < limit * (BURST + PACED);
+    const until = mayPace ? paced : Math.max(paced, first + windowMs);
     return Math.max(0, until - this.#now());
   }
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, isAbsolute, resolve } from "node:path";
 
 import { ModelCommands } from "../../agent/models/model-commands.ts";
@@ -170,13 +170,8 @@ function problemOf(
 }
 
 function describePath(path: string): string {
-  if (!existsSync(path)) return `there is no file ${visibleLine(path)}`;
-  try {
-    accessSync(path, constants.X_OK);
-    return `${visibleLine(path)} cannot be run`;
-  } catch {
-    return `${visibleLine(path)} is not executable`;
-  }
+  const name = visibleLine(path);
+  return existsSync(path) ? `${name} is not executable` : `there is no file ${name}`;
 }
 
 async function tryToStart(
