@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { extname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 
 import { atMost } from "../../base/abort.ts";
-import { isExecutable } from "../../base/file/path.ts";
+import { isExecutable, realPath } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
@@ -21,8 +21,10 @@ interface KnownServer {
   readonly args: readonly string[];
   /** Extensions of files, and the names of their languages. */
   readonly languages: Readonly<Record<string, string>>;
-  /** Whether the one of the project can be used. */
-  readonly fits?: (project: string) => boolean;
+  /** Whether it can be used, by the package.json of its package. */
+  readonly fits?: (manifest: string) => boolean;
+  /** See `LanguageServer.start`. */
+  readonly isUnnumbered?: true;
 }
 
 const SCRIPTS = { ".ts": "typescript", ".mts": "typescript", ".cts": "typescript" };
@@ -32,7 +34,12 @@ const C = { ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".hpp": "cpp" };
 /** The first that is there is used. */
 const SERVERS: readonly KnownServer[] = [
   { program: "tsc", args: ["--lsp", "--stdio"], languages: TYPESCRIPT, fits: isServer },
-  { program: "typescript-language-server", args: ["--stdio"], languages: TYPESCRIPT },
+  {
+    program: "typescript-language-server",
+    args: ["--stdio"],
+    languages: TYPESCRIPT,
+    isUnnumbered: true,
+  },
   { program: "pyright-langserver", args: ["--stdio"], languages: { ".py": "python" } },
   { program: "gopls", args: [], languages: { ".go": "go" } },
   { program: "rust-analyzer", args: [], languages: { ".rs": "rust" } },
@@ -43,11 +50,11 @@ const SERVERS: readonly KnownServer[] = [
 const MOST_MANIFEST = 1024 * 1024;
 
 /** Compilers of TypeScript before 7 are no servers. */
-function isServer(project: string): boolean {
+function isServer(manifest: string): boolean {
   try {
-    const file = join(project, "node_modules/typescript/package.json");
-    const text = readRegularFile(file, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
-    return Number.parseInt((JSON.parse(text) as { version: string }).version, 10) >= 7;
+    const text = readRegularFile(manifest, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
+    const { name, version } = JSON.parse(text) as { name: string; version: string };
+    return name === "typescript" && Number.parseInt(version, 10) >= 7;
   } catch {
     return false;
   }
@@ -142,7 +149,7 @@ export class Diagnostics implements AsyncDisposable {
       return;
     }
     this.#agreed.add(server);
-    const started = this.#start(command, server.args).catch((error: unknown) => {
+    const started = this.#start(command, server).catch((error: unknown) => {
       this.#log.warn("agent.language-server-failed", { command, error });
       return undefined;
     });
@@ -167,13 +174,16 @@ export class Diagnostics implements AsyncDisposable {
     }
   }
 
-  async #start(command: string, args: readonly string[]): Promise<LanguageServer | undefined> {
+  async #start(
+    command: string,
+    { args, isUnnumbered }: KnownServer,
+  ): Promise<LanguageServer | undefined> {
     const variables = harmlessVariables(process.env);
     const env = { ...variables, PATH: await loginPath(variables) };
     const program = { command, args, env, cwd: this.#cwd, serves: currentSession() };
     const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
     const confinement = await this.#sandbox?.enter();
-    return confinement && LanguageServer.start(program, confinement, signal);
+    return confinement && LanguageServer.start(program, confinement, signal, isUnnumbered);
   }
 
   async #newErrors(
@@ -226,11 +236,14 @@ function serverFor(name: string, project: string): KnownServer | undefined {
 
 /** The program of the project, or else of `PATH`. */
 function commandOf({ program, fits }: KnownServer, project: string): string | undefined {
-  const own = join(project, "node_modules/.bin", program);
-  if (existsSync(own) && fits?.(project) !== false) return own;
-  if (fits !== undefined) return undefined;
+  const modules = join(project, "node_modules");
+  const own = join(modules, ".bin", program);
+  if (existsSync(own) && fits?.(join(modules, "typescript/package.json")) !== false) return own;
+  const manifestOf = (path: string): string => join(dirname(realPath(path)), "../package.json");
   const folders = absolutePath(process.env.PATH).split(":");
-  return folders.map((folder) => join(folder, program)).find(isExecutable);
+  return folders
+    .map((folder) => join(folder, program))
+    .find((path) => isExecutable(path) && fits?.(manifestOf(path)) !== false);
 }
 
 /** The errors that were not there before. Lines may have moved, so they do not count. */
