@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { before, describe, it, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -31,17 +31,47 @@ interface CheckedProject {
   readonly files: Readonly<Record<string, string>>;
   /** What breaks it: a file, and a text in it that is replaced. */
   readonly edit: readonly [file: string, before: string, after: string];
+  /** What the person is asked about. */
+  readonly runs: RegExp;
   /** What the model is told. */
   readonly expects: RegExp;
   /** Programs of Debian that it needs. */
   readonly needs?: readonly AptProgram[];
-  /** The folder of `PATH` in which the server or the checker is. */
-  readonly install?: () => Promise<string>;
+  /** The folders of `PATH`; undefined if a program is missing. */
+  readonly path?: () => Promise<readonly string[] | undefined>;
   /** Makes more of the project than its files. */
   readonly prepare?: (project: string) => void;
 }
 
+const USUAL = ["/usr/local/bin", "/usr/bin", "/bin"];
+
 const servers = new Packages("test/interop/language-servers");
+
+const withServers = async (): Promise<readonly string[]> => {
+  await servers.install();
+  return [servers.path(".bin"), ...USUAL];
+};
+
+/** The folder of a program in `PATH`. */
+const folderOf = (name: string): string | undefined =>
+  (process.env.PATH ?? "").split(delimiter).find((folder) => existsSync(join(folder, name)));
+
+const GO = {
+  files: {
+    "go.mod": "module example.org/sum\n\ngo 1.19\n",
+    "sum.go": "package main\n\nfunc sum(a, b int) int { return a + b }\n",
+    "main.go": 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println(sum(1, 2))\n}\n',
+  },
+  edit: ["main.go", "sum(1, 2)", 'sum(1, "two")'],
+  expects: /main\.go:6:\d+: .*(?:cannot use|cannot convert).*"two"/,
+} as const;
+
+/** A project that has the compiler of before version 7. */
+function withOldTypescript(project: string): void {
+  mkdirSync(join(project, "node_modules/.bin"), { recursive: true });
+  symlinkSync(servers.path("typescript"), join(project, "node_modules/typescript"));
+  symlinkSync(servers.path("typescript/bin/tsc"), join(project, "node_modules/.bin/tsc"));
+}
 
 const TYPESCRIPT = {
   files: {
@@ -49,12 +79,12 @@ const TYPESCRIPT = {
     "a.ts": "export const a: number = 1;\n",
   },
   edit: ["a.ts", "= 1", '= "one"'],
-  expects: /a\.ts:1:14: 2322 .*not assignable/,
 } as const;
 
 const PROJECTS: Readonly<Record<string, CheckedProject>> = {
   clangd: {
     needs: [program("clangd")],
+    runs: /\/clangd$/,
     files: {
       "add.h": "int add(int a, int b);\n",
       "main.c": '#include "add.h"\n\nint main(void) {\n  return add(1, 2);\n}\n',
@@ -64,19 +94,12 @@ const PROJECTS: Readonly<Record<string, CheckedProject>> = {
   },
   gopls: {
     needs: [program("gopls"), program("go", "golang-go")],
-    files: {
-      "go.mod": "module example.org/sum\n\ngo 1.19\n",
-      "sum.go": "package main\n\nfunc sum(a, b int) int { return a + b }\n",
-      "main.go": 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println(sum(1, 2))\n}\n',
-    },
-    edit: ["main.go", "sum(1, 2)", 'sum(1, "two")'],
-    expects: /main\.go:6:\d+: .*(?:cannot use|cannot convert).*"two"/,
+    runs: /\/gopls$/,
+    ...GO,
   },
   pyright: {
-    install: async () => {
-      await servers.install();
-      return servers.path(".bin");
-    },
+    path: withServers,
+    runs: /\/pyright-langserver --stdio$/,
     files: {
       "shop.py": "def price(count: int) -> int:\n    return count * 2\n",
       "main.py": "from shop import price\n\nprint(price(3))\n",
@@ -85,19 +108,56 @@ const PROJECTS: Readonly<Record<string, CheckedProject>> = {
     expects: /main\.py:3:\d+: reportArgumentType .*'three'/,
   },
   "typescript-language-server": {
-    install: async () => {
-      await servers.install();
-      return servers.path(".bin");
-    },
-    prepare: (project) => {
-      mkdirSync(join(project, "node_modules"));
-      symlinkSync(servers.path("typescript"), join(project, "node_modules/typescript"));
-    },
+    path: withServers,
+    runs: /\/typescript-language-server --stdio$/,
+    prepare: withOldTypescript,
     ...TYPESCRIPT,
+    expects: /a\.ts:1:14: 2322 .*not assignable/,
   },
   "tsc --lsp of PATH": {
-    install: async () => join(MODULES, ".bin"),
+    path: async () => [join(MODULES, ".bin"), ...USUAL],
+    runs: /\/tsc --lsp --stdio$/,
     ...TYPESCRIPT,
+    expects: /a\.ts:1:14: 2322 .*not assignable/,
+  },
+  "the project's own tsc": {
+    path: async () => {
+      await servers.install();
+      return USUAL;
+    },
+    runs: /^node_modules\/\.bin\/tsc --noEmit/,
+    prepare: withOldTypescript,
+    ...TYPESCRIPT,
+    expects: /a\.ts:1:14: error TS2322: .*not assignable/,
+  },
+  "cargo check": {
+    path: async () => {
+      const folder = folderOf("cargo");
+      return folder === undefined ? undefined : [folder, ...USUAL];
+    },
+    runs: /^cargo check --offline/,
+    files: {
+      "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+      "src/main.rs":
+        'fn price(count: u32) -> u32 {\n    count * 2\n}\n\nfn main() {\n    println!("{}", price(3));\n}\n',
+    },
+    edit: ["src/main.rs", "price(3)", 'price("three")'],
+    expects: /src\/main\.rs:6:\d+: error\[E0308\]: mismatched types/,
+  },
+  "go vet": {
+    needs: [program("go", "golang-go")],
+    // Only what Debian has go in, where gopls is not.
+    path: async () => [join(realpathSync("/usr/bin/go"), "..")],
+    runs: /go vet/,
+    ...GO,
+  },
+  "the grammar of Python": {
+    needs: [program("python3")],
+    path: async () => USUAL,
+    runs: /python3 -I -m ast FILE/,
+    files: { "main.py": "print((1, 2))\n" },
+    edit: ["main.py", "2))", "2)"],
+    expects: /main\.py:1:1: SyntaxError: .*never closed/,
   },
 };
 
@@ -138,12 +198,13 @@ describe("errors after an edit, without configuration", { timeout: 1_800_000 }, 
     )) as {
       installPrograms: (
         missing: readonly AptProgram[],
-        say: (text: string) => void,
+        say: (text: string) => unknown,
       ) => Promise<void>;
       missingPrograms: (programs: readonly AptProgram[]) => readonly AptProgram[];
     };
     const missing = missingPrograms(Object.values(PROJECTS).flatMap(({ needs = [] }) => needs));
-    if (missing.length > 0) await installPrograms(missing, (text) => console.error(text));
+    if (missing.length > 0)
+      await installPrograms(missing, (text) => process.stderr.write(`${text}\n`));
   });
 
   for (const [name, project] of Object.entries(PROJECTS)) {
@@ -155,16 +216,23 @@ describe("errors after an edit, without configuration", { timeout: 1_800_000 }, 
         t.skip(`Install: sudo apt-get install ${missing.map((each) => each.package).join(" ")}`);
         return;
       }
-      const folder = await project.install?.();
-      const folders = [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"];
+      const folders = project.path === undefined ? USUAL : await project.path();
+      if (folders === undefined) {
+        t.skip(`The program of ${name} is not in PATH.`);
+        return;
+      }
       const { PATH } = process.env;
-      process.env.PATH = [...(folder === undefined ? [] : [folder]), ...folders].join(delimiter);
+      process.env.PATH = [dirname(process.execPath), ...folders].join(delimiter);
       try {
         const begun = performance.now();
         const { answer, asked } = await told(project);
         t.diagnostic(`${Math.round(performance.now() - begun)} ms`);
         assert.match(answer, project.expects);
-        assert.equal(asked.filter((title) => title.startsWith("Check edits with")).length, 1);
+        const [question = "", ...others] = asked
+          .filter((title) => title.startsWith("Check edits with "))
+          .map((title) => title.slice("Check edits with ".length));
+        assert.match(question, project.runs);
+        assert.deepEqual(others, []);
       } finally {
         process.env.PATH = PATH;
       }

@@ -118,8 +118,8 @@ export async function writtenBy(
   const { generateText } = await import("ai");
   const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(120_000)]);
   const options = { model, instructions, prompt, maxRetries: 1, abortSignal };
-  const { text, totalUsage } = await generateText(options);
-  return { text: text.trim() || undefined, usage: usageOf(totalUsage) };
+  const { text, usage } = await generateText(options);
+  return { text: text.trim() || undefined, usage: usageOf(usage) };
 }
 
 function spoken(message: ModelMessage): string {

@@ -38,7 +38,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     if (added !== undefined) app = await openQuietApp(invocation, { noSandbox });
     agent = added ?? agent;
     // Before the repository is fetched and set up.
-    await requireModel({ ...app, env, wanted: agent });
+    await requireModel({ config: app.config, log: app.log, env, wanted: agent });
   }
   const remote = await findRevision(app, repository, values.revision, cwd);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
