@@ -15,10 +15,11 @@ const PARTS = {
   store: ["base"],
   git: ["base"],
   sandbox: ["base"],
+  hooks: ["base"],
   // Capabilities do not import each other. Some also use a protocol as a client.
   identity: ["base", "tool", "git", "store"],
   review: ["base", "tool", "git", "store"],
-  agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store"],
+  agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store"],
   forge: ["base"],
@@ -29,9 +30,10 @@ const PARTS = {
   config: [
     ...["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
     // What each capability says of itself.
-    ...["agent", "fleet", "identity", "plugin", "review", "run", "session", "upstream"].map(
+    ...["agent", "fleet", "hooks", "identity", "plugin", "review", "run", "session"].map(
       (part) => `${part}/capability.ts`,
     ),
+    "upstream/capability.ts",
     ...["access", "notify", "telemetry"].map((part) => `server/${part}/capability.ts`),
     ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
   ],
@@ -44,6 +46,7 @@ const PARTS = {
 const OPENING = [
   "agent",
   "fleet",
+  "hooks",
   "identity",
   "plugin",
   "review",

@@ -229,6 +229,40 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "agent: external-services.ts",
       "MOST",
     ],
+    [
+      "characters of each file of notes that a model is told",
+      "count",
+      10_000,
+      "the last ones are told",
+      "agent: memory.ts",
+      "MOST_TOLD",
+    ],
+  ],
+  hooks: [
+    [
+      "characters that a hook may write",
+      "count",
+      256 * KIB,
+      "it is ended, and has failed",
+      "hooks: run-hook.ts",
+      "MOST_OUTPUT",
+    ],
+    [
+      "characters of one text of a hook for the model or the person",
+      "count",
+      10_000,
+      "the rest is left out",
+      "hooks: hooks.ts",
+      "MOST_TEXT",
+    ],
+    [
+      "times in a turn that hooks send the model on",
+      "count",
+      5,
+      "the turn ends, and the session says so",
+      "agent: session-hooks.ts",
+      "MOST_GOING_ON",
+    ],
   ],
   "MCP servers": [
     [

@@ -26,11 +26,14 @@ import { Customs } from "./custom/customs.ts";
 import { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
+import { type OpenHooks, SessionHooks, type TurnHooks } from "./hooks/session-hooks.ts";
 import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
 import type { InstalledAgent } from "./installed-agents.ts";
+import { Memory, rememberTool } from "./memory/memory.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
+import type { Mode } from "./modes.ts";
 import { SessionChoices } from "./session-choices.ts";
 import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
 import { Subagents } from "./subagent/subagents.ts";
@@ -66,12 +69,16 @@ export interface BuiltInAgentOptions {
   readonly reviews?: ReviewComments;
   /** Folders of the owner that may have `commands` and `skills`. */
   readonly userFolders?: readonly string[];
+  /** The owner's notes for all projects. */
+  readonly memoryFile?: string | undefined;
   /** Files and folders of Trunkline itself, which no tool may read or write. */
   readonly own?: readonly string[];
   /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** Opens the hooks of a session, with its first turn. */
+  readonly hooks?: OpenHooks | undefined;
   /** Agents of others on this machine, for people who have no model. */
   readonly installed?: () => readonly InstalledAgent[];
   /** From where pages may be fetched without a question. */
@@ -150,6 +157,7 @@ interface TurnTools {
   readonly files: TurnFiles;
   readonly runner: ToolRunner;
   readonly customs: Customs;
+  readonly hooks: TurnHooks | undefined;
 }
 
 interface ModelTurnTools extends TurnTools {
@@ -165,6 +173,8 @@ class BuiltInSession implements AgentSession {
   readonly #journal: Journal;
   readonly #sandbox: CommandSandbox | undefined;
   readonly #diagnostics: Diagnostics;
+  readonly #hooks: SessionHooks;
+  readonly #memory: Memory;
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #choices: SessionChoices;
@@ -190,7 +200,16 @@ class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
+    // As with the owner's commands: nobody else's business.
+    this.#memory = new Memory(options.owner === OWNER.id ? parts.memoryFile : undefined);
+    const isResumed = options.history !== undefined;
+    this.#hooks = new SessionHooks({
+      ...{ sessionId, cwd, isResumed },
+      sandbox: this.#sandbox,
+      open: parts.hooks,
+    });
     this.#log = log;
+    onAbort(revoked, () => background(this.#hooks[Symbol.asyncDispose](), "Ending hooks"));
     onAbort(revoked, () => background(this.#background[Symbol.asyncDispose](), "Ending commands"));
     this.#tools = new SessionTools(options, {
       ...parts,
@@ -247,7 +266,8 @@ class BuiltInSession implements AgentSession {
       () => this.#choices.mode.id === "architect",
       (modeId) => this.#choices.setMode(modeId, true),
     );
-    const ofTurn = [...backgroundTools(this.#background), subagents.tool, patch, askPerson, plan];
+    const lasting = [...backgroundTools(this.#background), rememberTool(this.#memory)];
+    const ofTurn = [...lasting, subagents.tool, patch, askPerson, plan];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
@@ -257,10 +277,12 @@ class BuiltInSession implements AgentSession {
       const tools = isForModel
         ? customs.addTools(await this.#tools.gather(speaker, turn, ofTurn))
         : NO_TOOLS;
-      const runner = this.#runner(turn, { speaker, files }, tools);
+      const mode = (): Mode => this.#choices.mode;
+      const hooks = await this.#hooks.forTurn({ turn, speaker, files, mode });
+      const runner = this.#runner(turn, { speaker, files, hooks }, tools);
       if (isForModel) {
         const prompt = custom ?? turn.prompt;
-        const parts = { speaker, files, runner, customs, subagents, tools };
+        const parts = { speaker, files, runner, customs, hooks, subagents, tools };
         return await this.#converse(turn, prompt, parts);
       }
       if (command === undefined && needsModel(turn)) {
@@ -268,7 +290,7 @@ class BuiltInSession implements AgentSession {
         throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
       }
       await this.#tools.reportServers(speaker);
-      return await this.#runCommand(turn, command, { speaker, files, runner, customs });
+      return await this.#runCommand(turn, command, { speaker, files, runner, customs, hooks });
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
@@ -310,6 +332,7 @@ class BuiltInSession implements AgentSession {
     this.#choices[Symbol.dispose]();
     // Before the sandbox that they run in.
     await this.#diagnostics[Symbol.asyncDispose]();
+    await this.#hooks[Symbol.asyncDispose]();
     await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
@@ -372,13 +395,17 @@ class BuiltInSession implements AgentSession {
 
   async #converse(
     turn: Turn,
-    prompt: Turn["prompt"],
-    { speaker, files, runner, customs, subagents, tools }: ModelTurnTools,
+    typed: Turn["prompt"],
+    { speaker, files, runner, customs, hooks, subagents, tools }: ModelTurnTools,
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
-    const [project, conversation, git] = await Promise.all([
+    const started = await this.#hooks.started(hooks);
+    const prompt = hooks === undefined ? typed : await hooks.prompted(typed, promptText(typed));
+    if (prompt === undefined || hooks?.stopped !== undefined) return { stopReason: "refusal" };
+    const [project, memory, conversation, git] = await Promise.all([
       projectInstructions(files),
+      this.#memory.instructions(files),
       this.#conversation.get(),
       this.#gitState ?? gitState(this.#workspace.cwd, turn.signal),
     ]);
@@ -396,6 +423,8 @@ class BuiltInSession implements AgentSession {
         agent: this.#instructions,
         git,
         project,
+        memory,
+        hooks: started,
         skills: customs.instructions.trim(),
         folders: folders.text.trim(),
         background: this.#background.instructions.trim(),
@@ -405,6 +434,7 @@ class BuiltInSession implements AgentSession {
       cacheKey: this.#options.sessionId,
       speaker,
       runner,
+      goesOn: hooks && (() => hooks.goesOn()),
       retry: limits.retry,
       thinking: this.#choices.thinking,
       steps: { left: maxSteps, most: maxSteps },
@@ -414,7 +444,7 @@ class BuiltInSession implements AgentSession {
       options,
       tools,
       runner: (nested, speaker, own) =>
-        this.#runner(nested, { speaker, files: files.forSubagent() }, own),
+        this.#runner(nested, { speaker, files: files.forSubagent(), hooks }, own),
     });
     return new TurnRun(options).run();
   }
@@ -439,6 +469,7 @@ class BuiltInSession implements AgentSession {
       ...context,
       custom: customs.commands,
       background: this.#background,
+      memory: this.#memory,
       choices: this.#choices,
       compact: () => this.#compact(turn, speaker, usage),
       write: (instructions, prompt) => this.#write(turn, { speaker, usage }, instructions, prompt),
@@ -460,7 +491,7 @@ class BuiltInSession implements AgentSession {
 
   #runner(
     turn: Turn,
-    { speaker, files }: Pick<TurnTools, "speaker" | "files">,
+    { speaker, files, hooks }: Pick<TurnTools, "speaker" | "files" | "hooks">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
     const { limits, actsAs } = this.#parts;
@@ -477,6 +508,7 @@ class BuiltInSession implements AgentSession {
       actsAs,
       sandbox: this.#sandbox,
       diagnostics: this.#diagnostics,
+      hooks,
       background: this.#background,
       running: this.#running,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),

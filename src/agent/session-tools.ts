@@ -1,6 +1,7 @@
 import { isSelfCommand } from "../base/process/self-command.ts";
 import type { Log } from "../base/log.ts";
 import { untilAborted } from "../base/abort.ts";
+import { counted } from "../base/text/counted.ts";
 import type { AgentOpenOptions, McpServer, Turn } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
@@ -122,7 +123,7 @@ export class SessionTools implements AsyncDisposable {
     ];
     this.groups.prepare(tools, promptText(prompt));
     if (left.length > 0) {
-      const says = `There is no room for ${left.length} tools, which the model is not offered`;
+      const says = `There is no room for ${counted(left.length, "tool")}, which the model is not offered`;
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
     await this.reportServers(speaker, "it has not answered yet");

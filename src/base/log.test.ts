@@ -64,6 +64,18 @@ describe("Log", () => {
     assert.ok(!lines.join("").includes("hush"), lines.join(""));
   });
 
+  it("says in words that a disk is full, with where that was noticed only to who debugs", () => {
+    const error = Object.assign(new Error("ENOSPC: no space left on device, write"), {
+      code: "ENOSPC",
+    });
+    const { log, last } = record("info");
+    log.error("x", { error });
+    assert.match(String(last().error), /^no space left on device\. Free some space[^\n]*$/);
+    const debug = record("debug");
+    debug.log.error("x", { error });
+    assert.match(String(debug.last().error), /\n +at /);
+  });
+
   it("never throws, whatever it is given", () => {
     const { log, last } = record("info");
     const { proxy, revoke } = Proxy.revocable({}, {});

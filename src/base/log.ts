@@ -1,3 +1,4 @@
+import { diskWords } from "./errors.ts";
 import { mask } from "./text/mask.ts";
 import { visible } from "./text/visible.ts";
 
@@ -52,13 +53,22 @@ export class Log {
     const time = new Date().toISOString();
     let line: string;
     try {
-      const masked = mask({ ...this.#context, ...fields }) as LogFields;
+      const masked = mask(this.#worded({ ...this.#context, ...fields })) as LogFields;
       line = JSON.stringify({ time, level, event, ...masked });
     } catch (error) {
       // A field with a getter that throws, say: what is being logged matters more.
       line = JSON.stringify({ time, level, event, unreadable: String(error) });
     }
     this.#write(line + "\n");
+  }
+
+  /** A full disk is no bug: where it was noticed helps nobody who does not look for one. */
+  #worded(fields: LogFields): LogFields {
+    if (this.has("debug")) return fields;
+    const entries = Object.entries(fields).map(([name, value]) => {
+      return [name, (value instanceof Error ? diskWords(value) : undefined) ?? value];
+    });
+    return Object.fromEntries(entries) as LogFields;
   }
 }
 

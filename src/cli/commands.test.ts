@@ -100,8 +100,15 @@ for (const path of PATHS) {
 
 /** They speak a protocol, hold a conversation, or write for a shell or a person. */
 const NO_DATA = [
-  ...["mcp", "acp", "session attach", "plugin dev", "plugin mcp", "plugin wrap", "identity exec"],
-  ...["completion", "help"],
+  "session attach",
+  "identity exec",
+  "plugin dev",
+  "plugin mcp",
+  "plugin wrap",
+  "mcp",
+  "acp",
+  "completion",
+  "help",
 ];
 
 test("every command that prints data takes --json", () => {
@@ -122,5 +129,39 @@ test("the choices of an option that names a command are commands", () => {
           choice,
         );
     }
+  }
+});
+
+test("help lists the ten commands that matter first, and none that only programs call", async () => {
+  let shown = "";
+  const stdout = { write: (text: string) => (shown += text), on: () => undefined };
+  await run(["help"], { ...QUIET, stdout });
+  const lists = [...shown.matchAll(/^(?<title>[\w ]+):\n(?<rows>(?: {2}.*\n)+)/gm)];
+  const names = lists.map(({ groups }) => [
+    groups?.["title"],
+    groups?.["rows"]?.match(/^ {2}[a-z]+(?= )/gm)?.length,
+  ]);
+  assert.deepEqual(names.slice(0, 3), [
+    ["Every day", 10],
+    ["Connect", 4],
+    ["Operate", 10],
+  ]);
+  assert.doesNotMatch(shown, /^ {2}(mcp|acp) /m);
+});
+
+test("names from before go on working", () => {
+  const before = {
+    "tools list": "trunkline tool list",
+    "models key set A": "trunkline model key set",
+    "notifications test": "trunkline notification test",
+    "device list": "trunkline token list",
+    "device revoke phone": "trunkline token revoke",
+    "session permissions": "trunkline session permission",
+    "plugin logs a": "trunkline plugin log",
+  };
+  for (const [line, call] of Object.entries(before)) {
+    const parsed = parse(line.split(" "), PROGRAM);
+    assert.equal(parsed.kind, "run", line);
+    assert.equal(callOf(parsed.path), call);
   }
 });

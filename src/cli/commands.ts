@@ -3,11 +3,10 @@ import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
 import { demo } from "./demo/demo-command.ts";
-import { device } from "./device/device-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
 import { identity } from "./identity/identity-command.ts";
-import { models } from "./models/models-command.ts";
-import { notifications } from "./notifications/notifications-command.ts";
+import { model } from "./models/models-command.ts";
+import { notification } from "./notifications/notifications-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
 import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
@@ -18,7 +17,7 @@ import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
 import { arg, type Command, flag, text } from "./shell/command.ts";
 import { token } from "./token/token-command.ts";
-import { tools } from "./tools/tools-command.ts";
+import { tool } from "./tools/tools-command.ts";
 import { worker } from "./worker/worker-command.ts";
 
 export const help: Command = {
@@ -57,6 +56,8 @@ const completion: Command = {
 export const PROGRAM: Command = {
   name: "trunkline",
   summary: "Connect editors and assistants to coding agents, tools and git",
+  description:
+    "Editors and assistants start `trunkline acp` and `trunkline mcp`; `trunkline setup` tells them how.",
   options: {
     mode: text("MODE", "Run this command; how clients of RemoteJuggler start it", {
       choices: ["mcp", "acp"],
@@ -66,37 +67,29 @@ export const PROGRAM: Command = {
     json: flag("With --version: print JSON"),
   },
   examples: {
+    "trunkline demo": "See everything work, in a temporary folder.",
     "trunkline serve": "Run the gateway.",
     "trunkline help serve": "Read about one command.",
     "trunkline --mode=mcp": "The same as `trunkline mcp`.",
   },
   commands: [
-    serve,
-    open,
-    service,
-    mcp,
-    acp,
-    chat,
-    run,
-    session,
-    agent,
-    models,
-    worker,
-    orchestrator,
-    server,
-    tools,
-    plugin,
-    review,
-    identity,
-    token,
-    audit,
-    device,
-    notifications,
-    config,
-    setup,
-    doctor,
-    demo,
-    completion,
-    help,
+    ...under("Every day", [setup, chat, run, session, review, identity, tool, open, doctor, demo]),
+    ...under("Connect", [server, agent, model, plugin, mcp, acp]),
+    ...under("Operate", [
+      serve,
+      service,
+      token,
+      audit,
+      notification,
+      config,
+      worker,
+      orchestrator,
+      completion,
+      help,
+    ]),
   ],
 };
+
+function under(heading: string, commands: readonly Command[]): Command[] {
+  return commands.map((command) => ({ ...command, heading }));
+}

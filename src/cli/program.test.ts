@@ -190,3 +190,12 @@ test("run() escapes hidden characters for people, and keeps JSON unchanged", asy
   assert.match(err, /^\\u009b31mred\n/);
   assert.match(err, /There is no tool 'a\\u200b'\./);
 });
+
+test("run() takes a name from before, and says the new one, but not to a program", async () => {
+  const { code, err, invocation } = await runSample("cover a b");
+  assert.deepEqual(invocation?.positionals, ["a", "b"]);
+  assert.equal(code, 0);
+  assert.equal(err, "'trunkline cover' is now 'trunkline wrap'.\n");
+  assert.equal((await runSample("cover a b --json")).err, "");
+  assert.equal((await runSample("wrap a b")).err, "");
+});

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
+import { callOf, type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, writer } from "./shell/host.ts";
 import { painted, styleOf } from "./shell/layout.ts";
@@ -58,6 +58,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
   switch (parsed.kind) {
     case "run": {
       const runner = await last(parsed.path).load?.();
+      noteNewName(parsed, err);
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
       return await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
@@ -81,6 +82,13 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
     case "misuse":
       throw new TrunklineError("usage", parsed.says);
   }
+}
+
+/** Other programs read the output of `--json`, and some of them stderr as well. */
+function noteNewName(parsed: Extract<Parsed, { kind: "run" }>, err: Write): void {
+  const { formerly, path, values } = parsed;
+  if (formerly === undefined || values.json === true) return;
+  err(`'${formerly}' is now '${callOf(path)}'.\n`);
 }
 
 function invocationOf(

@@ -1,5 +1,6 @@
 import { agents } from "../agent/capability.ts";
 import { fleet } from "../fleet/capability.ts";
+import { hooks } from "../hooks/capability.ts";
 import { identities } from "../identity/capability.ts";
 import { plugins } from "../plugin/capability.ts";
 import { review } from "../review/capability.ts";
@@ -19,6 +20,7 @@ export const CAPABILITIES = [
   telemetry,
   sessions,
   agents,
+  hooks,
   servers,
   policy,
   plugins,

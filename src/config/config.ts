@@ -28,7 +28,7 @@ export interface ConfigSource {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** By the key of every single value, such as `server.port`. */
+  /** By the key of every single value, such as `serve.port`. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Warnings for the user: what was ignored, and why. */
   readonly warnings: readonly string[];

@@ -18,9 +18,9 @@ describe("environmentLayer()", () => {
 
   it("treats empty variables as not set", async () => {
     await using home = await SampleHome.create();
-    const env = { TRUNKLINE_DATA: "", TRUNKLINE_CONFIG: "", TRUNKLINE_SERVER_PORT: "" };
+    const env = { TRUNKLINE_DATA: "", TRUNKLINE_CONFIG: "", TRUNKLINE_SERVE_PORT: "" };
     const { config } = await home.load({ env });
     assert.equal(config.data, home.data);
-    assert.equal(config.server.port, 4180);
+    assert.equal(config.serve.port, 4180);
   });
 });

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { KeyPath, Layer } from "./layer.ts";
+import { formerName, type KeyPath, type Layer } from "./layer.ts";
 import { expandPath, isSet } from "./locations.ts";
 import type { Setting } from "./schema/keys.ts";
 import { readScalar, SingleValues } from "./set-path.ts";
@@ -50,7 +50,7 @@ function isOn(value: string | undefined): boolean {
   return isSet(value) && value !== "0" && value !== "false";
 }
 
-/** Adds what variables named after settings say: `TRUNKLINE_SERVER_PORT`. Returns warnings. */
+/** Adds what variables named after settings say: `TRUNKLINE_SERVE_PORT`. Returns warnings. */
 async function readVariables(
   variables: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -59,18 +59,21 @@ async function readVariables(
   const { settings } = await import("./schema/keys.ts");
   const all = new Map(settings().map((setting) => [setting.variable, setting]));
   return variables.flatMap((name) => {
-    const setting = all.get(name);
-    if (setting === undefined) return strayVariable(name, [...all.values()]);
+    // Its layer has the old name, and so the notice of it.
+    const renamed = name.replace(/^TRUNKLINE_SERVER_/, "TRUNKLINE_SERVE_");
+    const former = all.get(renamed);
+    const setting = all.get(name) ?? (former && { ...former, path: formerName(former.path) });
+    if (setting === undefined) return strayVariable(name, renamed, [...all.values()]);
     set.add(setting.path, readScalar(env[name] ?? "", setting.type), name);
     return [];
   });
 }
 
 /** A variable that looks like a setting and is none was misspelt. Others belong to someone else. */
-function strayVariable(name: string, all: readonly Setting[]): string[] {
+function strayVariable(name: string, renamed: string, all: readonly Setting[]): string[] {
   const siblings = all.filter(({ path, variable }) => {
     const group = variable.slice(0, variable.length - String(path.at(-1)).length);
-    return path.length > 1 && name.startsWith(group);
+    return path.length > 1 && renamed.startsWith(group);
   });
   if (siblings.length === 0) return [];
   const known = siblings.map(({ variable }) => variable).join(", ");

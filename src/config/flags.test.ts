@@ -7,10 +7,10 @@ import { SampleHome } from "../../test/samples/sample-home.ts";
 describe("options", () => {
   it("set the host and the port, and take precedence over --set", async () => {
     await using home = await SampleHome.create();
-    const flags = { host: "::1", port: "0", set: ["server.port=1", "server.host=x"] };
+    const flags = { host: "::1", port: "0", set: ["serve.port=1", "serve.host=x"] };
     const { config, origins } = await home.load({ flags });
-    assert.deepEqual(config.server, { host: "::1", port: 0 });
-    assert.deepEqual(origins.get("server.port"), { kind: "flag", where: "--port" });
+    assert.partialDeepStrictEqual(config.serve, { host: "::1", port: 0 });
+    assert.deepEqual(origins.get("serve.port"), { kind: "flag", where: "--port" });
   });
 
   it("take the sandbox from remote runs, for this process alone", async () => {
@@ -23,9 +23,9 @@ describe("options", () => {
   });
 
   for (const [flags, message] of [
-    [{ port: "http" }, "--port: 'server.port' must be an integer"],
-    [{ port: 65536 }, "--port: 'server.port' must be at most 65535"],
-    [{ host: "" }, "--host: 'server.host' must not be empty"],
+    [{ port: "http" }, "--port: 'serve.port' must be an integer"],
+    [{ port: 65536 }, "--port: 'serve.port' must be at most 65535"],
+    [{ host: "" }, "--host: 'serve.host' must not be empty"],
     [{ data: "" }, "--data: 'data' must not be empty"],
     [{ set: ["data=5"] }, "--set data: 'data' must be a string"],
     [

@@ -11,9 +11,9 @@ export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {
     const { path, value } = parseAssignment(text);
     set.add(path, value, `--set ${keyText(path)}`);
   }
-  if (flags.host !== undefined) set.add(["server", "host"], flags.host, "--host");
+  if (flags.host !== undefined) set.add(["serve", "host"], flags.host, "--host");
   if (flags.port !== undefined) {
-    set.add(["server", "port"], readScalar(String(flags.port), "integer"), "--port");
+    set.add(["serve", "port"], readScalar(String(flags.port), "integer"), "--port");
   }
   for (const [path, value, name] of flags.more ?? []) set.add(path, value, name);
   if (flags.noSandbox === true) set.add(["remote", "sandbox"], "unsafe-off", "--unsafe-no-sandbox");

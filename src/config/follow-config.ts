@@ -10,6 +10,8 @@ export type LiveConfig = Pick<Config, "mcpServers" | "bus" | "policy" | "profile
 export interface Reloading<C = LiveConfig> {
   /** The files to watch, whether they are there yet or not. */
   readonly files: readonly string[];
+  /** What `--set` says. */
+  readonly set?: readonly string[] | undefined;
   load(): Promise<C>;
 }
 

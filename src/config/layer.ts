@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import type { Config, Origin, OriginKind } from "./config.ts";
 
 /** A value of the configuration: keys, and indexes of lists. */
@@ -60,10 +61,48 @@ function changesKind(old: Values, value: Values): boolean {
   return isOther || ("openapi" in value && !("openapi" in old));
 }
 
+/** The group of settings that is `serve` now. It was mistaken for the other servers. */
+const FORMER = "server";
+
+/** A layer in which `server.port` is `serve.port`. What it says of a place is about what was written. */
+export function withNewNames(layer: Layer): Layer {
+  const { [FORMER]: server, serve = {}, ...others } = layer.values;
+  if (!isValues(server) || !isValues(serve)) return layer;
+  const written = ([group, key = "", ...rest]: KeyPath): KeyPath =>
+    group === "serve" && Object.hasOwn(server, key) && !Object.hasOwn(serve, key)
+      ? [FORMER, key, ...rest]
+      : [group ?? "", key, ...rest];
+  return {
+    ...layer,
+    values: { ...others, serve: { ...server, ...serve } },
+    where: (path) => layer.where(written(path)),
+    complain: (path, says) => layer.complain(written(path), says),
+  };
+}
+
+/** A key by its new name. */
+export function newName(path: KeyPath): KeyPath {
+  return path[0] === FORMER && path.length > 1 ? ["serve", ...path.slice(1)] : path;
+}
+
+/** A key of `serve` by its old name. */
+export function formerName([, ...rest]: KeyPath): KeyPath {
+  return [FORMER, ...rest];
+}
+
+/** Says the new names of settings that a layer calls by their old ones. */
+export function formerNames({ values: { [FORMER]: server }, where }: Layer): string[] {
+  if (!isValues(server)) return [];
+  return Object.keys(server).map((key) => {
+    const path = [FORMER, key];
+    return `${where(path)}: '${keyText(path)}' is now '${keyText(newName(path))}'`;
+  });
+}
+
 /** Who set each value: the strongest layer that has it. */
 export function originsOf(config: Config, layers: readonly Layer[]): Map<string, Origin> {
   const origins = new Map<string, Origin>();
-  const strongestFirst = layers.toReversed();
+  const strongestFirst = layers.map(withNewNames).toReversed();
   for (const [path] of leaves(config)) {
     const layer = strongestFirst.find(({ values }) => valueAt(values, path) !== undefined);
     const origin: Origin =
@@ -106,7 +145,8 @@ export function keyText(path: KeyPath): string {
 
 /**
  * Merges the layers, the strongest last, and checks the result after each: a layer may set a part of
- * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed.
+ * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed, for
+ * all of its mistakes in their order.
  *
  * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported.
  */
@@ -115,24 +155,68 @@ export async function checkedValues(
   leaveOut?: (warning: string) => void,
 ): Promise<Values> {
   let merged: Values = {};
-  for (const layer of layers) {
+  for (const layer of layers.map(withNewNames)) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
     if (layer.isRight) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
+    const mistakes: Mistake[] = [];
     let problem = checkConfigFile(merged);
-    while (problem !== undefined) {
-      const error = layer.complain(problem.path, problem.says);
+    while (problem !== undefined && mistakes.length < MOST_MISTAKES) {
+      const { path } = problem;
+      const error = layer.complain(path, problem.says);
       const isOfFile = layer.kind === "user" || layer.kind === "project";
-      const rest = isOfFile ? withoutServer(merged, problem.path) : undefined;
-      if (rest === undefined || leaveOut === undefined) throw error;
-      leaveOut(`${error.message}. The server is left out`);
-      merged = rest;
+      const rest = isOfFile ? withoutServer(merged, path) : undefined;
+      if (rest !== undefined && leaveOut !== undefined) {
+        leaveOut(`${error.message}. The server is left out`);
+        merged = rest;
+      } else {
+        const group = keyText(path.slice(0, -1));
+        // What was taken out of a group may be missing in the next check, which finds the next mistake.
+        const isOurs = problem.says === "is missing" && mistakes.some((one) => one.group === group);
+        if (!isOurs) mistakes.push({ group, error, where: layer.where(path) });
+        merged = without(merged, path);
+      }
       problem = checkConfigFile(merged);
     }
+    if (mistakes.length > 0) throw together(mistakes);
   }
   const { $schema: _, ...values } = merged;
   return values;
+}
+
+/** A list that one still reads. */
+const MOST_MISTAKES = 50;
+
+interface Mistake {
+  readonly group: string;
+  readonly error: Error;
+  readonly where: string;
+}
+
+/** One error that says all of them, in the order of their lines. */
+function together(mistakes: readonly Mistake[]): Error {
+  const [first, ...more] = mistakes.toSorted((one, other) => {
+    const [[line, column], [otherLine, otherColumn]] = [placeOf(one), placeOf(other)];
+    return line - otherLine || column - otherColumn;
+  });
+  if (first === undefined || more.length === 0) return first?.error ?? new Error("No mistake");
+  const says = [first, ...more].map(({ error }) => error.message);
+  const code = first.error instanceof TrunklineError ? first.error.code : "config";
+  return new TrunklineError(code, says.join("\n"));
+}
+
+/** The line and the column at the end of `file:3:13`; zeros for what is no file. */
+function placeOf({ where }: Mistake): readonly [number, number] {
+  const [, line = 0, column = 0] = /:(\d+):(\d+)$/.exec(where) ?? [];
+  return [Number(line), Number(column)];
+}
+
+/** The values without one of them; without what should contain it, if it is not there. */
+function without(values: Values, [step = "", ...rest]: KeyPath): Values {
+  const { [step]: at, ...others } = values;
+  const isDeeper = isValues(at) && rest[0] !== undefined && Object.hasOwn(at, rest[0]);
+  return isDeeper ? { ...values, [step]: without(at, rest) } : others;
 }
 
 /** The values without the MCP server that a path leads into; undefined if it leads elsewhere. */

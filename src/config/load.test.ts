@@ -14,7 +14,7 @@ describe("loadConfig()", () => {
     assert.deepEqual(config, defaultConfig(home.data));
     assert.deepEqual(warnings, []);
     assert.deepEqual(files, [{ kind: "user", path: home.userFile, isFound: false }]);
-    assert.deepEqual(origins.get("server.port"), { kind: "default", where: "built in" });
+    assert.deepEqual(origins.get("serve.port"), { kind: "default", where: "built in" });
   });
 
   describe("lets the source with higher priority win, for every pair of them", () => {
@@ -76,13 +76,13 @@ describe("loadConfig()", () => {
     await home.write(
       home.userFile,
       `{
-        "server": { "host": "0.0.0.0", "port": 1 },
+        "serve": { "host": "0.0.0.0", "port": 1 },
         "mcpServers": { "a": { "command": "a", "args": ["1", "2"], "env": { "X": "1" } } }
       }`,
     );
-    const set = ["server.port=2", 'mcpServers.a.args=["3"]', 'mcpServers.a.env.Y="2"'];
+    const set = ["serve.port=2", 'mcpServers.a.args=["3"]', 'mcpServers.a.env.Y="2"'];
     const { config, origins } = await home.load({ flags: { set } });
-    assert.deepEqual(config.server, { host: "0.0.0.0", port: 2 });
+    assert.partialDeepStrictEqual(config.serve, { host: "0.0.0.0", port: 2 });
     const a = { command: "a", args: ["3"], env: { X: "1", Y: "2" } };
     assert.deepEqual(config.mcpServers, { a });
     assert.equal(origins.get("mcpServers.a.env.X")?.where, `${home.userFile}:3:82`);
@@ -101,10 +101,10 @@ describe("loadConfig()", () => {
     await using home = await SampleHome.create();
     const wrong = { b: { url: "ftp://x" }, c: 1, d: { command: "d", args: [null] }, e: {} };
     const mcpServers = { a: { command: "a" }, ...wrong, f: { command: "f" } };
-    await home.write(home.userFile, JSON.stringify({ mcpServers, server: { port: 5 } }));
+    await home.write(home.userFile, JSON.stringify({ mcpServers, serve: { port: 5 } }));
     const { config, warnings } = await home.load();
     assert.deepEqual(config.mcpServers, { a: { command: "a" }, f: { command: "f" } });
-    assert.equal(config.server.port, 5);
+    assert.equal(config.serve.port, 5);
     const left = ["b.url", "c", "d.args[0]", "e.command"];
     assert.equal(warnings.length, left.length);
     for (const [at, part] of left.entries()) {
@@ -165,10 +165,10 @@ describe("loadConfig()", () => {
 
 describe("loadConfig() refuses", () => {
   const WRONG: readonly (readonly [text: string, message: string])[] = [
-    ['{\n  "server": { "port": 65536 }\n}', "2:23: 'server.port' must be at most 65535"],
+    ['{\n  "serve": { "port": 65536 }\n}', "2:22: 'serve.port' must be at most 65535"],
     [
-      '{\n  "server": { "prot": 1 }\n}',
-      "2:15: 'server.prot' is not a known key; did you mean 'port'?",
+      '{\n  "serve": { "prot": 1 }\n}',
+      "2:14: 'serve.prot' is not a known key; did you mean 'port'?",
     ],
     ['{ "mcpServer": {} }', "1:3: 'mcpServer' is not a known key; did you mean 'mcpServers'?"],
     ['{ "nonsense": {} }', "1:3: 'nonsense' is not a known key"],
@@ -206,7 +206,7 @@ describe("loadConfig() refuses", () => {
     ],
     ['{ "data": "" }', "1:11: 'data' must not be empty"],
     ["[]", "1:1: the configuration must be an object"],
-    ['{ "server": { "port": 1e999 } }', "1:23: 'server.port' must be an integer"],
+    ['{ "serve": { "port": 1e999 } }', "1:22: 'serve.port' must be an integer"],
   ];
   for (const [text, message] of WRONG) {
     it(JSON.stringify(text), async () => {
@@ -286,5 +286,37 @@ describe("loadConfig() refuses", () => {
     await assert.rejects(load("/proc/self"), { code: "config" });
     const { config } = await load("/proc/self/cwd/data");
     assert.equal(config.data, "/proc/self/cwd/data");
+  });
+});
+
+describe("loadConfig(), with names from before,", () => {
+  it("takes `server` as `serve`, in every source, and says the new name", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "server": { "host": "::1", "port": 1 } }`);
+    const { config, origins, warnings } = await home.load();
+    assert.partialDeepStrictEqual(config.serve, { host: "::1", port: 1 });
+    assert.deepEqual(origins.get("serve.port"), { kind: "user", where: `${home.userFile}:1:38` });
+    assert.deepEqual(warnings, [
+      `${home.userFile}:1:23: 'server.host' is now 'serve.host'`,
+      `${home.userFile}:1:38: 'server.port' is now 'serve.port'`,
+    ]);
+    const stronger = await home.load({ env: { TRUNKLINE_SERVER_PORT: "2" } });
+    assert.equal(stronger.config.serve.port, 2);
+    assert.match(stronger.warnings.join(), /TRUNKLINE_SERVER_PORT: 'server.port' is now/);
+    const strongest = { env: { TRUNKLINE_SERVER_PORT: "2" }, flags: { set: ["server.port=3"] } };
+    assert.equal((await home.load(strongest)).config.serve.port, 3);
+    assert.equal((await home.load({ flags: { port: 4 } })).config.serve.port, 4);
+  });
+
+  it("prefers the new name of one source, and complains of what was written", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "server": { "port": 1 }, "serve": { "port": 2 } }`);
+    assert.equal((await home.load()).config.serve.port, 2);
+    await home.write(home.userFile, `{ "server": { "port": 65536 } }`);
+    await assert.rejects(home.load(), /:1:23: 'server\.port' must be at most 65535$/);
+    await home.write(home.userFile, `{ "server": { "prot": 1 } }`);
+    await assert.rejects(home.load(), /:1:15: 'server\.prot' .*did you mean 'port'/);
+    await home.write(home.userFile, `{ "server": 1 }`);
+    await assert.rejects(home.load(), /'server'/);
   });
 });

@@ -14,7 +14,14 @@ import { environmentLayer } from "./environment.ts";
 import { readText, userLayer } from "./file/files.ts";
 import type { ParsedFile } from "./file/parse-file.ts";
 import { flagsLayer } from "./flags.ts";
-import { checkedValues, type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
+import {
+  checkedValues,
+  formerNames,
+  type Layer,
+  mergeValues,
+  originsOf,
+  type Values,
+} from "./layer.ts";
 import { defaultData, findProjectFile, userFile } from "./locations.ts";
 
 /**
@@ -54,6 +61,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     layers.push(project.layer);
   }
   layers.push(environment, flags);
+  warnings.push(...layers.flatMap(formerNames));
 
   const leaveOut = (warning: string): void => {
     warnings.push(warning);

@@ -10,14 +10,14 @@ describe("loadConfig() finds", () => {
     await using home = await SampleHome.create();
     const [byFlag, byVariable] = [join(home.path, "flag.jsonc"), join(home.path, "variable.jsonc")];
     const byFolder = join(home.path, "xdg/trunkline/config.jsonc");
-    await home.write(byFlag, `{ "server": { "port": 1 } }`);
-    await home.write(byVariable, `{ "server": { "port": 2 } }`);
-    await home.write(byFolder, `{ "server": { "port": 3 } }`);
-    await home.write(home.userFile, `{ "server": { "port": 4 } }`);
+    await home.write(byFlag, `{ "serve": { "port": 1 } }`);
+    await home.write(byVariable, `{ "serve": { "port": 2 } }`);
+    await home.write(byFolder, `{ "serve": { "port": 3 } }`);
+    await home.write(home.userFile, `{ "serve": { "port": 4 } }`);
     const xdg = { XDG_CONFIG_HOME: join(home.path, "xdg") };
     const env = { ...xdg, TRUNKLINE_CONFIG: byVariable };
     const port = async (options: Parameters<SampleHome["load"]>[0]) => {
-      return (await home.load(options)).config.server.port;
+      return (await home.load(options)).config.serve.port;
     };
     assert.equal(await port({ env, flags: { config: "../flag.jsonc" } }), 1);
     assert.equal(await port({ env }), 2);

@@ -6,7 +6,7 @@ import { parseAssignment, readScalar } from "./set-path.ts";
 describe("parseAssignment()", () => {
   for (const [text, path, value] of [
     ["log.level=debug", ["log", "level"], "debug"],
-    ["server.port=80", ["server", "port"], 80],
+    ["serve.port=80", ["serve", "port"], 80],
     ["a=x=y", ["a"], "x=y"],
     ["a=", ["a"], ""],
     ['a="5"', ["a"], "5"],

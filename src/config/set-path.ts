@@ -10,11 +10,11 @@ export interface Assignment {
 /** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
 const STEP = /(?:^|(?<=[^.])\.)([^.[\]="]+)|\[("(?:[^"\\]|\\.)*")\]/y;
 
-/** Reads a key such as `server.port`. */
+/** Reads a key such as `serve.port`. */
 export function parseKey(text: string): KeyPath {
   const { path, end } = readKey(text);
   if (path.length === 0 || end !== text.length || path.includes("__proto__")) {
-    const form = 'Write it as server.port, or as mcpServers["my.server"].cwd.';
+    const form = 'Write it as serve.port, or as mcpServers["my.server"].cwd.';
     throw new TrunklineError("usage", `Cannot read '${text}' as a key. ${form}`);
   }
   return path;

@@ -8,15 +8,15 @@ describe("environment variables named after settings", () => {
   it("set every single value that has a fixed key", async () => {
     await using home = await SampleHome.create();
     const env = {
-      TRUNKLINE_SERVER_HOST: "::1",
-      TRUNKLINE_SERVER_PORT: "0",
+      TRUNKLINE_SERVE_HOST: "::1",
+      TRUNKLINE_SERVE_PORT: "0",
       TRUNKLINE_LOG_LEVEL: "warn",
       TRUNKLINE_LOG_VERBOSE: "yes",
       TRUNKLINE_LIMITS_MAX_MESSAGE: "2048",
       TRUNKLINE_POLICY_TOOLS_DEFAULT: "deny",
     };
     const { config, origins, warnings } = await home.load({ env });
-    assert.deepEqual(config.server, { host: "::1", port: 0 });
+    assert.partialDeepStrictEqual(config.serve, { host: "::1", port: 0 });
     assert.deepEqual(config.log, { level: "warn", verbose: true, requests: false });
     assert.equal(config.limits.maxMessage, 2048);
     assert.equal(config.policy.tools.default, "deny");
@@ -29,16 +29,16 @@ describe("environment variables named after settings", () => {
     const names = settings().map(({ path, variable }) => `${path.join(".")} ${variable}`);
     assert.deepEqual(names.slice(0, 4), [
       "data TRUNKLINE_DATA",
-      "server.host TRUNKLINE_SERVER_HOST",
-      "server.port TRUNKLINE_SERVER_PORT",
+      "serve.host TRUNKLINE_SERVE_HOST",
+      "serve.port TRUNKLINE_SERVE_PORT",
       "serve.publicUrl TRUNKLINE_SERVE_PUBLIC_URL",
     ]);
   });
 
   for (const [name, value, says] of [
-    ["TRUNKLINE_SERVER_PORT", "http", "must be an integer"],
-    ["TRUNKLINE_SERVER_PORT", "1.5", "must be an integer"],
-    ["TRUNKLINE_SERVER_PORT", "65536", "must be at most 65535"],
+    ["TRUNKLINE_SERVE_PORT", "http", "must be an integer"],
+    ["TRUNKLINE_SERVE_PORT", "1.5", "must be an integer"],
+    ["TRUNKLINE_SERVE_PORT", "65536", "must be at most 65535"],
     ["TRUNKLINE_LOG_LEVEL", "loud", "must be one of: debug, info, warn, error"],
     ["TRUNKLINE_LOG_VERBOSE", "perhaps", "must be true or false"],
   ] as const) {
@@ -51,9 +51,9 @@ describe("environment variables named after settings", () => {
 
   it("that are misspelt are reported, and those of other programs ignored", async () => {
     await using home = await SampleHome.create();
-    const env = { TRUNKLINE_SERVER_PROT: "1", TRUNKLINE_SOMETHING: "1", OTHER: "1" };
-    const known = "TRUNKLINE_SERVER_HOST, TRUNKLINE_SERVER_PORT";
+    const env = { TRUNKLINE_SERVE_PROT: "1", TRUNKLINE_SOMETHING: "1", OTHER: "1" };
+    const known = "TRUNKLINE_SERVE_HOST, TRUNKLINE_SERVE_PORT, TRUNKLINE_SERVE_PUBLIC_URL";
     const { warnings } = await home.load({ env });
-    assert.deepEqual(warnings, [`TRUNKLINE_SERVER_PROT sets nothing. Known: ${known}`]);
+    assert.deepEqual(warnings, [`TRUNKLINE_SERVE_PROT sets nothing. Known: ${known}`]);
   });
 });

@@ -243,7 +243,6 @@ export async function hardenedCall(
   return { args, env: emptied.length > 0 ? { ...env, [EMPTY]: "" } : env };
 }
 
-/** A repository could point core.worktree at somebody's home folder. */
 function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
   const top = topFolder(git.folder);
   const found = top === undefined ? undefined : worktreeAt(top);
@@ -256,8 +255,13 @@ function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
   } catch {
     // The folder does not exist.
   }
+  throw foreignWorkTree(git, named);
+}
+
+/** A repository could point core.worktree at somebody's home folder. */
+export function foreignWorkTree({ folder }: Git, named: string): TrunklineError {
   const says = `its core.worktree is '${named}', which is not the folder that it is in`;
-  throw new TrunklineError("untrusted", `Cannot use the repository in '${git.folder}': ${says}`);
+  return new TrunklineError("untrusted", `Cannot use the repository in '${folder}': ${says}`);
 }
 
 /** The settings in a folder that decide how git reads files of the work tree. */

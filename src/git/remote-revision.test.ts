@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdtempDisposable, rm, writeFile } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { runFromShell } from "../../test/support/run-from-shell.ts";
 import { Git } from "./git.ts";
@@ -70,6 +72,19 @@ describe("resolveRemoteRevision()", () => {
   it("uses what is checked out in a folder, and the remote that it pushes to", async () => {
     await using it = await rig();
     assert.deepEqual(await it.find(it.clone), { url: it.remote, branch: "", revision: it.head });
+  });
+
+  it("is a folder itself if it has no remote and is fetched from here", async () => {
+    await using it = await rig();
+    it.git("-C", it.clone, "remote", "remove", "origin");
+    const list = () => Promise.reject(new Error("asked"));
+    const here = await resolveRemoteRevision(".", undefined, it.clone, list, { isHere: true });
+    const url = pathToFileURL(realpathSync(it.clone)).href;
+    assert.deepEqual(here, { url, branch: "", revision: it.head, isLocal: true });
+    const empty = join(dirname(it.clone), "empty");
+    it.git("init", "-q", empty);
+    const none = resolveRemoteRevision(empty, undefined, "/", list, { isHere: true });
+    await assert.rejects(none, /has no commit yet/);
   });
 
   it("says what is missing: the repository, the revision or the remote", async () => {

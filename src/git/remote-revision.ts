@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 
 import { TrunklineError } from "../base/errors.ts";
 import { GitConfig } from "./config/git-config.ts";
@@ -16,6 +17,11 @@ export interface RemoteRevision {
   readonly revision: string;
 }
 
+/** Where a repository without a remote is, for whoever can fetch from here. */
+export interface LocalRevision extends RemoteRevision {
+  readonly isLocal?: true;
+}
+
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** What `git ls-remote --symref` says of these refs of a repository. */
@@ -25,13 +31,16 @@ export type ListRefs = (url: string, refs: readonly string[]) => Promise<string>
  * Resolves a revision to a commit. `repository` is an address, or a folder: then it is the address
  * that the folder's repository pushes to. `wanted` is a hash, a branch or a tag; without it, the
  * commit that is checked out in the folder, or the default branch of the address.
+ *
+ * A folder without a remote is its own address, if `isHere` says that it is fetched from here.
  */
 export async function resolveRemoteRevision(
   repository: string,
   wanted: string | undefined,
   cwd: string,
   list: ListRefs,
-): Promise<RemoteRevision> {
+  { isHere = false }: { readonly isHere?: boolean } = {},
+): Promise<LocalRevision> {
   const folder = resolve(cwd, repository);
   if (!existsSync(folder)) {
     // A bare word is a path to git; nobody means a repository that is not there.
@@ -42,10 +51,18 @@ export async function resolveRemoteRevision(
     throw new TrunklineError("not-found", says);
   }
   const git = new Git(folder);
-  const url = await addressOf(git);
-  if (wanted !== undefined && !HASH.test(wanted)) return await onRemote(list, url, wanted);
-  const revision = wanted ?? (await git.text(["rev-parse", "--verify", "HEAD^{commit}"]));
-  return { url, branch: "", revision };
+  const pushed = await addressOf(git);
+  if (pushed === undefined && !isHere) {
+    const says = `The repository in '${folder}' has no remote, and a server cannot fetch from here. Add one with \`git remote add\`, or name an address.`;
+    throw new TrunklineError("not-found", says);
+  }
+  const url = pushed ?? pathToFileURL(await placeOf(git)).href;
+  const local: { isLocal?: true } = pushed === undefined ? { isLocal: true } : {};
+  if (wanted !== undefined && !HASH.test(wanted)) {
+    return { ...(await onRemote(list, url, wanted)), ...local };
+  }
+  const revision = wanted ?? (await headOf(git));
+  return { url, branch: "", revision, ...local };
 }
 
 /** Whether a folder has changes that no commit has, so that nobody can fetch them. */
@@ -58,17 +75,30 @@ export async function hasUncommitted(repository: string, cwd: string): Promise<b
   return worktree !== undefined && (await git.text(["status", "--porcelain"])) !== "";
 }
 
-async function addressOf(git: Git): Promise<string> {
+/** The folder by which git finds a repository. */
+async function placeOf(git: Git): Promise<string> {
+  const { worktree, gitDir } = await openRepository(git);
+  return worktree ?? gitDir;
+}
+
+async function headOf(git: Git): Promise<string> {
+  const { code, stdout } = await git.run(["rev-parse", "--verify", "-q", "HEAD^{commit}"], {
+    accepts: [0, 1, 128],
+  });
+  if (code === 0) return stdout.toString("utf8").trim();
+  const says = `The repository in '${git.folder}' has no commit yet. Commit something first.`;
+  throw new TrunklineError("not-found", says);
+}
+
+/** The address that a repository pushes to; undefined if it has no remote. */
+async function addressOf(git: Git): Promise<string | undefined> {
   const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
   if (code !== 0) {
     const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address.`;
     throw new TrunklineError("not-found", says);
   }
   const [remote] = remotesOf(await GitConfig.read(git));
-  const address = remote?.push[0] ?? remote?.fetch[0];
-  if (address !== undefined) return address.effective;
-  const says = `The repository in '${git.folder}' has no remote, and a server cannot fetch from here. Add one with \`git remote add\`, or name an address.`;
-  throw new TrunklineError("not-found", says);
+  return (remote?.push[0] ?? remote?.fetch[0])?.effective;
 }
 
 async function onRemote(

@@ -36,6 +36,16 @@ describe("findRepository()", { timeout: 60_000 }, () => {
     await assert.rejects(openRepository(sample.gitIn(sample.home)), { code: "not-found" });
   });
 
+  it("refuses one whose work tree is another folder", async () => {
+    using sample = new SampleRepository();
+    for (const foreign of [sample.home, join(sample.home, "secret")]) {
+      sample.run("config", "core.worktree", foreign);
+      const refused = { code: "untrusted", message: /core\.worktree is/ };
+      await assert.rejects(findRepository(sample.git), refused);
+      await assert.rejects(discover(sample.git), refused);
+    }
+  });
+
   it("handles line ends in the name of a folder", async () => {
     using sample = new SampleRepository();
     const odd = join(sample.home, "two\nlines\n.git");

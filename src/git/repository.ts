@@ -3,12 +3,15 @@ import { join, resolve } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
 import { GitConfig, parseConfigList } from "./config/git-config.ts";
-import type { Repository } from "./git-folder.ts";
-import { type Git, gitFailure } from "./git.ts";
+import { type Repository, topFolder } from "./git-folder.ts";
+import { foreignWorkTree, type Git, gitFailure } from "./git.ts";
 
 const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
 
-/** The repository that contains the folder, at any depth; undefined where there is none. */
+/**
+ * The repository that contains the folder, at any depth; undefined where there is none. Throws
+ * "untrusted" if it says that its work tree is another folder.
+ */
 export async function findRepository(git: Git): Promise<Repository | undefined> {
   const args = ["rev-parse", "--path-format=absolute", ...QUESTIONS];
   const { code, stdout, stderr } = await git.run(args, { accepts: [0, 128] });
@@ -19,8 +22,13 @@ export async function findRepository(git: Git): Promise<Repository | undefined> 
     throw gitFailure(args, { code, stdout, stderr }, git.folder);
   }
   // A path that contains a line end gives more lines than questions.
-  if (lines.length > QUESTIONS.length) return await askOneByOne(git, bare === "true");
-  return { isBare: bare === "true", gitDir, commonDir, worktree };
+  const isOdd = lines.length > QUESTIONS.length;
+  const found = isOdd
+    ? await askOneByOne(git, bare === "true")
+    : { isBare: bare === "true", gitDir, commonDir, worktree };
+  const named = found.worktree;
+  if (named !== undefined && named !== topFolder(git.folder)) throw foreignWorkTree(git, named);
+  return found;
 }
 
 /** Throws "not-found" where there is no repository. */

@@ -45,6 +45,7 @@ export function offerIdentities(
     const project = PROJECT_USES[name];
     offer.tools.add({
       definition,
+      purpose: "Git identities",
       limits: { timeout: TIMEOUT },
       ...(project === undefined ? {} : { project }),
       call: (args, context) => call(name, args, context, app, options),

@@ -58,6 +58,7 @@ export class ReviewsOffer implements AsyncDisposable {
       const { name } = definition;
       offer.tools.add({
         definition,
+        purpose: "Review",
         scope: "review",
         project: { ...PROJECT_USES[name], find: (args) => this.#repositoryOf(args) },
         call: async (args, context) => (await this.#open()).call(name, args, context),

@@ -101,7 +101,7 @@ export const runs = {
                 secrets: list(
                   { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
                   "Environment variables that set-up gets, and agents do not: of the server, or stored " +
-                    "in the system's keychain with `trunkline models key set NAME`.",
+                    "in the system's keychain with `trunkline model key set NAME`.",
                 ),
                 keys: list(
                   NAME,

@@ -398,7 +398,7 @@ export class Session implements TurnHost {
     // ACP session/set_title: a title that a person chose is not replaced.
     const isOld = isTitle && this.notes.isTitled === true && subagentOf(said) === undefined;
     if (isOld && Object.keys(others).length === 1) return undefined;
-    const update = visibleUpdate(isOld ? (others as SessionUpdate) : said);
+    const update = visibleUpdate(isOld ? others : said);
     this.#note(update);
     return update;
   }

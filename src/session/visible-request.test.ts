@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { visibleRequest, visibleUpdate } from "./visible-request.ts";
+import { visibleQuestion, visibleRequest, visibleUpdate } from "./visible-request.ts";
 
 const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }] as const;
 
@@ -53,5 +53,28 @@ describe("visibleUpdate()", () => {
     assert.equal(visibleUpdate(untitled), untitled);
     const hidden = { sessionUpdate: "tool_call", title: "a\u202eb" };
     assert.equal(visibleUpdate(hidden).title, String.raw`a\u202eb`);
+  });
+});
+
+describe("visibleQuestion()", () => {
+  it("escapes what a person reads, and refuses what they would choose without seeing it", () => {
+    const form = (field: object) => ({
+      ...{ mode: "form", message: "a\u202e", other: "\u202e" },
+      requestedSchema: { type: "object", properties: { title: field } },
+    });
+    const fine = { type: "string", title: "b\u202e", default: "c\u202e", enum: ["d"] };
+    assert.deepEqual(visibleQuestion(form(fine)), {
+      ...form({ ...fine, title: String.raw`b\u202e` }),
+      message: String.raw`a\u202e`,
+    });
+    for (const odd of [
+      { enum: ["a", "b\u202e"] },
+      { oneOf: [{ const: "b\u202e", title: "b" }] },
+      { items: { enum: ["b\u202e"] } },
+    ]) {
+      assert.throws(() => visibleQuestion(form(odd)), /'b\\u202e': a person would not see all/);
+    }
+    const requestedSchema = { properties: { "a\u202e": {} } };
+    assert.throws(() => visibleQuestion({ requestedSchema }), /would not see/);
   });
 });

@@ -1,5 +1,6 @@
-import { visible } from "../base/text/visible.ts";
-import type { SessionUpdate } from "./agent.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { visible, visibleLine } from "../base/text/visible.ts";
+import type { Meta, SessionUpdate } from "./agent.ts";
 import type { PermissionRequest } from "./permission/permission.ts";
 
 /** Members that programs use as they are, and that are not escaped. */
@@ -30,6 +31,41 @@ export function visibleUpdate(update: SessionUpdate): SessionUpdate {
   if (typeof title !== "string") return update;
   const seen = visible(title);
   return seen === title ? update : { ...update, title: seen };
+}
+
+/** ACP elicitation: a form or a page, with hidden characters escaped. Throws if a person would choose one. */
+export function visibleQuestion(question: Meta): Meta {
+  const { message, requestedSchema } = question;
+  return {
+    ...question,
+    ...(typeof message === "string" ? { message: visible(message) } : {}),
+    ...(requestedSchema === undefined ? {} : { requestedSchema: visibleField(requestedSchema) }),
+  };
+}
+
+/** Values that a person chooses are sent back, so they cannot be escaped. */
+const CHOSEN: ReadonlySet<string> = new Set(["enum", "const"]);
+const READ: ReadonlySet<string> = new Set(["title", "description"]);
+
+function visibleField(value: unknown, key = ""): unknown {
+  if (typeof value === "string") {
+    if (CHOSEN.has(key)) refuseHidden(value);
+    return READ.has(key) ? visible(value) : value;
+  }
+  if (Array.isArray(value)) return value.map((item) => visibleField(item, key));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([name, item]) => {
+    // The name of a field without a title.
+    refuseHidden(name);
+    return [name, visibleField(item, key === "properties" ? "" : name)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function refuseHidden(text: string): void {
+  if (visible(text) === text) return;
+  const says = `Cannot ask with '${visibleLine(text)}': a person would not see all of its characters`;
+  throw new TrunklineError("usage", says);
 }
 
 function shown(value: unknown): unknown {

@@ -163,20 +163,20 @@ async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
   const { config } = await openQuietApp(invocation);
-  const { data, server } = config;
+  const { data, serve } = config;
   const [running] = await runningGateways(data);
   if (running !== undefined) {
     const address = running.browser.startsWith("https:") ? running.browser : running.url;
     return { data, url: `${address}/mcp` };
   }
-  if (server.port === 0) {
-    const says = "Cannot tell the address of the gateway: `server.port` is 0, and none is running.";
+  if (serve.port === 0) {
+    const says = "Cannot tell the address of the gateway: `serve.port` is 0, and none is running.";
     throw new TrunklineError("unavailable", `${says} Start it with \`trunkline serve\`.`);
   }
-  const isAny = server.host === "0.0.0.0" || server.host === "::";
-  const host = isAny ? "127.0.0.1" : server.host.includes(":") ? `[${server.host}]` : server.host;
+  const isAny = serve.host === "0.0.0.0" || serve.host === "::";
+  const host = isAny ? "127.0.0.1" : serve.host.includes(":") ? `[${serve.host}]` : serve.host;
   const note = "No gateway is running now: start it with `trunkline serve`.";
-  return { data, url: `http://${host}:${server.port}/mcp`, note };
+  return { data, url: `http://${host}:${serve.port}/mcp`, note };
 }
 
 /**

@@ -48,7 +48,7 @@ describe("a toolbox with an approver", () => {
     assert.equal(result.isError, true);
     assert.match(
       String(textOf(result)),
-      /^'files_read' of 'files' is held: .*`trunkline tools diff read`.*`trunkline tools approve read`/,
+      /^'files_read' of 'files' is held: .*`trunkline tool diff read`.*`trunkline tool approve read`/,
     );
     assert.equal(entries[0]?.outcome, "refused");
   });
@@ -96,7 +96,7 @@ describe("a toolbox with an approver", () => {
         const [held] = box.held();
         assert.deepEqual([held?.why, held?.like], ["lookalike", "echo"]);
         const result = await box.call("есho", {}, new SampleContext());
-        assert.match(String(textOf(result)), /is held: its name looks like 'echo'.*tools approve/);
+        assert.match(String(textOf(result)), /is held: its name looks like 'echo'.*tool approve/);
       }
     });
 

@@ -22,8 +22,8 @@ export function heldBecause({ tool, source, why, like = "" }: HeldTool): string 
   const [name, server, there] = [tool.definition.name, source.server, source.name].map(visibleLine);
   return (
     `'${name}' of '${server}' is held: ${matter}. A person can look at it with ` +
-    `\`trunkline tools diff ${there}\` and let it through with ` +
-    `\`trunkline tools approve ${there}\`.`
+    `\`trunkline tool diff ${there}\` and let it through with ` +
+    `\`trunkline tool approve ${there}\`.`
   );
 }
 

@@ -62,6 +62,8 @@ export interface Tool {
   readonly source?: ToolSource;
   /** The plugin that brings it, shown to people. */
   readonly bringer?: string;
+  /** What a tool of our own is for: a heading of lists for people. */
+  readonly purpose?: string;
   /**
    * Whether it may or must run as a task, which goes on after the call has been answered. "if-asked":
    * only where the client asks for a task.

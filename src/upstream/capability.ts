@@ -100,7 +100,7 @@ const mcpCommand = shape(
       ANY_TEXT,
       "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` " +
         "and `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, " +
-        "and `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; " +
+        "and `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; " +
         "in `headers` and `auth`, `${identity:NAME}` for the token of an identity.",
     ),
     cwd: path("Folder it is started in."),

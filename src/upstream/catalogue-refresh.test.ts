@@ -55,7 +55,7 @@ describe("Upstreams keep up with a server", () => {
         "tools/list": () => ({
           tools: [null, 7, {}, { name: "" }, { name: "bare" }, { name: "odd", inputSchema: [] }],
         }),
-        "tools/call": () => ({ content: "nothing of the kind", kept: true }),
+        "tools/call": () => ({ content: "nothing of the kind" }),
       },
     });
     await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
@@ -63,7 +63,8 @@ describe("Upstreams keep up with a server", () => {
     assert.deepEqual(app.toolNames, ["bare", "odd"]);
     assert.deepEqual(app.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
     const result = await app.offer.tools.call("bare", {}, new SampleContext());
-    assert.deepEqual(result, { content: [], kept: true });
+    assert.equal(result.isError, true);
+    assert.match(String(result.content[0]?.text), /malformed/);
     assert.deepEqual(await app.offer.resources.list(), []);
     assert.deepEqual(app.offer.prompts.list(), []);
   });

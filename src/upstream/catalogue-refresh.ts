@@ -1,9 +1,7 @@
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
-import { type Catalogue, EMPTY_CATALOGUE } from "./catalogue.ts";
-
-export type CatalogueKind = "tools" | "prompts" | "resources";
+import { type Catalogue, type CatalogueKind, EMPTY_CATALOGUE } from "./catalogue.ts";
 
 export interface CatalogueRefreshOptions {
   /** Milliseconds for which change notifications are debounced. */
@@ -151,7 +149,9 @@ export class CatalogueRefresh {
     if (kind === "tools") this.problem = undefined;
     const before = this.catalogue;
     if (this.#client !== client || (before === undefined && kind !== "tools")) return false;
-    const now = { ...EMPTY_CATALOGUE, ...before, ...part } as Catalogue;
+    const last = before ?? EMPTY_CATALOGUE;
+    const unknown = last.unknown?.filter((each) => each !== kind) ?? [];
+    const now = { ...last, ...part, unknown } as Catalogue;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return false;
     this.catalogue = now;
     this.#options.changed(kind);

@@ -8,6 +8,7 @@ import type { ToolResult } from "../tool/tool.ts";
 import { AppWithUpstreams } from "../../test/upstream/app-with-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, Scripts } from "../../test/upstream/scripted-server.ts";
+import { until } from "../../test/support/until.ts";
 import { covers } from "../../test/support/requirement.ts";
 
 async function callText(app: AppWithUpstreams, name: string, args = {}): Promise<string> {
@@ -56,5 +57,34 @@ describe("Upstreams start a server", () => {
     await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
     await app.upstreams.configure({ name: { command: "b" } });
     assert.deepEqual(app.toolNames, []);
+  });
+
+  it("again if it ended before all of its lists had come", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
+    const capabilities = { tools: {}, resources: {} };
+    const initialize = () => ({ protocolVersion: "2025-11-25", capabilities });
+    const notes = { uri: "notes://all", name: "notes" };
+    {
+      const never = () => new Promise<never>(() => {});
+      const script = { ...LEGACY, initialize, "resources/list": never };
+      const scripts = new Scripts({ a: script });
+      await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+      await app.upstreams.configure({ a: { command: "a" } });
+      void app.upstreams.known();
+      await until(() => app.toolNames.includes("echo"));
+    }
+    const list = () => ({ resources: [notes] });
+    const scripts = new Scripts({ a: { ...LEGACY, initialize, "resources/list": list } });
+    await using app = new AppWithUpstreams({ open: scripts.open, folder: folder.path });
+    await app.upstreams.configure({ a: { command: "a" } });
+    assert.deepEqual(app.toolNames, ["echo"]);
+    await app.upstreams.known();
+    const resources = await app.offer.resources.list();
+    assert.deepEqual(
+      resources.map(({ uri }) => uri),
+      [notes.uri],
+    );
+    // From now on all of it is known.
+    assert.equal(app.upstreams.known(), undefined);
   });
 });

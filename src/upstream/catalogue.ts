@@ -21,9 +21,24 @@ export interface Catalogue {
   readonly prompts: Entries;
   readonly resources: Entries;
   readonly templates: Entries;
+  /** Lists that have not come yet. They are empty here, and the server may have some. */
+  readonly unknown?: readonly CatalogueKind[];
 }
 
-export const EMPTY_CATALOGUE: Catalogue = { tools: [], prompts: [], resources: [], templates: [] };
+export type CatalogueKind = "tools" | "prompts" | "resources";
+
+/** Before anything is listed. */
+export const EMPTY_CATALOGUE: Catalogue = {
+  tools: [],
+  prompts: [],
+  resources: [],
+  templates: [],
+  unknown: ["tools", "prompts", "resources"],
+};
+
+export function isKnown(catalogue: Catalogue | undefined): boolean {
+  return catalogue !== undefined && (catalogue.unknown ?? []).length === 0;
+}
 
 /** What is remembered of an upstream from an earlier run. */
 export interface Remembered {
@@ -32,7 +47,7 @@ export interface Remembered {
 }
 
 /** Of the file's form. */
-const VERSION = 2;
+const VERSION = 3;
 
 interface Saved extends Remembered {
   readonly version: typeof VERSION;

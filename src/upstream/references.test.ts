@@ -73,7 +73,7 @@ describe("withReferences()", () => {
   it("says what is missing, and how to store it", async () => {
     const failing = [
       [{ command: "x", env: { A: "${NONE}" } }, /'env\.A' refers to \$\{NONE\}.*NONE is not set/],
-      [{ command: "x", args: ["${keychain:k}"] }, /'args' .*trunkline models key set k/],
+      [{ command: "x", args: ["${keychain:k}"] }, /'args' .*trunkline model key set k/],
       [{ url: "${TOKEN}" }, /'url' is not the address of a web server/],
     ] as const;
     for (const [settings, says] of failing) {

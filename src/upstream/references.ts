@@ -148,7 +148,7 @@ function missing(
 ): TrunklineError {
   const isSecret = kind === "keychain" || kind === "input";
   const why = isSecret
-    ? `no such secret is stored. Store it with \`trunkline models key set ${name}\``
+    ? `no such secret is stored. Store it with \`trunkline model key set ${name}\``
     : `the variable ${name} is not set`;
   return new TrunklineError("config", `Its '${key}' refers to ${whole}, but ${why}`);
 }

@@ -10,8 +10,8 @@ import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { ClientInstances, type InstanceMode } from "./client-instances.ts";
-import { type Catalogue, CatalogueFile } from "./catalogue.ts";
-import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
+import { type Catalogue, CatalogueFile, type CatalogueKind, isKnown } from "./catalogue.ts";
+import { CatalogueRefresh } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
 import { Throttle } from "../base/limit/rate-limiter.ts";
@@ -172,7 +172,7 @@ export class Upstream {
   /** Waits until it is known what it offers, for a bounded time; starts it for that if need be. */
   async known(): Promise<void> {
     const { state, since } = this.#life;
-    if (this.catalogue !== undefined || state === "stopped") return;
+    if (isKnown(this.catalogue) || state === "stopped") return;
     // Counted from its start: one that takes long does not delay each list anew.
     const spent = state === "starting" ? Date.now() - since.getTime() : 0;
     const wait = Math.max(0, this.#limits.firstList - spent);
@@ -219,8 +219,7 @@ export class Upstream {
       }
       case "starting": {
         const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-        const said =
-          stderrLog.last === undefined ? "" : `; its last line on stderr: ${stderrLog.last}`;
+        const said = stderrLog.last === undefined ? "" : `; its last line: ${stderrLog.last}`;
         return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
       }
       case "idle":

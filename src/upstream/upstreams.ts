@@ -16,7 +16,7 @@ import type { ServerInstructions } from "../tool/offer/server-instructions.ts";
 import type { MissingSource, ToolSources } from "../tool/offer/tool-sources.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
-import type { CatalogueKind } from "./catalogue-refresh.ts";
+import { type CatalogueKind, isKnown } from "./catalogue.ts";
 import type { OpenLink } from "./link.ts";
 import { Names } from "../tool/offer/names.ts";
 import { type Publication, Published } from "../tool/offer/published.ts";
@@ -89,11 +89,11 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   }
 
   /**
-   * Starts the upstreams whose catalogue is not known yet, and waits for them for a bounded time, before
+   * Starts the upstreams of which not every list is known yet, and waits for them for a bounded time, before
    * a list is answered. Undefined when there is nothing to wait for.
    */
   known(): Promise<void> | undefined {
-    const unknown = this.#all.filter(({ catalogue }) => catalogue === undefined);
+    const unknown = this.#all.filter(({ catalogue }) => !isKnown(catalogue));
     if (unknown.length === 0) return undefined;
     return Promise.all(unknown.map((each) => each.known())).then(() => this.#tellMissing(unknown));
   }

@@ -15,7 +15,7 @@ import { fixtureOffer } from "./fixture/offer.ts";
 
 using data = mkdtempDisposableSync(join(tmpdir(), "trunkline-fixture-"));
 const config = defaultConfig(data.path);
-const app = new AppContext({ ...config, server: { ...config.server, port: 0 } });
+const app = new AppContext({ ...config, serve: { ...config.serve, port: 0 } });
 
 if (process.argv[2] === "stdio") {
   const door = new McpDoor({ offer: fixtureOffer() });

@@ -392,6 +392,8 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     terminal.press("C-v");
     await terminal.shows(/^> kinds @\S+pasted-1\.png/m);
     terminal.type("@a.png");
+    // Escape and Enter are Alt-Enter to a terminal, unless something is seen to happen in between.
+    await terminal.shows(/@a\.png\n {3}a\.png/);
     terminal.press("Escape");
     await terminal.shows(/@a\.png\nother/);
     terminal.press("Enter");

@@ -62,6 +62,8 @@ describe("without a model", { timeout: 600_000 }, () => {
       assert.match(err, /no language model is set up.*ANTHROPIC_API_KEY/);
       assert.ok(err.includes(`trunkline agent add goose --default -- ${goose} acp`), err);
     }
+    const listed = home.run("session", "list", "--json");
+    assert.deepEqual(JSON.parse(listed.out).sessions, [], "no session was begun");
     const commands = home.run("chat", "/help");
     assert.equal(commands.code, 0, commands.err);
     assert.match(commands.out, /`\/undo/);

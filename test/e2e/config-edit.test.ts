@@ -50,7 +50,7 @@ describe("changing the configuration by commands", { timeout: 600_000 }, () => {
     assert.equal(without.code, 2);
     assert.match(without.err, /standard input has 0 lines, but 1 are needed/);
     // Whether there is a keychain or not, the key is not in the file.
-    const key = home.run("sk-hush", "models", "add", "proxy", "--key");
+    const key = home.run("sk-hush", "model", "add", "proxy", "--key");
     assert.doesNotMatch(key.out + key.err + readFileSync(home.file, "utf8"), /sk-hush/);
     const models = { providers: { proxy: { keyVariable: "PROXY_API_KEY" } } };
     assert.deepEqual(home.config, { mcpServers: { web }, models });

@@ -118,7 +118,7 @@ describe("the built-in agent's permission requests", { timeout: 600_000 }, () =>
     assert.deepEqual(home.called("other"), ["peek"]);
     // The person believes the tool, as it is now.
     const config = join(editor.folder, "config.jsonc");
-    const approve = ["tools", "approve", "other/peek", "--config", config, "--data", editor.data];
+    const approve = ["tool", "approve", "other/peek", "--config", config, "--data", editor.data];
     const { code, err } = await home.runBare(...approve);
     assert.equal(code, 0, err);
     // It hears of that in a moment.

@@ -18,11 +18,11 @@ describe("text for a person in a terminal", { timeout: 600_000 }, () => {
       { name: "plain", title: `Reads${NASTY}`, description: `Line one${NASTY}\nline two` },
     ];
     using home = new ToolsHome({ other: tools }, { policy: { tools: { approve: "always" } } });
-    const list = await home.run("tools", "list");
+    const list = await home.run("tool", "list");
     assert.match(list.out, /^plain +other +\(held: new\) Reads\\u202e\\u001b\[2J\\u200b/m);
-    const diff = await home.run("tools", "diff");
+    const diff = await home.run("tool", "diff");
     assert.ok(diff.out.includes(`+ description: Line one${SHOWN}\n+ line two`), diff.out);
-    const json = await home.run("tools", "list", "--json");
+    const json = await home.run("tool", "list", "--json");
     const { held } = JSON.parse(json.out) as { held: { title: string }[] };
     assert.equal(held[0]?.title, `Reads${NASTY}`, "programs get it as it is");
     for (const { out, err } of [list, diff, json]) assert.doesNotMatch(out + err, HIDDEN);
@@ -58,7 +58,7 @@ describe("text for a person in a terminal", { timeout: 600_000 }, () => {
   it("hides nothing in a value in an error", async () => {
     using home = new ToolsHome({});
     for (const args of [
-      ["tools", "call", `x${NASTY}`],
+      ["tool", "call", `x${NASTY}`],
       ["review", "show", `x${NASTY}`],
       ["session", "show", `x${NASTY}`],
       [`x${NASTY}`],

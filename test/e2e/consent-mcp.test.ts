@@ -121,7 +121,7 @@ describe("a list over MCP", { timeout: 600_000 }, () => {
       assert.ok(!tools.includes(denied), denied);
     }
     await ended(program);
-    const { out } = await home.run("tools", "list");
+    const { out } = await home.run("tool", "list");
     assert.match(out, /^secret_read +other +\(denied\)/m);
     assert.doesNotMatch(out, /^juggler_switch .*\(denied\)/m);
   });
@@ -143,16 +143,16 @@ describe("a list over MCP", { timeout: 600_000 }, () => {
       assert.match(result["content"][0].text, /is held: its name looks like 'juggler_switch'/);
       await ended(program);
     }
-    const { out, err } = await home.run("tools", "list");
+    const { out, err } = await home.run("tool", "list");
     assert.match(out, /^juggIer_switch +other +\(held: like juggler_switch\)/m);
     assert.match(out, /^read_n\\u3164ote +other +\(held: like read_note\)/m);
     assert.match(err, /4 held/);
-    const diff = await home.run("tools", "diff");
+    const diff = await home.run("tool", "diff");
     assert.match(
       diff.out,
       /'Read_Note' of 'other' \(.*\) looks like 'read_note':\n\+ name: Read_Note/,
     );
-    assert.equal((await home.run("tools", "approve", "Read_Note")).code, 0);
+    assert.equal((await home.run("tool", "approve", "Read_Note")).code, 0);
     await using program = home.start("mcp");
     const tools = await new Client(program).tools();
     assert.ok(tools.includes("Read_Note") && !tools.includes("juggIer_switch"));

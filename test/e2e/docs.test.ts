@@ -120,8 +120,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline run /,
   // test/e2e/demo.test.ts
   /^trunkline demo\b/,
-  // test/e2e/chat.test.ts
-  /^trunkline chat$/,
+  // test/e2e/chat.test.ts, chat-terminal.test.ts
+  /^trunkline chat(?: --plain| --worktree)?$/,
   // src/setup/service/service.test.ts: where tests run, there may be no service manager
   /^trunkline service (?:install$|status)/,
   // test/e2e/bus.test.ts
@@ -131,7 +131,7 @@ const SHOWN_ELSEWHERE = [
   // src/plugin/open/dev-plugin.test.ts: it runs until it is stopped
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
-  /\bmodels key\b/,
+  /\bmodel key\b/,
   // test/e2e/fleet.test.ts: it takes a NATS server
   /\bworker(?:$| --| list| drain)|\bserve --bus\b/,
   // test/interop/oauth-login.test.ts: it takes an authorization server, and a person
@@ -151,7 +151,7 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline config unset log.level": "trunkline config set log.level debug",
   "trunkline server remove files":
     "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
-  "trunkline models remove local": "trunkline models add local --base-url http://127.0.0.1:8000/v1",
+  "trunkline model remove local": "trunkline model add local --base-url http://127.0.0.1:8000/v1",
   "trunkline plugin remove tools.greet": "trunkline plugin add ./greet.mjs",
   "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",
 };
@@ -249,11 +249,11 @@ let edits = 0;
 
 function environmentOf(command: string): Record<string, string> {
   // The usual port may be somebody's who works on this machine, and there is a bus already.
-  const port = { TRUNKLINE_SERVER_PORT: "0" };
+  const port = { TRUNKLINE_SERVE_PORT: "0" };
   const busPort = { TRUNKLINE_BUS_LISTEN: "localhost:0" };
   // What is added is not started by the commands that follow: they would download it.
   const isEditing =
-    /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
+    /trunkline (?:config (?:un)?set|(?:server|agent|plugin|model) (?:add|remove)) /.test(command);
   const own = { TRUNKLINE_CONFIG: join(home, `edited-${edits++}.jsonc`) };
   const isOnBus = /trunkline (?:(?:plugin|orchestrator)\b|doctor$)/.test(command);
   return {
@@ -262,6 +262,8 @@ function environmentOf(command: string): Record<string, string> {
     ...(SERVING.test(command) || /\bdoctor\b/.test(command) ? port : {}),
     ...(SERVING.test(command) ? busPort : {}),
     ...(isEditing ? own : {}),
+    // There is no model here.
+    ...(/trunkline chat\b/.test(command) ? { TRUNKLINE_AGENT: "helper" } : {}),
   };
 }
 

@@ -44,7 +44,7 @@ async function doctor(
 ): Promise<Report & { readonly code: unknown }> {
   const fixed: { readonly outcome: string }[] = [];
   for (;;) {
-    const env = { ...options.env, TRUNKLINE_SERVER_PORT: "0" };
+    const env = { ...options.env, TRUNKLINE_SERVE_PORT: "0" };
     await using program = new Program(["doctor", "--json", ...args], { ...options, env });
     program.child.stdin.end();
     const code = await program.exit;

@@ -129,10 +129,10 @@ describe("a stranger's repository", { timeout: 600_000 }, () => {
       "identity switch work",
       "identity undo",
       "doctor",
-      "tools list",
-      'tools call juggler_detect_identity --args {"repoPath":"."}',
-      "tools call juggler_status",
-      "tools call review_list",
+      "tool list",
+      'tool call juggler_detect_identity --args {"repoPath":"."}',
+      "tool call juggler_status",
+      "tool call review_list",
       "completion bash",
     ];
 

@@ -43,7 +43,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     await rig.inProcess(GUARD_ALICE, { cwd });
     const remember = `echo | gpg --batch --pinentry-mode loopback --passphrase secret -u ${key} -s -o /dev/null --yes`;
     const set = (mode: string) =>
-      rig.inProcess([`tools call juggler_security_mode --args {"mode":"${mode}"}`], { cwd });
+      rig.inProcess([`tool call juggler_security_mode --args {"mode":"${mode}"}`], { cwd });
     await set("maximum_security");
     await rig.must(remember, { cwd });
     assert.notEqual((await rig.run(COMMIT, { cwd })).code, 0);

@@ -279,7 +279,7 @@ describe("notifications", { timeout: 600_000 }, () => {
     assert.equal(subscribed.status, 200, subscribed.body);
     assert.match(String(subscribed.headers["set-cookie"]), /Max-Age=2592000/);
 
-    const tried = await home.run("notifications", "test");
+    const tried = await home.run("notification", "test");
     assert.deepEqual([tried.code, tried.err], [0, ""]);
     assert.equal(tried.out, "push 1: Safari on iPhone: delivered, accepted with status 201");
     const test = JSON.parse(browser.decrypt((await receiver.find(() => true)).body)) as Message;

@@ -386,7 +386,7 @@ describe("a person", { timeout: 600_000 }, () => {
     using home = new ProjectHome();
     const own = home.folder("own");
     const said = await home.run(
-      ["tools", "call", "juggler_switch", "--args", '{"identity":"work"}'],
+      ["tool", "call", "juggler_switch", "--args", '{"identity":"work"}'],
       own,
     );
     assert.match(said, new RegExp(`\nRepository: ${own}\n`));

@@ -13,6 +13,7 @@ import { covers } from "../support/requirement.ts";
 import { promptOf } from "../support/acp-socket.ts";
 import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";
 
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
@@ -102,6 +103,25 @@ describe(
       assert.match(branch, /^agent\/[a-z0-9]+$/);
       assert.match(program.lines.join("\n"), /new\.txt \| +2 \+\+\n 1 file changed, 2 lines added/);
       assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:new.txt`), "a\nb");
+    });
+
+    it("works in a folder without a remote, and leaves the branch there", async () => {
+      const project = run.project("alone", "ssh");
+      project.git("remote", "remove", "origin");
+      const command = [process.execPath, AGENT];
+      const set = `agents.s=${JSON.stringify({ command: command[0], args: command.slice(1) })}`;
+      const args = ["run", ".", "put new.txt|new|0", "--agent", "s", "--set", set];
+      await using program = new Program(args, { cwd: project.clone });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      assert.match(branch, /^agent\//);
+      assert.equal(project.git("show", `${branch}:new.txt`), "new");
+      assert.equal(project.git("status", "--porcelain"), "");
+      // Another's machine could not fetch from here.
+      const far = ["run", ".", "x", "--url", "wss://example.invalid/acp"];
+      await using elsewhere = new Program(far, { cwd: project.clone });
+      assert.equal(await elsewhere.exit, 1);
+      assert.match(elsewhere.stderr, /has no remote, and a server cannot fetch from here/);
     });
 
     it("refuses clients without a token, or with a wrong one", async () => {

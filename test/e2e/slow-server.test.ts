@@ -55,8 +55,7 @@ describe("an MCP server that takes long to start", { timeout: 600_000 }, () => {
     const params = { name: "late", arguments: {}, _meta: { progressToken: "p" } };
     slow.ask(2, "tools/call", params);
     // The first may come before the server has said anything.
-    const words =
-      /^MCP server 'slow' is still starting, after \d+ s; its last line on stderr: fetching/;
+    const words = /^MCP server 'slow' is still starting, after \d+ s; its last line: fetching/;
     await slow.told("notifications/progress", ({ message }) => words.test(message));
     await slow.letIn();
     const { result } = await slow.answer(2);
@@ -98,23 +97,23 @@ describe("an MCP server that takes long to start", { timeout: 600_000 }, () => {
     assert.equal(await slow.program.exit, 0);
   });
 
-  it("is waited for by 'tools list' and 'tools call', which say so", async () => {
-    await using listing = await started("tools", "list");
+  it("is waited for by 'tool list' and 'tool call', which say so", async () => {
+    await using listing = await started("tool", "list");
     await listing.program.until(({ stderr }) => stderr.includes("Waiting: MCP server 'slow'"));
     await listing.letIn();
     assert.equal(await listing.program.exit, 0);
-    assert.ok(listing.program.lines.some((line) => /^late +slow/.test(line)));
-    await using calling = await started("tools", "call", "late");
+    assert.ok(listing.program.lines.some((line) => /^ {2}late\b/.test(line)));
+    await using calling = await started("tool", "call", "late");
     await calling.program.until(({ stderr }) => stderr.includes("is still starting"));
     await calling.letIn();
     assert.equal(await calling.program.exit, 0);
     assert.deepEqual(calling.program.lines, ["better late than never"]);
   });
 
-  it("is named with its problem by 'tools list', 'tools call' and 'doctor'", async () => {
+  it("is named with its problem by 'tool list', 'tool call' and 'doctor'", async () => {
     for (const [command, code] of [
-      ["tools list", 0],
-      ["tools call late", 1],
+      ["tool list", 0],
+      ["tool call late", 1],
       ["doctor --deep", 1],
     ] as const) {
       await using slow = await started(...command.split(" "));

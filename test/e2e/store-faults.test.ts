@@ -141,7 +141,7 @@ describe("a data folder of a newer Trunkline", { timeout: 600_000 }, () => {
     assert.match(await answer("mcp", INITIALIZE, listing), NEWER);
     const opening = call(1, "session/new", { cwd: home.path, mcpServers: [] });
     assert.match(await answer("acp", opening), NEWER);
-    for (const command of ["session list", "review list", "notifications list", "chat hello"]) {
+    for (const command of ["session list", "review list", "notification list", "chat hello"]) {
       const { code, err } = await home.run(...command.split(" "));
       assert.equal(code, 1);
       assert.match(err, NEWER, command);

@@ -43,7 +43,7 @@ class Home implements Disposable {
   }
 
   call(tool: string, args: object = {}): ReturnType<Home["run"]> {
-    return this.run(["tools", "call", tool, "--args", JSON.stringify(args)]);
+    return this.run(["tool", "call", tool, "--args", JSON.stringify(args)]);
   }
 
   [Symbol.dispose](): void {
@@ -58,14 +58,14 @@ describe("servers that need secrets", { timeout: 600_000 }, () => {
     const notes = { command: process.execPath, args, env, gallery: true };
     const slow = { command: process.execPath, args: [SERVER], timeout: 1 };
     using home = new Home({ mcpServers: { notes, slow } });
-    const missing = await home.run(["tools", "list"]);
-    assert.match(missing.err, /'notes' .*`trunkline models key set NOTES_KEY`/);
-    assert.match(missing.out, /\nread_note +slow /);
+    const missing = await home.run(["tool", "list"]);
+    assert.match(missing.err, /'notes' .*`trunkline model key set NOTES_KEY`/);
+    assert.match(missing.out, /\nslow:\n {2}read_note /);
 
-    const stored = await home.run(["models", "key", "set", "NOTES_KEY"], "hush-hush");
+    const stored = await home.run(["model", "key", "set", "NOTES_KEY"], "hush-hush");
     assert.deepEqual([stored.code, stored.err.includes("hush")], [0, false], stored.err);
-    const { out, err } = await home.run(["tools", "list"]);
-    assert.match(out, /\nread_note +notes .*\nslow_read_note +slow /s);
+    const { out, err } = await home.run(["tool", "list"]);
+    assert.match(out, /\nnotes:\n {2}read_note .*\nslow:\n {2}slow_read_note /s);
     // The key of another program is of no use here, and costs nothing but this line.
     assert.match(err, /'mcpServers\.notes\.gallery' is ignored: it is not a known key/);
     const how = await home.call("read_note", { name: "how" });

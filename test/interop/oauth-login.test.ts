@@ -94,7 +94,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-const CALL = ["tools", "call", "work"] as const;
+const CALL = ["tool", "call", "work"] as const;
 
 describe("a login at an MCP server, with oidc-provider", { timeout: 300_000 }, () => {
   before(() => packages.install());

@@ -81,6 +81,19 @@ export function sampleProgram(runner: Runner = { run: async () => 0 }): Command 
         examples: example("trunkline help"),
         load,
       },
+      {
+        name: "wrap",
+        formerly: ["cover"],
+        summary: "Run something",
+        isForPrograms: true,
+        args: [
+          { name: "NAME", describe: "Its name" },
+          { name: "COMMAND", describe: "What to run", variadic: true },
+        ],
+        options: { json: { type: "boolean", describe: "As JSON" } },
+        examples: example("trunkline wrap a -- b -c"),
+        load,
+      },
     ],
   };
 }

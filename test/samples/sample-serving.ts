@@ -8,8 +8,5 @@ export function sampleServing(
   options: { readonly noAuth?: boolean } = {},
 ): Serving {
   const defaults = defaultConfig("/data").serve;
-  return resolveServing(
-    { server: { host, port: 4180 }, serve: { ...defaults, ...serve } },
-    options,
-  );
+  return resolveServing({ serve: { ...defaults, host, ...serve } }, options);
 }

@@ -5,6 +5,7 @@ import { commit, diff, undo } from "./diff.ts";
 import { fixComments, review } from "./review.ts";
 import { help, offlineText } from "./help.ts";
 import { format, init, test } from "./project-commands.ts";
+import { memory, remember } from "./memory.ts";
 import { goOn, pause } from "./pause.ts";
 import { rewrite, search } from "./search.ts";
 import {
@@ -29,6 +30,8 @@ const COMMANDS: readonly SlashCommand[] = [
   commit,
   undo,
   init,
+  remember,
+  memory,
   background,
   mode,
   model,
@@ -81,6 +84,11 @@ export async function runSlashCommand(
         kind,
         need,
         ...(timeout === undefined ? {} : { timeout }),
+        // A command line is what hooks for `Bash` are there for, whoever typed it.
+        hooked:
+          kind === "execute"
+            ? { name: "Bash", input: { command: title } }
+            : { name: command.name, input: { input: typed.input } },
         title: () => title,
         call: (_: unknown, work: Parameters<typeof call>[0]) => call(work),
       };

@@ -211,12 +211,13 @@ async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<rea
 
 /** The diff that undoing would make. */
 async function lossOf({ path, before }: Change, files: TurnFiles): Promise<ShownContent> {
-  const target = await files.workspace.findToWrite(path);
   try {
+    const target = await files.workspace.findToWrite(path);
     const now = await files.readIfThere(target);
     return wholeDiff(path, now, before?.toString("utf8") ?? "");
   } catch {
-    return textContent(`${target.name} is not text; its old content would be restored.`);
+    const name = files.workspace.nameOf(path);
+    return textContent(`${name} is not text; its old content would be restored.`);
   }
 }
 

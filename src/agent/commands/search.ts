@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { counted } from "../../base/text/counted.ts";
 import { type Hit, searchText, walk } from "../files/search-text.ts";
 import type { ToolWork } from "../tools/agent-tool.ts";
 import { changeFile } from "../tools/edit-tools.ts";
@@ -240,10 +241,13 @@ async function rewriteAll(astGrep: AstGrep, rule: Rule, context: CommandContext)
       call: (work) => write(work, name, found),
     });
     if (answer.isError !== true) count += found.count;
-    lines.push(`- ${name}: ${answer.isError === true ? answer.text : `${found.count} places`}`);
+    lines.push(
+      `- ${name}: ${answer.isError === true ? answer.text : counted(found.count, "place")}`,
+    );
   }
-  if (lines.length === 0) return `Nothing matches \`${rule.pattern}\` in ${names.length} files.`;
-  return [`Rewrote ${count} places.`, "", ...lines].join("\n");
+  if (lines.length === 0)
+    return `Nothing matches \`${rule.pattern}\` in ${counted(names.length, "file")}.`;
+  return [`Rewrote ${counted(count, "place")}.`, "", ...lines].join("\n");
 }
 
 async function rewritten(

@@ -4,6 +4,7 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { InstalledAgent } from "../installed-agents.ts";
+import type { Memory } from "../memory/memory.ts";
 import { MODES } from "../modes.ts";
 import type { SessionChoices } from "../session-choices.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
@@ -97,6 +98,7 @@ export interface CommandContext {
   /** Replaces the beginning of the conversation by a summary. Returns why it did not. */
   readonly compact: () => Promise<string | undefined>;
   readonly background: BackgroundCommands;
+  readonly memory: Memory;
   /** The data folder. */
   readonly data: string;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */

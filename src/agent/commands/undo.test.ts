@@ -133,6 +133,42 @@ describe("/undo", () => {
     assert.equal(rig.read("dirty"), "1\n");
   });
 
+  it("restores files that a command has replaced by links and folders", async () => {
+    const command =
+      "rm a b c d l; ln -s /etc/hostname a; ln -s same b; mkdir c; mkdir -p d/e; echo x > d/e/f; echo l > l";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    const files = { a: "a\n", b: "b\n", c: "c\n", d: "d\n", same: "same\n" };
+    await using rig = new AgentRig({ llm, files });
+    symlinkSync("same", join(rig.cwd, "l"));
+    rig.commitAll();
+    rig.write("b", "b2\n");
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    const { turn } = await rig.turnOf(session, "/undo");
+    assert.equal(rig.git("status", "--short"), " M b\n T l\n", turn.text);
+    assert.equal(rig.read("b"), "b2\n");
+    assert.equal(rig.read("same"), "same\n");
+    assert.equal(rig.read("l"), "l\n", "a link is not restored as a file");
+  });
+
+  it("removes nothing that a link above a file leads to", async () => {
+    await using llm = await script(write("sub/b.txt", "B"));
+    await using rig = new AgentRig({ llm, files: { "a.txt": "A" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    const outside = join(rig.folder, "outside");
+    mkdirSync(outside);
+    symlinkSync("there", join(outside, "b.txt"));
+    rmSync(join(rig.cwd, "sub"), { recursive: true });
+    symlinkSync(outside, join(rig.cwd, "sub"));
+    const { turn } = await rig.turnOf(session, "/undo force");
+    assert.match(turn.text, /Not restored: sub\/b\.txt: .*leads out of the workspace/);
+    assert.deepEqual(readdirSync(outside), ["b.txt"]);
+  });
+
   it("leaves files with a git filter alone, because no filter is run to read them", async () => {
     const command = "echo 2 > a.big; echo 2 > plain";
     await using llm = await FakeLlm.start([

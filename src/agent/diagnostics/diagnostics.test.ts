@@ -212,7 +212,7 @@ describe("errors after an edit", () => {
         // While the session goes on, whose end would close it too.
         settled: () => until(() => closed.length === 1),
       });
-      assert.equal(answers[0], "Changed a.py (1 lines now).");
+      assert.equal(answers[0], "Changed a.py (1 line now).");
       assert.equal(started.length, 1);
     }
   });

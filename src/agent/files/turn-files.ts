@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, readlinkSync } from "node:fs";
 import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -11,6 +11,7 @@ import {
   type RegularFile,
   UnfitFileError,
 } from "../../base/file/read-regular-file.ts";
+import { isGitOwned } from "../../git/git-folder.ts";
 import { Git, isFiltered } from "../../git/git.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -150,6 +151,8 @@ export class TurnFiles {
 
   /** Whether a file is as a turn left it, in the editor and on disk, and still is a file. */
   async isAsLeft({ path, after = [], isLink: wasLink }: Change): Promise<boolean> {
+    const other = wasLink ? undefined : standIn(path);
+    if (other !== undefined) return after.includes(digestOf(other));
     const target = await this.workspace.findToWrite(path);
     if ((await isLink(path)) !== wasLink || isUnfit(target.real)) return false;
     const buffered = await this.#fromEditor(target);
@@ -161,8 +164,13 @@ export class TurnFiles {
   }
 
   /** Restores a file to its content before a turn. A link in its place is removed, not followed. */
-  async restore({ path, before, mode, made, isLink: wasLink }: Change): Promise<void> {
+  async restore(change: Change): Promise<void> {
+    const { path, before, mode, made, isLink: wasLink, after = [] } = change;
+    // Nothing is removed where a link above it leads out of the workspace.
+    await this.workspace.findToWrite(dirname(path));
     if (!wasLink && (await isLink(path))) await rm(path);
+    // One that the turn has made, and that is empty now.
+    if (after.includes(digestOf(FOLDER))) await rmdir(path).catch(() => {});
     const target = await this.workspace.findToWrite(path);
     if (isUnfit(target.real)) {
       const says = `something that is no file has taken the place of '${target.name}'`;
@@ -338,6 +346,8 @@ interface Snapshot {
   readonly root: string;
   readonly head: string;
   readonly dirty: ReadonlyMap<string, RegularFile | undefined>;
+  /** Those in whose place something else stands, such as a link or a folder. */
+  readonly others: ReadonlySet<string>;
 }
 
 const MOST_FILES = 2_000;
@@ -361,24 +371,43 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
   const after = await snapshot(files);
   if (after === undefined || after.head !== before.head) return;
   const git = new Git(before.root);
-  for (const name of new Set([...before.dirty.keys(), ...after.dirty.keys()])) {
+  // A folder comes before what is in it: changes are undone from the last one on.
+  for (const name of new Set([...after.others, ...before.dirty.keys(), ...after.dirty.keys()])) {
+    if (before.others.has(name)) continue;
     // The content before a filter cannot be derived from the stored one.
     if (!before.dirty.has(name) && (await isFiltered(git, name))) continue;
     const old = before.dirty.has(name)
       ? before.dirty.get(name)
       : await committed(before.root, before.head, name);
+    if (old === "other") continue;
+    const path = join(before.root, name);
+    const other = standIn(path);
+    if (after.others.has(name) && (other === undefined || old === undefined)) continue;
     const now = after.dirty.has(name) ? after.dirty.get(name) : ifReadable(before.root, name);
-    if (isSame(old, now)) continue;
-    const target = await files.workspace
-      .findToWrite(join(before.root, name))
-      .catch(() => undefined);
-    if (target === undefined) continue;
-    await files.journal.before(target.path, old?.content, { mode: old?.mode });
-    await files.journal.after(target.path, [now?.content]);
+    if (other === undefined && isSame(old, now)) continue;
+    // Of the file itself, wherever a link in its place leads.
+    const folder = await files.workspace.findToWrite(dirname(path)).catch(() => undefined);
+    if (folder === undefined || isGitOwned(path)) continue;
+    const made = [...after.others].find((each) => name.startsWith(`${each}/`));
+    await files.journal.before(path, old?.content, { mode: old?.mode });
+    await files.journal.after(
+      path,
+      [other ?? now?.content],
+      made === undefined ? undefined : join(before.root, made),
+    );
     // A person may have saved the file while the command ran.
-    await files.journal.shared(target.path);
+    await files.journal.shared(path);
   }
 }
+
+/** A link or a folder that stands in the place of a file, as the journal has it. */
+function standIn(path: string): Buffer | undefined {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (status?.isSymbolicLink() === true) return Buffer.from(`link to ${readlinkSync(path)}`);
+  return status?.isDirectory() === true ? FOLDER : undefined;
+}
+
+const FOLDER = Buffer.from("a folder");
 
 function isSame(one: RegularFile | undefined, other: RegularFile | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
@@ -408,29 +437,32 @@ async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
   const names = (await git.list(args)).map((record) => record.slice(3));
   if (names.length > MOST_FILES) return undefined;
   const dirty = new Map<string, RegularFile | undefined>();
+  const others = new Set<string>();
   let size = 0;
   for (const name of names) {
     let found: RegularFile | undefined;
     try {
       found = stateOf(root, name);
     } catch (error) {
-      if (error instanceof UnfitFileError && error.size === undefined) continue;
-      return undefined;
+      if (!(error instanceof UnfitFileError) || error.size !== undefined) return undefined;
+      others.add(name);
+      continue;
     }
     if ((size += found?.content.length ?? 0) > MOST_BYTES) return undefined;
     dirty.set(name, found);
   }
-  return { root, head, dirty };
+  return { root, head, dirty, others };
 }
 
 async function committed(
   root: string,
   head: string,
   name: string,
-): Promise<RegularFile | undefined> {
+): Promise<RegularFile | "other" | undefined> {
   const args = ["cat-file", "--filters", `${head}:${name}`];
   const { code, stdout } = await new Git(root).run(args, { accepts: [0, 128] });
   if (code !== 0) return undefined;
   const listed = await new Git(root).text(["ls-tree", head, "--", `:(literal)${name}`]);
+  if (!listed.startsWith("100")) return "other";
   return { content: stdout, mode: listed.startsWith("100755 ") ? 0o755 : 0o644 };
 }

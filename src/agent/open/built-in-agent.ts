@@ -9,6 +9,7 @@ import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import { openHooks } from "../../hooks/open/open-hooks.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
@@ -41,9 +42,11 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
     openServers: lazyServers(app, options.audit),
     reviews: reviewComments(data),
     userFolders: userFolders(env),
+    memoryFile: userFolders(env).map((folder) => join(folder, "memory.md"))[0],
     own: ownPaths(data, app.reloading?.files, env),
     actsAs: agentIdentity(app, undefined, env),
     sandbox: app.config.agent.sandbox === "off" ? undefined : lazySandbox(app, env),
+    hooks: openHooks(app, options.audit, env),
     installed: () => installedAgents(env, Object.keys(app.config.agents)),
     web: { allowHosts: app.config.agent.egress.allowHosts },
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },

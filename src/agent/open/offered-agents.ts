@@ -23,10 +23,14 @@ export async function offeredAgents(choice: AgentChoice): Promise<readonly Insta
 }
 
 /** Throws if the built-in agent is to work and has no model, with what to do. */
-export async function requireModel(choice: AgentChoice): Promise<void> {
-  const models = await modelsWithout(choice);
+export async function requireModel(
+  { config, log }: Pick<AppContext, "config" | "log">,
+  env: NodeJS.ProcessEnv,
+  wanted: string | undefined,
+): Promise<void> {
+  const models = await modelsWithout({ config, log, env, wanted });
   if (models === undefined) return;
-  const installed = installedAgents(choice.env, Object.keys(choice.config.agents));
+  const installed = installedAgents(env, Object.keys(config.agents));
   throw new TrunklineError("unavailable", noModelText(models, installed));
 }
 

@@ -19,7 +19,7 @@ describe("sessionHome()", () => {
     {
       using _same = await announceGateway(config.data, { ...PLACE, holder: "same", settings });
       assert.equal(await sessionHome(config, ENV), "same");
-      const otherServer = { ...config, server: { ...config.server, port: 1 } };
+      const otherServer = { ...config, serve: { ...config.serve, port: 1 } };
       assert.equal(await sessionHome(otherServer, ENV), "same");
     }
     assert.equal(await sessionHome(config, ENV), undefined);

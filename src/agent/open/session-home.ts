@@ -9,7 +9,7 @@ const VARIABLES = ["PATH", "SSH_AUTH_SOCK", "TRUNKLINE_TOKEN_STORE"];
 
 /** A digest of everything that sessions depend on: the configuration, and the environment of agents. */
 export function digestSettings(config: Config, env: NodeJS.ProcessEnv): string {
-  const { server: _server, serve: _serve, log: _log, ...rest } = config;
+  const { serve: _serve, log: _log, ...rest } = config;
   const names = [...VARIABLES, ...keyVariables(config.models)].toSorted();
   const variables = names.map((name) => [name, env[name]]);
   return createHash("sha256")

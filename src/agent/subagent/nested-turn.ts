@@ -27,7 +27,10 @@ export function nestedTurn({ turn, toolCallId, signal, called }: NestedTurnOptio
   /** ACP has no member for it. Clients that nest calls know it from claude-agent-acp. */
   const nested = (meta: unknown): Meta => ({
     ...(meta as Meta | undefined),
-    trunkline: { ...((meta as Meta | undefined)?.trunkline as Meta), parentToolCallId: toolCallId },
+    trunkline: {
+      ...(meta as { trunkline?: object } | undefined)?.trunkline,
+      parentToolCallId: toolCallId,
+    },
     claudeCode: { parentToolUseId: toolCallId },
   });
   const { id, principal, span, _meta } = turn;

@@ -30,6 +30,7 @@ const WITHHELD: ReadonlySet<string> = new Set([
   "update_plan",
   "ask_person",
   "submit_plan",
+  "remember",
 ]);
 
 const HELPER =
@@ -118,6 +119,7 @@ export class Subagents {
     const conversation = new Conversation();
     const { stopReason } = await new TurnRun({
       ...options,
+      goesOn: undefined,
       turn,
       prompt: [{ type: "text", text: prompt }],
       conversation,

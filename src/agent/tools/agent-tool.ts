@@ -47,6 +47,8 @@ export interface AgentTool {
   readonly onlyReads?: (args: Arguments) => boolean;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
+  /** How hooks see it, if not by its own name. What it does cannot be changed by them if it has an input. */
+  readonly hooked?: { readonly name: string; readonly input?: Arguments } | undefined;
   /** Short title of a call. The arguments are not validated yet. */
   title(args: Arguments): string;
   call(args: Arguments, work: ToolWork): Promise<ToolAnswer>;

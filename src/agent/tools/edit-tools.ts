@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { MASK } from "../../base/text/mask.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
 import {
   type AgentTool,
@@ -258,5 +259,5 @@ function changeText({ target, old, text, notes = [] }: FileChange): string {
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
   const verb = old === undefined ? "Created" : "Changed";
   const how = notes.map((note) => ` (It was found although ${note}.)`).join("");
-  return `${verb} ${target.name} (${lines} lines now).${how}`;
+  return `${verb} ${target.name} (${counted(lines, "line")} now).${how}`;
 }

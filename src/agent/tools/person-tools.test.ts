@@ -17,16 +17,17 @@ describe("ask_person", () => {
     const forms: Record<string, unknown>[] = [];
     const elicit = async (params: object) => {
       forms.push(params as Record<string, unknown>);
-      const content = forms.length === 1 ? { answer: "B" } : { other: "neither" };
+      const content = forms.length === 1 ? { answer: "B" } : { answer: "C", other: "neither" };
       return forms.length === 3 ? { action: "cancel" } : { action: "accept", content };
     };
-    const { answers, turn } = await call([ask(["A", "B"]), ask(), ask()], {
+    const { answers, turn } = await call([ask(["A", "B"]), ask(["\u202eA"]), ask()], {
       turn: { client: { elicit } },
     });
     assert.match(answers[0] ?? "", /answers: B$/);
     assert.match(answers[1] ?? "", /answers: neither$/);
     assert.match(answers[2] ?? "", /did not answer/);
     assert.equal(turn.asked.length, 0);
+    assert.match(JSON.stringify(forms[1]), /"enum":\["\\\\u202eA"\]/);
     assert.match(JSON.stringify(forms[0]), /"message":"Which one\?".*"enum":\["A","B"\]/);
   });
 

@@ -1,3 +1,4 @@
+import { visibleLine } from "../../base/text/visible.ts";
 import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
 /** A person may take their time. */
@@ -45,15 +46,15 @@ export const askPerson: AgentTool = {
   title: ({ question }) => `Ask: ${String(question)}`,
   async call(args, work) {
     const { question, options = [] } = args as { question: string; options?: readonly string[] };
-    const choices = [...new Set(options)];
+    const choices = [...new Set(options.map(visibleLine))];
     if (work.client.elicit !== undefined) {
       const other = { type: "string", title: choices.length === 0 ? "Answer" : "Or in your words" };
       const answer = { type: "string", title: "Answer", enum: choices };
       const fields = choices.length === 0 ? { other } : { answer, other };
       const filled = await filledIn(work, question, fields, []);
-      const said = [filled?.answer, filled?.other].filter(
-        (each) => typeof each === "string" && each !== "",
-      );
+      const chosen = choices.filter((choice) => choice === filled?.answer);
+      const own = typeof filled?.other === "string" && filled.other !== "" ? [filled.other] : [];
+      const said = [...chosen, ...own];
       return { text: said.length === 0 ? UNANSWERED : `The person answers: ${said.join(". ")}` };
     }
     if (choices.length > 0) {

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { counted } from "../../base/text/counted.ts";
 import { type AgentTool, inputOf, textContent } from "./agent-tool.ts";
 
 const MOST_LINES = 2_000;
@@ -79,7 +80,7 @@ export function numbered(
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   if (from > lines.length) {
-    return { excerpt: `(The file has only ${lines.length} lines.)`, last: 0 };
+    return { excerpt: `(The file has only ${counted(lines.length, "line")}.)`, last: 0 };
   }
   const shown: string[] = [];
   let size = 0;

@@ -4,6 +4,7 @@ export const MORE_TOOLS = "more_tools";
 export const REVIEWS = "reviews";
 export const WEB = "web";
 export const SUBAGENTS = "subagents";
+export const MEMORY = "memory";
 
 /** Characters of definitions of MCP servers' tools that are offered without being asked for. */
 const FREE_ROOM = 16_000;
@@ -30,6 +31,13 @@ const OWN_GROUPS: readonly OwnGroup[] = [
     tools: /^task$/,
     words:
       /\b(?:sub-?agents?|delegate|parallel|explore|investigate|research|audit|everywhere|(?:whole|entire) (?:project|repo\w*|code ?base))\b/i,
+  },
+  {
+    name: MEMORY,
+    about: "note what the person asks you to remember, for later sessions",
+    tools: /^remember$/,
+    words:
+      /\b(?:remember|memor(?:y|i[sz]e)|don't forget|keep in mind|from now on|in (?:the )?future|next time)\b/i,
   },
   {
     name: REVIEWS,

@@ -18,6 +18,8 @@ import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import type { HookRun } from "../../hooks/hooks.ts";
+import { hooksMeta, type TurnHooks, withWords } from "../hooks/session-hooks.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown } from "./countdown.ts";
@@ -53,6 +55,7 @@ interface ToolRunnerOptions {
   readonly diagnostics?: EditCheck | undefined;
   /** What cancels one of the calls that are running, by its id. */
   readonly running: Map<string, AbortController>;
+  readonly hooks?: TurnHooks | undefined;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -66,6 +69,13 @@ export interface ToolCall {
 }
 
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
+
+/** How a call has ended, beside its answer. */
+interface CallEnd {
+  readonly code: number | undefined;
+  readonly isCancelled: boolean;
+  readonly runs: readonly HookRun[];
+}
 
 /** A person has cancelled one call; the turn goes on. */
 export class CallCancelled extends TrunklineError {
@@ -137,6 +147,11 @@ export class ToolRunner {
     return this.perform(call, tool, () => this.#options.files.seen.takeLate());
   }
 
+  /** Whether a hook has ended the turn. */
+  get isStopped(): boolean {
+    return this.#options.hooks?.stopped !== undefined;
+  }
+
   /** The model has got the answers to its calls. */
   answered(): void {
     this.#options.files.seen.delivered();
@@ -164,12 +179,13 @@ export class ToolRunner {
     let answer: ToolAnswer;
     let code: number | undefined;
     let isCancelled = false;
+    const runs: HookRun[] = [];
     try {
       if (tool === undefined) throw this.#unknown(call.name);
-      answer = await this.#run(tool, args, call);
+      answer = await this.#run(tool, args, call, runs);
     } catch (error) {
       if (turn.signal.aborted) {
-        await this.#cancelled(call);
+        await this.#cancelled(call, runs);
         throw error;
       }
       if (error instanceof RpcError) ({ code } = error);
@@ -179,23 +195,29 @@ export class ToolRunner {
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const late = takeLate();
     const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
-    await this.#finished(call, { ...answer, text }, { code, isCancelled });
+    await this.#finished(call, { ...answer, text }, { code, isCancelled, runs });
     return { ...answer, text };
   }
 
-  async #run(tool: AgentTool, given: Arguments, call: ToolCall): Promise<ToolAnswer> {
-    const { turn, mode, timeout } = this.#options;
-    if (call.problem !== undefined) throw new TrunklineError("usage", call.problem);
-    if (!mode().may.includes(tool.need)) {
-      const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
-      throw RpcError.of(ACP.toolDisabled, says);
-    }
-    const { args, unknown } = knownArguments(given, tool.inputSchema);
-    const ignored = ignoredText(unknown);
-    const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
-    if (problem !== undefined) {
-      const says = `Invalid arguments for '${tool.name}': ${problem}`;
-      throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
+  async #run(
+    tool: AgentTool,
+    given: Arguments,
+    asked: ToolCall,
+    runs: HookRun[],
+  ): Promise<ToolAnswer> {
+    const { turn, timeout, hooks } = this.#options;
+    if (asked.problem !== undefined) throw new TrunklineError("usage", asked.problem);
+    let call = asked;
+    let { args, ignored } = await this.#checked(tool, given);
+    const hooked = { tool, id: call.id, signal: turn.signal, runs };
+    const before = await hooks?.before({ ...hooked, args });
+    if (before?.args !== undefined) {
+      // Like any call: what follows asks the policy and the person about the changed one.
+      const title = short(oneLine(tool.title(before.args)));
+      await this.#update(call, { title, rawInput: shownInput(before.args) });
+      const when = " after a hook has changed them";
+      ({ args, ignored } = await this.#checked(tool, before.args, when));
+      call = { ...call, args };
     }
     const late = new AbortController();
     const { running } = this.#options;
@@ -210,15 +232,49 @@ export class ToolRunner {
       const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
       late.abort(RpcError.of(ACP.toolTimeout, says));
     });
-    const work = this.#work(tool, call, signal, countdown);
+    const insists = before?.asks;
+    const work = this.#work(tool, call, signal, countdown, insists);
     signal.throwIfAborted();
-    const answer = await untilAborted(tool.call(args, work), signal);
-    return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
+    // The agent's own tools that need a permission always ask, and then a person has to answer.
+    if (insists !== undefined && (tool.need === "nothing" || tool.hooked !== undefined)) {
+      await work.allow({});
+    }
+    const said = await untilAborted(tool.call(args, work), signal);
+    const known = ignored === "" ? said : { ...said, text: `${said.text}\n${ignored}` };
+    const answer = withWords(known, before?.context ?? "");
+    if (answer.isError === true || hooks === undefined) return answer;
+    return await hooks.after({ ...hooked, args }, answer);
   }
 
-  #work(tool: AgentTool, call: ToolCall, signal: AbortSignal, countdown: Countdown): ToolWork {
+  /** Arguments that fit the tool, which the mode allows. `when` says since when they may not. */
+  async #checked(
+    tool: AgentTool,
+    given: Arguments,
+    when = "",
+  ): Promise<{ readonly args: Arguments; readonly ignored: string }> {
+    const { mode } = this.#options;
+    if (!mode().may.includes(tool.need)) {
+      const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
+      throw RpcError.of(ACP.toolDisabled, says);
+    }
+    const { args, unknown } = knownArguments(given, tool.inputSchema);
+    const ignored = ignoredText(unknown);
+    const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
+    if (problem === undefined) return { args, ignored };
+    const says = `Invalid arguments for '${tool.name}'${when}: ${problem}`;
+    throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
+  }
+
+  #work(
+    tool: AgentTool,
+    call: ToolCall,
+    signal: AbortSignal,
+    countdown: Countdown,
+    insists: string | undefined,
+  ): ToolWork {
     const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
       this.#options;
+    let why = insists;
     return {
       files,
       get client() {
@@ -238,7 +294,12 @@ export class ToolRunner {
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
       // Waiting for a person does not count.
-      allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, signal)),
+      allow: (consent) => {
+        const asked = why === undefined ? consent : insistent(consent, call, why);
+        // What it asks later, such as about a host, is another question.
+        why = undefined;
+        return countdown.pausedWhile(() => this.#ask(tool, call, asked, signal));
+      },
       choose: (choice) => countdown.pausedWhile(() => this.#choose(tool, call, choice, signal)),
     };
   }
@@ -304,23 +365,26 @@ export class ToolRunner {
   async #finished(
     call: ToolCall,
     answer: ToolAnswer,
-    { code, isCancelled }: { readonly code: number | undefined; readonly isCancelled: boolean },
+    { code, isCancelled, runs }: CallEnd,
   ): Promise<void> {
     const { isError = false, content = [textContent(shownText(answer.text))], locations } = answer;
     const error = { code, message: answer.text.slice(0, 1_000) };
+    // ACP version 1 has no status for a cancelled call.
+    const ended = isCancelled ? { isCancelled } : {};
+    const hooks = runs.length === 0 ? {} : (hooksMeta(runs).trunkline as object);
     await this.#update(call, {
       status: isError ? "failed" : "completed",
       ...(content.length === 0 ? {} : { content }),
       ...(locations === undefined ? {} : { locations }),
       ...(code === undefined ? {} : { rawOutput: { error } }),
-      // ACP version 1 has no such status.
-      ...(isCancelled ? { _meta: { trunkline: { isCancelled } } } : {}),
+      ...(isCancelled || runs.length > 0 ? { _meta: { trunkline: { ...hooks, ...ended } } } : {}),
     });
   }
 
-  async #cancelled(call: ToolCall): Promise<void> {
+  async #cancelled(call: ToolCall, runs: readonly HookRun[]): Promise<void> {
     const content = [textContent("Cancelled.")];
-    await this.#update(call, { status: "failed", content }).catch(() => {});
+    const _meta = runs.length === 0 ? {} : { _meta: hooksMeta(runs) };
+    await this.#update(call, { status: "failed", content, ..._meta }).catch(() => {});
   }
 
   async #update(call: ToolCall, fields: Shown): Promise<void> {
@@ -349,6 +413,13 @@ export class ToolRunner {
     const meant = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
     return RpcError.of(ACP.toolNotFound, `there is no tool '${name.slice(0, 100)}'${meant}`);
   }
+}
+
+/** A request that only a person answers, because a hook wants it: no rule, no mode and no `--yes`. */
+function insistent(consent: Consent, call: ToolCall, why: string): Consent {
+  const { subject: _, covers: __, isPlainEdit: ___, ...rest } = consent;
+  const { content = [wholeInput(call.args)] } = consent;
+  return { ...rest, content: [textContent(why), ...content], needsPerson: true };
 }
 
 function asArguments(args: unknown): Arguments {

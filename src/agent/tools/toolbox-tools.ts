@@ -94,6 +94,7 @@ function adapt(
     need: isHarmless ? "nothing" : "run",
     group: groupOf(called, owner),
     timeout: 600_000,
+    hooked: { name: owner === undefined ? called : `mcp__${owner}__${there.tool}` },
     title: () => (owner === undefined ? "" : `${owner}: `) + (title ?? called),
     async call(args, work) {
       const context = { ...contextOf(work), profile };

@@ -25,7 +25,7 @@ describe("a key that a provider refuses", () => {
     assert.match(String(asked?.toolCall.title), /gpt-4 refused the key\. Try again\?/);
     assert.match(
       JSON.stringify(asked?.toolCall.content),
-      /status 401: token expired.*models key set/,
+      /status 401: token expired.*model key set/,
     );
     assert.deepEqual(
       asked?.options.map(({ optionId, kind }) => [optionId, kind]),

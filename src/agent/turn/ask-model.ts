@@ -238,7 +238,7 @@ function givenUp(name: string, failure: ModelFailure, attempts: number): Error {
   const { kind, says, retryAfter } = failure;
   const kept = "What was said and done so far is kept; send 'continue' to go on";
   if (kind === "key") {
-    const next = "Check the key (`trunkline models key set`), or choose another model";
+    const next = "Check the key (`trunkline model key set`), or choose another model";
     return RpcError.of(ACP.authRequired, `${name} ${says}. ${next}. ${kept}`);
   }
   if (kind === "rate") {
@@ -375,7 +375,7 @@ async function mayRetry(
   { message }: Error,
 ): Promise<boolean> {
   const next =
-    "Log in again or store another key (`trunkline models key set NAME`), then choose to try again.";
+    "Log in again or store another key (`trunkline model key set NAME`), then choose to try again.";
   const outcome = await turn.requestPermission({
     toolCall: {
       toolCallId: crypto.randomUUID(),

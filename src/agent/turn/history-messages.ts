@@ -2,6 +2,7 @@ import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { summaryOf } from "../../session/turn/replay.ts";
+import { hookRunOf, refusesPrompt } from "../hooks/session-hooks.ts";
 import { isNested } from "../subagent/nested-turn.ts";
 import { promptMessage } from "./instructions.ts";
 import { ASIDE } from "./speaker.ts";
@@ -55,6 +56,12 @@ class HistoryReader {
     const meta = (_meta ?? {}) as Record<string, unknown>;
     // The model got only what a subagent answered.
     if (isNested(meta)) return;
+    const hook = hookRunOf(update);
+    if (hook !== undefined) {
+      // The model never saw that prompt.
+      if (refusesPrompt(hook)) this.#messages.pop();
+      return;
+    }
     const summary = summaryOf(update);
     if (summary !== undefined) {
       this.#flush();

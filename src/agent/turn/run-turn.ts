@@ -34,6 +34,8 @@ export interface TurnOptions {
   readonly cacheKey?: string | undefined;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
+  /** Asked when the model is done: what it is told if it has to go on. */
+  readonly goesOn?: (() => Promise<string | undefined>) | undefined;
   readonly retry: RetryLimits;
   readonly thinking: ThinkingLevel;
   /** Requests to the model that are left in the turn, which subagents share. */
@@ -70,7 +72,7 @@ export class TurnRun {
   }
 
   async #steps(): Promise<StopReason> {
-    const { conversation, steps, speaker, turn } = this.#options;
+    const { conversation, steps, speaker, turn, runner } = this.#options;
     const repetition = new Repetition();
     let wasEmpty = false;
     while (steps.left > 0) {
@@ -91,10 +93,15 @@ export class TurnRun {
       await this.#count(answer.usage);
       if (answer.calls.length === 0) {
         if (this.#steer()) continue;
-        return stopReasonOf(answer.finish);
+        const end = stopReasonOf(answer.finish);
+        const more = end === "end_turn" ? await this.#options.goesOn?.() : undefined;
+        if (more === undefined) return end;
+        conversation.add({ role: "user", content: more });
+        continue;
       }
       await this.#callAll(answer, repetition);
       turn.signal.throwIfAborted();
+      if (runner.isStopped) return "end_turn";
       if (repetition.isEndless) {
         await speaker.notice("warning", "Stopped: the model asks for the same again and again");
         return "max_turn_requests";

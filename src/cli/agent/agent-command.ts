@@ -1,6 +1,6 @@
 import { arg, type Command, flag, json, project, text } from "../shell/command.ts";
 
-const NAME = arg("NAME", "Name of the agent in `agents`");
+const NAME = arg("NAME", "Name of the agent in `agents`", { names: "agent" });
 
 export const agent: Command = {
   name: "agent",
@@ -19,7 +19,7 @@ export const agent: Command = {
       args: [NAME, arg("COMMAND...", "Program and its arguments, after `--`")],
       options: {
         env: text("NAME=VALUE...", "Environment variable for the program; may be repeated"),
-        identity: text("IDENTITY", "Git identity that it acts as"),
+        identity: text("IDENTITY", "Git identity that it acts as", { names: "identity" }),
         default: flag("Use it for sessions that name no agent"),
         replace: flag("Replace an agent with the same name"),
         project,

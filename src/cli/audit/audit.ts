@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
-import { counted, linesText, print, printList } from "../shell/layout.ts";
+import { linesText, print, printList } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -77,7 +78,7 @@ export async function verify(invocation: Invocation<OptionValues<"anchor">>): Pr
     lines.push(`${unsealed} have no seal: their process was killed just after them.`);
   }
   if (older > 0) lines.push(`${older} were written by a version that did not seal them.`);
-  if (damaged > 0) lines.push(`${damaged} lines are damaged, as after a full disk.`);
+  if (damaged > 0) lines.push(`Damaged, as after a full disk: ${counted(damaged, "line")}.`);
   for (const { time, lines: count, file, moved } of repairs) {
     const what = `${count === 1 ? "1 damaged line was" : `${count} damaged lines were`} moved`;
     lines.push(visibleLine(`${what} from ${file} to ${moved} by \`doctor --fix\`, on ${time}.`));

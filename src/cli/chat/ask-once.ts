@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Attached, Ended } from "../../protocol/acp/attach.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { permitting } from "../session/questions.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
@@ -17,6 +17,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
   const screen = new Screen({ ...screenOf(invocation), isTerminal: isTerminal && !isJson });
   let isReplay = true;
   const { session, status } = await openChat(invocation, opened, {
+    task: prompt,
     update: (update) => {
       if (isReplay) return;
       const isAnswer = update.sessionUpdate === "agent_message_chunk";

@@ -16,7 +16,7 @@ import type { ContentBlock } from "../../session/agent.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { firstLine } from "../shell/layout.ts";
 import type { PickerItem } from "./picker.ts";
-import { type Json, wordsOf } from "./tool-content.ts";
+import { type Json, wordsOf } from "../transcript/tool-content.ts";
 
 export interface ChatListener {
   readonly update: (sessionId: string, update: Json) => void;

@@ -14,8 +14,12 @@ export const chat: Command = {
     "asks is refused unless --yes is given.",
   args: [arg("[PROMPT...]", "What the agent is asked; several words are joined")],
   options: {
-    session: text("SESSION", "Continue this session: its id, or a unique beginning of it"),
-    agent: text("NAME", "Agent of a new session, instead of the configured one"),
+    session: text("SESSION", "Continue this session: its id, or a unique beginning of it", {
+      names: "session",
+    }),
+    agent: text("NAME", "Agent of a new session, instead of the configured one", {
+      names: "agent",
+    }),
     worktree: flag("Give a new session a work tree of its own, and a branch for it"),
     branch: text("NAME", "Name of that branch, instead of a generated one; implies --worktree"),
     url: text("URL", "ACP address of a gateway, such as ws://127.0.0.1:4180/acp"),

@@ -11,9 +11,9 @@ import { Picker, type PickerItem } from "./picker.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { Status } from "./status-line.ts";
-import { type Line, line, span } from "./styled-line.ts";
+import { type Line, line, span } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
-import { type Json, textOf, wordsOf } from "./tool-content.ts";
+import { type Json, textOf, wordsOf } from "../transcript/tool-content.ts";
 import { TranscriptView } from "./transcript-view.ts";
 import { withLoss } from "./with-loss.ts";
 

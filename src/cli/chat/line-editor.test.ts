@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { LineEditor } from "./line-editor.ts";
-import { span } from "./styled-line.ts";
+import { span } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 
 /** Keys by name: `C-a`, `M-b`, `left`; what is in quotes is typed. */

@@ -1,5 +1,5 @@
 import type { Caret } from "./live-screen.ts";
-import { charactersOf, columnsOf, type Line, span, splitAt } from "./styled-line.ts";
+import { charactersOf, columnsOf, type Line, span, splitAt } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 
 /** Rows of the text that are shown at most. */

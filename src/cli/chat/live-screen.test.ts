@@ -3,7 +3,15 @@ import { describe, it } from "node:test";
 
 import { painted } from "../shell/layout.ts";
 import { LiveScreen } from "./live-screen.ts";
-import { columnsOf, cutLine, type Line, line, lineText, span, wrapLine } from "./styled-line.ts";
+import {
+  columnsOf,
+  cutLine,
+  type Line,
+  line,
+  lineText,
+  span,
+  wrapLine,
+} from "../transcript/styled-line.ts";
 
 function screen(columns = 20, rows = 6) {
   const written: string[] = [];

@@ -1,5 +1,5 @@
 import { control } from "../shell/layout.ts";
-import { cutLine, type Line, lineColumns, lineText } from "./styled-line.ts";
+import { cutLine, type Line, lineColumns, lineText } from "../transcript/styled-line.ts";
 
 interface LiveScreenOptions {
   /** Escapes all but our own control sequences (see `painted`). */

@@ -8,6 +8,7 @@ import {
 } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
+import { requireModel } from "../../agent/open/offered-agents.ts";
 import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
@@ -93,6 +94,8 @@ export function worktreeLines({ settings }: Pick<Attached, "settings">): string[
 }
 
 interface ChatListener {
+  /** The task of a new session, which is not begun where nobody could do it. */
+  readonly task?: string;
   readonly update: (update: Readonly<Record<string, unknown>>) => void;
   readonly permit: AttachOptions["permit"];
 }
@@ -101,12 +104,14 @@ interface ChatListener {
 export async function openChat(
   invocation: ChatInvocation,
   opened: AsyncDisposableStack,
-  { update, permit }: ChatListener,
+  { task = "/", update, permit }: ChatListener,
 ): Promise<{ readonly session: Attached; readonly status: Status }> {
-  const { env, err } = invocation;
+  const { env, err, values } = invocation;
   const url = gatewayOf(invocation);
   const { app, agent } = await withOfferedAgent(invocation, await openQuietApp(invocation));
-  const wanted = await wantedSession(invocation, app, invocation.values.session, agent);
+  const isNew = values.session === undefined && url === undefined;
+  if (isNew && !task.startsWith("/")) await requireModel(app, env, agent);
+  const wanted = await wantedSession(invocation, app, values.session, agent);
   const channel = await openChannel(app, opened, url, env);
   const status = new Status(agentName(wanted, app));
   const session = await attachTo(channel, wanted, {

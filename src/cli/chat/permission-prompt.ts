@@ -1,8 +1,14 @@
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
 import { firstLine } from "../shell/layout.ts";
-import { type Line, line, span, wrapLine } from "./styled-line.ts";
+import { type Line, line, span, wrapLine } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
-import { changedCall, firstLines, indented, type ToolCall, wholeCall } from "./tool-content.ts";
+import {
+  changedCall,
+  firstLines,
+  indented,
+  type ToolCall,
+  wholeCall,
+} from "../transcript/tool-content.ts";
 
 type Permit = AttachOptions["permit"];
 type Params = Parameters<Permit>[0];

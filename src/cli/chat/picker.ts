@@ -1,4 +1,4 @@
-import { columnsOf, type Line, line, span } from "./styled-line.ts";
+import { columnsOf, type Line, line, span } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 
 export interface PickerItem {

@@ -4,7 +4,7 @@ import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Attached } from "../../protocol/acp/attach.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
 import type { Status } from "./status-line.ts";

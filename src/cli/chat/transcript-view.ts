@@ -1,18 +1,20 @@
-import { counted, firstLine } from "../shell/layout.ts";
-import { MarkdownStream } from "./markdown-lines.ts";
-import { type Line, line, linesOf, span, wrapLine } from "./styled-line.ts";
+import { counted } from "../../base/text/counted.ts";
+import { firstLine } from "../shell/layout.ts";
+import { MarkdownStream } from "../transcript/markdown-lines.ts";
+import { type Line, line, linesOf, span, wrapLine } from "../transcript/styled-line.ts";
 import {
   changedCall,
   changesOf,
   firstLines,
   indented,
+  isOver,
   type Json,
   outputOf,
   textOf,
   type ToolCall,
   wholeCall,
   wordsOf,
-} from "./tool-content.ts";
+} from "../transcript/tool-content.ts";
 
 interface TranscriptOptions {
   readonly width: () => number;
@@ -252,10 +254,6 @@ export class TranscriptView {
 /** An empty line where something is above. */
 function apart(above: readonly Line[]): Line[] {
   return above.length === 0 ? [] : [[]];
-}
-
-function isOver({ status }: Json): boolean {
-  return status === "completed" || status === "failed";
 }
 
 function hasText(each: Line): boolean {

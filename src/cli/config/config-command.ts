@@ -30,7 +30,7 @@ export const config: Command = {
         "Comments and layout of the file stay as they are, and its earlier text is kept in the data " +
         "folder. A value that the configuration does not allow is refused, and nothing is written.",
       args: [
-        arg("KEY", "Key with dots, such as server.port; brackets as for --set"),
+        arg("KEY", "Key with dots, such as serve.port; brackets as for --set"),
         arg("VALUE", "Value as JSON, or as plain text", { mayBeEmpty: true }),
       ],
       options: { project, json },
@@ -45,7 +45,7 @@ export const config: Command = {
     {
       name: "unset",
       summary: "Remove a value from your configuration file",
-      args: [arg("KEY", "Key with dots, such as server.port")],
+      args: [arg("KEY", "Key with dots, such as serve.port")],
       options: { project, json },
       examples: { "trunkline config unset log.level": "Use the default again." },
       load: async () => ({ run: (await import("./edit.ts")).unset }),

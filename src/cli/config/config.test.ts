@@ -51,7 +51,7 @@ describe("trunkline config show", () => {
     const { code, out } = await run(show, home, {});
     const lines = out.split("\n");
     assert.equal(code, 0);
-    assert(lines.includes("server.port = 4180"));
+    assert(lines.includes("serve.port = 4180"));
     assert(lines.includes('mcpServers.a.env.API_TOKEN = "•••"'));
     assert(lines.includes('mcpServers.a.env.LEVEL = "1"'));
     assert.doesNotMatch(out, /hush/);
@@ -60,9 +60,9 @@ describe("trunkline config show", () => {
   it("prints the sources of values with --origin, also of masked ones", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, SECRETS);
-    const { out } = await run(show, home, { origin: true, set: ["server.port=1"] });
-    assert.match(out, /^server\.port = 1 +# flag: --set server\.port$/m);
-    assert.match(out, /^server\.host = "127\.0\.0\.1" +# default: built in$/m);
+    const { out } = await run(show, home, { origin: true, set: ["serve.port=1"] });
+    assert.match(out, /^serve\.port = 1 +# flag: --set serve\.port$/m);
+    assert.match(out, /^serve\.host = "127\.0\.0\.1" +# default: built in$/m);
     const masked = out
       .split("\n")
       .find((line) => line.startsWith('mcpServers["my token"] = "•••"'));
@@ -73,23 +73,20 @@ describe("trunkline config show", () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, SECRETS);
     const plain = JSON.parse((await run(show, home, { json: true })).out);
-    assert.equal(plain.server.port, 4180);
+    assert.equal(plain.serve.port, 4180);
     assert.equal(plain.mcpServers.a.env.API_TOKEN, "•••");
     const { config, origins } = JSON.parse(
       (await run(show, home, { json: true, origin: true })).out,
     );
     assert.deepEqual(config, plain);
-    assert.deepEqual(origins["server.port"], { kind: "default", where: "built in" });
+    assert.deepEqual(origins["serve.port"], { kind: "default", where: "built in" });
   });
 
   it("warns about ignored values", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    await home.write(home.projectFile, `{ "serve": { "port": 1 } }`);
     const { err } = await run(show, home, {});
-    assert.match(
-      err,
-      /^warning: .*\.trunkline\.jsonc:1:3: 'server' is ignored: .*config trust`\n$/,
-    );
+    assert.match(err, /^warning: .*\.trunkline\.jsonc:1:3: 'serve' is ignored: .*config trust`\n$/);
   });
 });
 
@@ -163,8 +160,8 @@ describe("trunkline config check", () => {
   it("fails with the position of the mistake, for all files and for one file", async () => {
     await using home = await SampleHome.create();
     const file = join(home.project, "team.jsonc");
-    await home.write(file, `{ "server": 1 }`);
-    const message = `${file}:1:13: 'server' must be an object`;
+    await home.write(file, `{ "serve": 1 }`);
+    const message = `${file}:1:12: 'serve' must be an object`;
     await assert.rejects(run(check, home, {}, "team.jsonc"), { code: "config", message });
     await assert.rejects(run(check, home, { config: file }), { code: "config", message });
     await assert.rejects(run(check, home, {}, "none.jsonc"), /no such file$/);
@@ -196,26 +193,26 @@ describe("trunkline config schema", () => {
 describe("trunkline config trust and untrust", () => {
   it("report what they did, for the named or the current folder", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    await home.write(home.projectFile, `{ "serve": { "port": 1 } }`);
     const file = home.projectFile;
-    const trusted = `Trusted ${file} with its current content. It sets: server.\n`;
+    const trusted = `Trusted ${file} with its current content. It sets: serve.\n`;
     assert.equal((await run(trust, home, {}, ".")).out, trusted);
-    assert.equal((await home.load()).config.server.port, 1);
+    assert.equal((await home.load()).config.serve.port, 1);
     assert.equal((await run(untrust, home, {})).out, `${file} is no longer trusted.\n`);
-    assert.equal((await home.load()).config.server.port, 4180);
+    assert.equal((await home.load()).config.serve.port, 4180);
     assert.equal((await run(untrust, home, {})).out, `${file} was not trusted.\n`);
     const asJson = async (command: typeof trust): Promise<unknown> =>
       JSON.parse((await run(command, home, { json: true })).out);
-    assert.deepEqual(await asJson(trust), { file, keys: ["server"] });
+    assert.deepEqual(await asJson(trust), { file, keys: ["serve"] });
     assert.deepEqual(await asJson(untrust), { file, wasTrusted: true });
   });
 
   it("store the trust in the data folder that the options name", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    await home.write(home.projectFile, `{ "serve": { "port": 1 } }`);
     await run(trust, home, { data: "state" });
-    assert.equal((await home.load()).config.server.port, 4180);
-    assert.equal((await home.load({ flags: { data: "state" } })).config.server.port, 1);
+    assert.equal((await home.load()).config.serve.port, 4180);
+    assert.equal((await home.load({ flags: { data: "state" } })).config.serve.port, 1);
   });
 });
 
@@ -227,7 +224,7 @@ describe("trunkline config set and unset", () => {
     const again = await run(set, home, {}, "log.level", "debug");
     assert.equal(again.out, `Nothing had to be changed in ${home.userFile}.\n`);
     await home.write(home.projectFile, '{ "log": { "level": "warn" } }');
-    const hidden = await run(set, home, { set: ["server.port=1"] }, "log.level", "error");
+    const hidden = await run(set, home, { set: ["serve.port=1"] }, "log.level", "error");
     assert.match(hidden.err, /^note: 'log\.level' keeps its value, .*\.trunkline\.jsonc:1:21\n$/);
     const { out } = await run(unset, home, { json: true }, "log.level");
     const { file, isChanged, backup, notes } = JSON.parse(out);

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { ConfigInput } from "../../config/config.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "../../config/edit/edit-config.ts";
 import { isValues, valueAt, type Values as ConfigValues } from "../../config/layer.ts";
@@ -188,6 +189,6 @@ async function readSecrets(names: readonly string[]): Promise<readonly string[]>
   }
   const lines = (await text(process.stdin)).split(/\r?\n/).filter((line) => line !== "");
   if (lines.length === names.length) return lines;
-  const says = `standard input has ${lines.length} lines, but ${names.length} are needed: one for each of ${names.join(", ")}`;
+  const says = `standard input has ${counted(lines.length, "line")}, but ${names.length} are needed: one for each of ${names.join(", ")}`;
   throw new TrunklineError("usage", `Cannot read the values: ${says}.`);
 }

@@ -10,7 +10,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { counted } from "../shell/layout.ts";
+import { counted } from "../../base/text/counted.ts";
 
 interface StageOptions {
   /** Takes a line that a person sees. */

@@ -6,8 +6,10 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
-import { run, SCRIPTS } from "./completion.ts";
-import { allPaths, callOf, last } from "../shell/command.ts";
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SCRIPTS } from "./completion.ts";
+import { allPaths, callOf, last, offeredBy } from "../shell/command.ts";
 
 const execute = promisify(execFile);
 
@@ -184,23 +186,24 @@ for (const [name, shell] of Object.entries({ bash, zsh, fish })) {
 }
 
 /** What the program offers after these words. */
-async function offeredAfter(...words: string[]): Promise<string[]> {
-  let text = "";
-  await run({ positionals: ["bash", ...words], data: (more) => void (text += more) });
-  return text.split("\n").filter((line) => line !== "");
+async function offeredAfter(line: SampleCommandLine, ...words: string[]): Promise<string[]> {
+  const { code, out, err } = await line.run("completion", "bash", "--", ...words);
+  assert.equal(code, 0, err);
+  return out.split("\n").filter((each) => each !== "");
 }
 
 test("completion knows every command and option of Trunkline", async () => {
+  await using line = await SampleCommandLine.create();
   for (const path of allPaths([PROGRAM])) {
     const words = path.slice(1).map(({ name }) => name);
     const { commands, options = {} } = last(path);
     if (commands !== undefined) {
       assert.deepEqual(
-        await offeredAfter(...words, ""),
-        commands.map(({ name }) => name),
+        await offeredAfter(line, ...words, ""),
+        offeredBy(last(path)).map(({ name }) => name),
       );
     }
-    const flags = await offeredAfter(...words, "--");
+    const flags = await offeredAfter(line, ...words, "--");
     for (const name of [...Object.keys(options), "config", "help"]) {
       assert.ok(flags.includes(`--${name}`), `${callOf(path)} --${name}`);
     }
@@ -208,5 +211,31 @@ test("completion knows every command and option of Trunkline", async () => {
 });
 
 test("a plugin is completed as a file", async () => {
-  assert.deepEqual(await offeredAfter("plugin", "add", ""), [":files"]);
+  await using line = await SampleCommandLine.create();
+  assert.deepEqual(await offeredAfter(line, "plugin", "add", ""), [":files"]);
+});
+
+test("names of the person's things are completed, but none that a shell would run", async () => {
+  const program = { command: "true" };
+  await using line = await SampleCommandLine.create({
+    mcpServers: { files: program, "$(touch owned)": program, "-x": program, "a b": program },
+    agents: { claude: program },
+    profiles: { reading: {} },
+  });
+  await using log = await SessionLog.open(line.home.data);
+  await log.create({ id: "s1", cwd: "/", agent: "trunkline", title: "Do it", notes: {} });
+  const cases: [string[], string[]][] = [
+    [["server", "test", ""], ["files"]],
+    [["tool", "approve", "--server", ""], ["files"]],
+    [
+      ["chat", "--agent", "c"],
+      ["trunkline", "claude"],
+    ],
+    [["tool", "list", "--profile="], ["reading"]],
+    [["session", "show", ""], ["s1"]],
+    [["identity", "switch", ""], []],
+  ];
+  for (const [words, offered] of cases) {
+    assert.deepEqual(await offeredAfter(line, ...words), offered, words.join(" "));
+  }
 });

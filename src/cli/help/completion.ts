@@ -1,5 +1,13 @@
 import { PROGRAM } from "../commands.ts";
-import { type Command, type Invocation, optionsOf, type OptionSpec } from "../shell/command.ts";
+import {
+  childOf,
+  type Command,
+  type Invocation,
+  type NameKind,
+  offeredBy,
+  optionsOf,
+  type OptionSpec,
+} from "../shell/command.ts";
 
 /** A script for each shell, which asks `trunkline completion SHELL -- WORD...` what may follow. */
 export const SCRIPTS = {
@@ -66,17 +74,21 @@ complete -c trunkline -f -a '(__trunkline_complete)'
 };
 
 /** `trunkline completion SHELL [WORD...]` */
-export async function run(
-  { positionals, data }: Pick<Invocation, "positionals" | "data">,
-  program: Command = PROGRAM,
-): Promise<number> {
+export async function run(invocation: Invocation, program: Command = PROGRAM): Promise<number> {
+  const { positionals, data } = invocation;
   const [name, ...words] = positionals;
   // `choices` of the argument let no other word through.
   const shell = name as keyof typeof SCRIPTS;
   if (words.length === 0) data(SCRIPTS[shell]);
   // bash shows no descriptions.
   const separator = { bash: undefined, zsh: ":", fish: "\t" }[shell];
-  for (const [word, describe] of offers(words, program)) {
+  const offered = offers(words, program);
+  // Only names need the configuration and the sessions.
+  const list =
+    typeof offered === "string"
+      ? await (await import("./known-names.ts")).knownNames(offered, invocation)
+      : offered;
+  for (const [word, describe] of list) {
     data(separator && describe ? `${word}${separator}${describe}\n` : `${word}\n`);
   }
   return 0;
@@ -88,9 +100,9 @@ type Offer = readonly [word: string, describe?: string];
 /**
  * What may stand where the last word does. The shell leaves out what does not begin like that word.
  * `:files` and `:folders` ask the shell to complete a path. After `--name=` these are the values of
- * the option.
+ * the option. A kind of names stands for all that there are.
  */
-function offers(words: readonly string[], program: Command): Offer[] {
+function offers(words: readonly string[], program: Command): Offer[] | NameKind {
   const typed = words.at(-1) ?? "";
   let command = program;
   // `help` is followed by the commands of the program, but by its own options.
@@ -98,7 +110,7 @@ function offers(words: readonly string[], program: Command): Offer[] {
   let option: OptionSpec | undefined;
   let taken = 0;
   for (const word of words.slice(0, -1)) {
-    const child = group.commands?.find(({ name }) => name === word);
+    const child = childOf(group, word);
     if (option !== undefined) {
       option = undefined;
     } else if (word.startsWith("-")) {
@@ -111,18 +123,18 @@ function offers(words: readonly string[], program: Command): Offer[] {
     }
   }
   if (typed.includes("=")) option ??= optionWithValue(command, typed.replace(/=.*/s, ""));
-  if (option !== undefined) return valuesOf(option.value, option.choices);
+  if (option !== undefined) return option.names ?? valuesOf(option.value, option.choices);
   if (typed.startsWith("-")) {
     return Object.entries(optionsOf(command)).flatMap(([name, { short, describe }]) =>
       short === undefined ? [[`--${name}`, describe]] : [[`-${short}`], [`--${name}`, describe]],
     );
   }
   if (group.commands !== undefined) {
-    return taken > 0 ? [] : group.commands.map(({ name, summary }) => [name, summary]);
+    return taken > 0 ? [] : offeredBy(group).map(({ name, summary }) => [name, summary]);
   }
   const { args = [] } = command;
   const argument = args[taken] ?? args.findLast(({ variadic }) => variadic);
-  return valuesOf(argument?.name, argument?.choices);
+  return argument?.names ?? valuesOf(argument?.name, argument?.choices);
 }
 
 /** The option that is written like this, if it takes a value. */

@@ -4,10 +4,12 @@ import {
   allPaths,
   type Argument,
   callOf,
+  childOf,
   type Command,
   GLOBAL_OPTIONS,
   type Invocation,
   last,
+  offeredBy,
   type Options,
   type OptionSpec,
   type Path,
@@ -18,7 +20,7 @@ import { unknownCommand } from "../shell/parse.ts";
 export async function run(invocation: Invocation): Promise<number> {
   let path: Path = [PROGRAM];
   for (const given of invocation.positionals) {
-    const child = last(path).commands?.find(({ name }) => name === given);
+    const child = childOf(last(path), given);
     if (child === undefined) throw new TrunklineError("usage", unknownCommand(path, given));
     path = [...path, child];
   }
@@ -42,7 +44,7 @@ export function renderHelp(path: Path, { width, color }: Style): string {
     ...wrap(`${command.summary}.`, width),
     ...paragraphs(command, width),
     ...section("Arguments:", columns((command.args ?? []).map(argumentRow), width)),
-    ...section("Commands:", columns((command.commands ?? []).map(commandRow), width)),
+    ...commandLists(command, width).flatMap(([title, rows]) => section(title, rows)),
     ...section("Options:", columns(optionRows(command.options ?? {}), width)),
     ...section(
       "Examples:",
@@ -64,6 +66,17 @@ function paragraphs({ description = "" }: Command, width: number): string[] {
 
 function argumentRow(argument: Argument): [string, string] {
   return [argumentLabel(argument), describe(argument)];
+}
+
+/** The lists of commands with their headings, all of one width. */
+function commandLists(command: Command, width: number): [string, string[]][] {
+  const offered = offeredBy(command);
+  const widest = Math.max(0, ...offered.map(({ name }) => name.length));
+  const lists = Map.groupBy(offered, ({ heading = "Commands" }) => heading);
+  return [...lists].map(([title, list]) => [
+    `${title}:`,
+    columns(list.map(commandRow), width, widest),
+  ]);
 }
 
 function commandRow({ name, summary }: Command): [string, string] {

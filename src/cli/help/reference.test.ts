@@ -21,6 +21,7 @@ test("renderReference() links to a section for every command", () => {
     "trunkline store item add",
     "trunkline store item remove",
     "trunkline help",
+    "trunkline wrap",
     "Global options",
   ]);
   assert.deepEqual(

@@ -2,7 +2,7 @@ import { arg, type Command, flag, json, type Options, text } from "../shell/comm
 
 /** Options and arguments that several commands about identities share. */
 const repo = text("DIR", "The repository, instead of the one in the current folder");
-const name = arg("NAME", "The identity");
+const name = arg("NAME", "The identity", { names: "identity" });
 const dryRun = flag("Print the changes without making them");
 
 /** The settings of an identity, as options. */
@@ -153,6 +153,7 @@ const guard: Command = {
     },
     {
       name: "check",
+      isForPrograms: true,
       summary: "Check a commit or a push; the hooks run this",
       args: [
         arg("HOOK", "The hook that runs it", {
@@ -277,7 +278,7 @@ const token: Command = {
     {
       name: "verify",
       summary: "Check tokens with the forges: whose they are and when they expire",
-      args: [arg("[NAME...]", "Identities to check; all if none is given")],
+      args: [arg("[NAME...]", "Identities to check; all if none is given", { names: "identity" })],
       options: { json },
       examples: { "trunkline identity token verify": "Check all of them." },
       load: async () => ({ run: (await import("./token.ts")).verify }),
@@ -287,6 +288,7 @@ const token: Command = {
 
 const credential: Command = {
   name: "credential",
+  isForPrograms: true,
   summary: "Act as a git credential helper",
   description:
     "Git calls it in repositories that were switched to an identity. It gives out the token for " +
@@ -306,7 +308,7 @@ const validate: Command = {
   description:
     "Logs in over SSH with the identity's key, and asks the forge whose token it is. Checks all " +
     "identities at the same time. Exits with 1 if a check fails.",
-  args: [arg("[NAME...]", "Identities to check; all if none is given")],
+  args: [arg("[NAME...]", "Identities to check; all if none is given", { names: "identity" })],
   options: {
     offline: flag("Check only what needs no network"),
     signing: flag("Also check that it can sign"),
@@ -326,7 +328,7 @@ const gpg: Command = {
   description:
     "Never asks for a passphrase: reports a key that is locked, or on a device that needs a touch. " +
     "Exits with 1 unless it can sign by itself.",
-  args: [arg("[NAME]", "The identity; the current one if none is given")],
+  args: [arg("[NAME]", "The identity; the current one if none is given", { names: "identity" })],
   options: { json },
   examples: { "trunkline identity gpg work": "Checks GPG or SSH signing, as configured." },
   load: async () => ({ run: (await import("./identity.ts")).gpg }),

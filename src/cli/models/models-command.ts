@@ -2,16 +2,17 @@ import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
 const VARIABLE = arg("VARIABLE", "Environment variable of the key, such as ANTHROPIC_API_KEY");
 
-export const models: Command = {
-  name: "models",
+export const model: Command = {
+  name: "model",
+  formerly: ["models"],
   summary: "List and add language models for the built-in agent, and store their API keys",
-  examples: { "trunkline models list": "Ask every provider for its models." },
+  examples: { "trunkline model list": "Ask every provider for its models." },
   commands: [
     {
       name: "list",
       summary: "List the models; `*` marks the one that new sessions use",
       options: { json },
-      examples: { "trunkline models list": "Ask every provider." },
+      examples: { "trunkline model list": "Ask every provider." },
       load: async () => ({ run: (await import("./models.ts")).list }),
     },
     {
@@ -39,9 +40,9 @@ export const models: Command = {
         json,
       },
       examples: {
-        "trunkline models add local --base-url http://127.0.0.1:8000/v1":
+        "trunkline model add local --base-url http://127.0.0.1:8000/v1":
           "Add a server on this machine.",
-        "trunkline models add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY":
+        "trunkline model add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY":
           "Add a provider whose key is in a variable.",
       },
       load: async () => ({ run: (await import("./models.ts")).add }),
@@ -49,9 +50,9 @@ export const models: Command = {
     {
       name: "remove",
       summary: "Remove a provider from your configuration file",
-      args: [arg("NAME", "Name of the provider")],
+      args: [arg("NAME", "Name of the provider", { names: "provider" })],
       options: { json },
-      examples: { "trunkline models remove local": "Its key stays where it is." },
+      examples: { "trunkline model remove local": "Its key stays where it is." },
       load: async () => ({ run: (await import("./models.ts")).remove }),
     },
     {
@@ -63,7 +64,7 @@ export const models: Command = {
         "same way. Where there is no keychain, an encrypted file in the data folder holds them; `set` " +
         "prints which.",
       examples: {
-        "trunkline models key set OPENAI_API_KEY": "Asks for the key without showing it.",
+        "trunkline model key set OPENAI_API_KEY": "Asks for the key without showing it.",
       },
       commands: [
         {
@@ -72,7 +73,7 @@ export const models: Command = {
           args: [VARIABLE],
           options: { json },
           examples: {
-            "trunkline models key set ANTHROPIC_API_KEY": "Asks for the key without showing it.",
+            "trunkline model key set ANTHROPIC_API_KEY": "Asks for the key without showing it.",
           },
           load: async () => ({ run: (await import("./models.ts")).setKey }),
         },
@@ -82,7 +83,7 @@ export const models: Command = {
           args: [VARIABLE],
           options: { json },
           examples: {
-            "trunkline models key clear ANTHROPIC_API_KEY": "Delete it from the keychain.",
+            "trunkline model key clear ANTHROPIC_API_KEY": "Delete it from the keychain.",
           },
           load: async () => ({ run: (await import("./models.ts")).clearKey }),
         },

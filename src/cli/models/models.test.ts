@@ -24,10 +24,10 @@ async function provider() {
   };
 }
 
-describe("trunkline models list", () => {
+describe("trunkline model list", () => {
   it("says how to get a model if there is none", async () => {
     await using line = await SampleCommandLine.create();
-    const { code, out, err } = await line.run("models", "list");
+    const { code, out, err } = await line.run("model", "list");
     assert.equal(code, 0);
     assert.match(out, /^\* offline +\S/);
     assert.match(err, /^There is no language model\. Store a provider's key/);
@@ -38,7 +38,7 @@ describe("trunkline models list", () => {
     const models = { default: "openai/gpt-x" };
     await using line = await SampleCommandLine.create({ models });
     Object.assign(line.env, { OPENAI_API_KEY: "sk-x", OPENAI_BASE_URL: openai.url });
-    const { out, err } = await line.run("models", "list");
+    const { out, err } = await line.run("model", "list");
     assert.match(out, /^\* openai\/gpt-x +\S/m);
     assert.match(out, /^ {2}offline /m);
     assert.equal(err, "");
@@ -48,19 +48,19 @@ describe("trunkline models list", () => {
     await using line = await SampleCommandLine.create();
     const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
     Object.assign(line.env, env);
-    const { code, out, err } = await line.run("models", "list");
+    const { code, out, err } = await line.run("model", "list");
     assert.equal(code, 0);
     assert.match(err, /^openai did not list its models: /);
     assert.doesNotMatch(out + err, /sk-secret/);
   });
 });
 
-describe("trunkline models add and remove", () => {
+describe("trunkline model add and remove", () => {
   it("write a provider without its key, and refuse a wrong one", async () => {
     await using line = await SampleCommandLine.create();
     const args = ["--type", "anthropic", "--key-variable", "P_KEY", "--model", "a", "--model", "b"];
     const url = ["--base-url", "https://llm.example.com"];
-    const added = await line.run("models", "add", "proxy", ...args, ...url);
+    const added = await line.run("model", "add", "proxy", ...args, ...url);
     assert.equal(added.code, 0, added.err);
     assert.deepEqual((await line.home.load()).config.models.providers, {
       proxy: {
@@ -70,10 +70,10 @@ describe("trunkline models add and remove", () => {
         models: ["a", "b"],
       },
     });
-    const wrong = await line.run("models", "add", "x", "--base-url", "nowhere");
+    const wrong = await line.run("model", "add", "x", "--base-url", "nowhere");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /Cannot set 'models\.providers\.x': 'models\.providers\.x\.baseUrl' /);
-    assert.equal((await line.run("models", "remove", "proxy")).code, 0);
+    assert.equal((await line.run("model", "remove", "proxy")).code, 0);
     assert.deepEqual((await line.home.load()).config.models.providers, {});
   });
 });

@@ -17,7 +17,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { linesText, print } from "../shell/layout.ts";
 
-/** `trunkline models list` */
+/** `trunkline model list` */
 export async function list(invocation: Invocation): Promise<number> {
   const listed = await (await openModels(invocation)).list();
   const { models, unanswered } = listed;
@@ -32,13 +32,13 @@ export async function list(invocation: Invocation): Promise<number> {
     notes.push("To use a model found on this machine, set `models.default`.");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
-    const how = "`trunkline models key set ANTHROPIC_API_KEY`, or start a model on this machine";
+    const how = "`trunkline model key set ANTHROPIC_API_KEY`, or start a model on this machine";
     notes.push(`There is no language model. Store a provider's key, such as with ${how}.`);
   }
   return print(invocation, listed, linesText(lines), { notes });
 }
 
-/** `trunkline models key set VARIABLE` */
+/** `trunkline model key set VARIABLE` */
 export async function setKey(invocation: Invocation): Promise<number> {
   const { positionals } = invocation;
   const [variable = ""] = positionals;
@@ -52,7 +52,7 @@ export async function setKey(invocation: Invocation): Promise<number> {
   );
 }
 
-/** `trunkline models key clear VARIABLE` */
+/** `trunkline model key clear VARIABLE` */
 export async function clearKey(invocation: Invocation): Promise<number> {
   const { positionals } = invocation;
   const [variable = ""] = positionals;
@@ -81,7 +81,7 @@ const PROVIDERS: EntrySection = { what: "provider", path: ["models", "providers"
 type ProviderValues = Editing &
   OptionValues<"type" | "base-url" | "key-variable", "key" | "replace", "model">;
 
-/** `trunkline models add NAME` */
+/** `trunkline model add NAME` */
 export async function add(invocation: Invocation<ProviderValues>): Promise<number> {
   const { values, positionals, env, err } = invocation;
   const [name = ""] = positionals;
@@ -95,7 +95,7 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
     ...(variable === undefined ? {} : { keyVariable: variable }),
     ...(values.model === undefined ? {} : { models: values.model }),
   };
-  const next = "`trunkline models list` asks it for its models.";
+  const next = "`trunkline model list` asks it for its models.";
   const code = await addEntry(invocation, PROVIDERS, name, settings, next);
   if (key === undefined || variable === undefined) return code;
   const { config } = await loadConfig(inputOf(invocation));
@@ -111,7 +111,7 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
   return code;
 }
 
-/** `trunkline models remove NAME` */
+/** `trunkline model remove NAME` */
 export async function remove(invocation: Invocation<Editing>): Promise<number> {
   return removeEntry(invocation, PROVIDERS, invocation.positionals[0] ?? "");
 }

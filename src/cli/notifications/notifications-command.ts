@@ -1,14 +1,15 @@
 import { type Command, flag, json } from "../shell/command.ts";
 
-export const notifications: Command = {
-  name: "notifications",
+export const notification: Command = {
+  name: "notification",
+  formerly: ["notifications"],
   summary: "See and try the notifications to people who are away",
   description:
     "`notifications` in the configuration says who is notified of what: by a command, a webhook, or Web " +
     "Push to browsers.",
   examples: {
-    "trunkline notifications test": "Send one to everybody who is configured.",
-    "trunkline notifications list": "See what became of the last ones.",
+    "trunkline notification test": "Send one to everybody who is configured.",
+    "trunkline notification list": "See what became of the last ones.",
   },
   commands: [
     {
@@ -19,8 +20,8 @@ export const notifications: Command = {
         "accepted it. One that fails is tried again for a day.",
       options: { json },
       examples: {
-        "trunkline notifications list": "Show the newest first.",
-        "trunkline notifications list --json": "Show every attempt.",
+        "trunkline notification list": "Show the newest first.",
+        "trunkline notification list --json": "Show every attempt.",
       },
       load: async () => ({ run: (await import("./notifications.ts")).list }),
     },
@@ -29,7 +30,7 @@ export const notifications: Command = {
       summary: "Send a test notification to everybody who is configured",
       description: "Waits for the first attempts, and fails if one of them did.",
       options: { json },
-      examples: { "trunkline notifications test": "See whether it arrives." },
+      examples: { "trunkline notification test": "See whether it arrives." },
       load: async () => ({ run: (await import("./notifications.ts")).test }),
     },
     {
@@ -43,7 +44,7 @@ export const notifications: Command = {
         rotate: flag("Replace it; running servers use the new one at once"),
         json,
       },
-      examples: { "trunkline notifications secret": "Print it, to give it to a receiver." },
+      examples: { "trunkline notification secret": "Print it, to give it to a receiver." },
       load: async () => ({ run: (await import("./notifications.ts")).secret }),
     },
   ],

@@ -17,15 +17,15 @@ type SecretValues = OptionValues<never, "rotate">;
 /** Milliseconds between two checks of whether the test was delivered. */
 const LOOK_EVERY = 20;
 
-/** `trunkline notifications list` */
+/** `trunkline notification list` */
 export async function list(invocation: Invocation): Promise<number> {
   const { config } = await openQuietApp(invocation);
   const found = await deliveries(config.data);
-  const none = "There were no notifications yet. `trunkline notifications test` sends one.";
+  const none = "There were no notifications yet. `trunkline notification test` sends one.";
   return printList(invocation, { deliveries: found }, [HEADINGS, ...found.map(rowOf)], none);
 }
 
-/** `trunkline notifications test` */
+/** `trunkline notification test` */
 export async function test(invocation: Invocation): Promise<number> {
   const { env } = invocation;
   const app = await openQuietApp(invocation);
@@ -53,7 +53,7 @@ export async function test(invocation: Invocation): Promise<number> {
   return print(invocation, { deliveries: found.map(plain) }, linesText(lines), { code });
 }
 
-/** `trunkline notifications secret` */
+/** `trunkline notification secret` */
 export async function secret(invocation: Invocation<SecretValues>): Promise<number> {
   const { values, env } = invocation;
   const { config } = await openQuietApp(invocation);

@@ -80,7 +80,7 @@ export const plugin: Command = {
       description:
         "Asks about what a plugin wants that nobody was asked about: one that was added before plugins " +
         "had permissions, or one that wants more than when it was added.",
-      args: [arg("ID", "The plugin")],
+      args: [arg("ID", "The plugin", { names: "plugin" })],
       options: { approve, "allow-everything": allowEverything, project, json },
       examples: { "trunkline plugin approve tools.greet": "A running gateway starts it anew." },
       load: async () => ({ run: (await import("./plugin.ts")).approveAgain }),
@@ -88,7 +88,7 @@ export const plugin: Command = {
     {
       name: "remove",
       summary: "Remove a plugin from your configuration file",
-      args: [arg("ID", "The plugin")],
+      args: [arg("ID", "The plugin", { names: "plugin" })],
       options: { project, json },
       examples: { "trunkline plugin remove tools.greet": "A running gateway ends it." },
       load: async () => ({ run: (await import("./plugin.ts")).remove }),
@@ -117,6 +117,7 @@ export const plugin: Command = {
     },
     {
       name: "wrap",
+      isForPrograms: true,
       summary: "Run an MCP server as a plugin; orchestrators start this",
       description:
         "Starts an MCP server on standard streams and offers its tools and prompts on the bus. " +
@@ -193,17 +194,18 @@ export const plugin: Command = {
       load: async () => ({ run: (await import("./plugin.ts")).call }),
     },
     {
-      name: "logs",
+      name: "log",
+      formerly: ["logs"],
       summary: "Print the last log lines of a plugin",
-      args: [arg("ID", "The plugin")],
+      args: [arg("ID", "The plugin", { names: "plugin" })],
       options: { ...bus, json },
-      examples: { "trunkline plugin logs tools.greet": "Show its last lines." },
+      examples: { "trunkline plugin log tools.greet": "Show its last lines." },
       load: async () => ({ run: (await import("./plugin.ts")).logs }),
     },
     {
       name: "restart",
       summary: "Restart a plugin",
-      args: [arg("ID", "The plugin")],
+      args: [arg("ID", "The plugin", { names: "plugin" })],
       options: { ...bus, json },
       examples: { "trunkline plugin restart tools.greet": "Restart it after a build." },
       load: async () => ({ run: (await import("./plugin.ts")).restart }),

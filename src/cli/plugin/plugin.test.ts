@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { busPlan, openBus } from "../../plugin/open/bus.ts";
 import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -17,7 +19,11 @@ describe("trunkline plugin new", () => {
     assert.deepEqual(created, { plugin: "greeter", folder: join(project, "greeter") });
     assert.ok(existsSync(join(project, "greeter/package.json")));
     assert.equal((await line.run("plugin", "new", "greeter")).code, 2);
-    assert.equal((await line.run("plugin", "new", "greeter", "--dir", "elsewhere")).code, 0);
+    line.env.PATH = "/usr/bin:/bin";
+    const { code, out } = await line.run("plugin", "new", "greeter", "--dir", "elsewhere");
+    assert.equal(code, 0);
+    const program = selfCommand().map(shellWord).join(" ");
+    assert.ok(out.includes(`\n  ${program} plugin dev .\n`), "as it can be typed here");
     assert.ok(existsSync(join(project, "elsewhere/package.json")));
   });
 
@@ -29,11 +35,11 @@ describe("trunkline plugin new", () => {
   });
 });
 
-describe("trunkline plugin list, call, logs and restart", () => {
+describe("trunkline plugin list, call, log and restart", () => {
   /** Port 1 is nobody's. */
   const NOBODY = ["--orchestrator-addr", "tls://127.0.0.1:1"];
 
-  for (const args of [["list"], ["call", "greet"], ["logs", "x"], ["restart", "x"]]) {
+  for (const args of [["list"], ["call", "greet"], ["log", "x"], ["restart", "x"]]) {
     it(`says that no bus is running: ${args.join(" ")}`, async () => {
       await using line = await SampleCommandLine.create();
       const { config } = await line.home.load();
@@ -46,10 +52,15 @@ describe("trunkline plugin list, call, logs and restart", () => {
     });
   }
 
-  it("say that no bus runs on the data folder, and how to start one", async () => {
-    await using line = await SampleCommandLine.create();
-    const { code, err } = await line.run("plugin", "list");
-    assert.equal(code, 1);
+  it("lists the configured plugins if no bus runs, and says how to start one", async () => {
+    const plugins = { greeter: { command: "true" } };
+    await using line = await SampleCommandLine.create({ bus: { plugins } });
+    const { code, out, err } = await line.run("plugin", "list");
+    assert.equal(code, 0);
+    assert.match(out, /^PLUGIN +STATE\ngreeter +not running\n$/);
+    assert.deepEqual(await line.json("plugin", "list"), {
+      plugins: [{ id: "greeter", state: "not running" }],
+    });
     const { data } = (await line.home.load()).config;
     assert.ok(
       err.includes(`No bus runs with the data folder '${data}'. Run \`trunkline serve\` with`),

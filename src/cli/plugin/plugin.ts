@@ -3,12 +3,14 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { BusControl } from "../../plugin/open/bus-control.ts";
 import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
 import type { Config } from "../../config/config.ts";
 import { editConfig } from "../../config/edit/edit-config.ts";
 import { valueAt } from "../../config/layer.ts";
 import { userFile } from "../../config/locations.ts";
+import { typedCommand } from "../../base/process/self-command.ts";
 import { scaffoldPlugin } from "../../plugin/scaffold/scaffold.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
@@ -26,7 +28,7 @@ import {
   tellEdited,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, linesText, print, printList } from "../shell/layout.ts";
+import { linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tools.ts";
 import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
@@ -38,16 +40,31 @@ export async function create(invocation: Invocation<OptionValues<"dir">>): Promi
   const { positionals, values, cwd } = invocation;
   const [name = ""] = positionals;
   const folder = resolve(cwd, values.dir ?? name);
-  const begun = await scaffoldPlugin(folder, name);
+  const begun = await scaffoldPlugin(folder, name, typedCommand(invocation.env));
   return print(invocation, { plugin: name, folder }, begun);
 }
 
 /** `trunkline plugin list` */
 export async function list(invocation: Invocation<BusValues>): Promise<number> {
-  await using bus = await open(invocation);
+  const isNamed = invocation.values["orchestrator-addr"] !== undefined;
+  const opened = await open(invocation).catch((error: unknown) => {
+    if (isNamed || !(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
+    return error;
+  });
+  if (opened instanceof TrunklineError) return listConfigured(invocation, opened);
+  await using bus = opened;
   const plugins = await bus.list();
   const rows = [HEADINGS, ...plugins.map(rowOf)];
   return printList(invocation, { plugins }, rows, "The bus has no plugins.");
+}
+
+/** What the configuration has, if no bus runs that could tell more. */
+async function listConfigured(invocation: Invocation, why: TrunklineError): Promise<number> {
+  const { config } = await openQuietApp(invocation);
+  const ids = Object.keys(config.bus.plugins);
+  const plugins = ids.map((id) => ({ id, state: "not running" }));
+  const text = ids.length === 0 ? "" : table([["PLUGIN", "STATE"], ...plugins.map(Object.values)]);
+  return print(invocation, { plugins }, text, { notes: [why.message] });
 }
 
 const HEADINGS = [
@@ -84,7 +101,7 @@ export async function call(
   return printResult(invocation, result);
 }
 
-/** `trunkline plugin logs ID` */
+/** `trunkline plugin log ID` */
 export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   await using bus = await open(invocation);
   const lines = await bus.logs(invocation.positionals[0] ?? "");

@@ -13,7 +13,9 @@ const forge: Options = {
     "MR",
     "A merge request: GROUP/PROJECT!12, its address, or 12 for this repository's remote",
   ),
-  identity: text("NAME", "The identity whose token to use, instead of the one that fits"),
+  identity: text("NAME", "The identity whose token to use, instead of the one that fits", {
+    names: "identity",
+  }),
 };
 
 const commit: Options = {
@@ -159,6 +161,7 @@ export const review: Command = {
     },
     {
       name: "lines",
+      isForPrograms: true,
       summary: "List the lines around the changes in a file, for menus",
       description: "Prints N:text lines; -N is a removed line.",
       args: [arg("FILE", "The file")],

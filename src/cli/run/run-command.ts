@@ -6,12 +6,13 @@ export const run: Command = {
   description:
     "The agent works in a sandbox on an exact revision of the repository, on this machine or on the " +
     "server at --url. Its changes are committed and pushed as a new branch; the last line printed " +
-    "is the name of that branch. Your own checkout is not changed.\n\n" +
+    "is the name of that branch. Your own checkout is not changed. A repository in a folder that has no " +
+    "remote gets the branch itself, if the run is on this machine.\n\n" +
     "At a terminal you are asked when the agent needs permission; --yes allows everything. Without " +
     "a terminal everything is refused. Ctrl-C cancels the turn.\n\n" +
     "Exits with 0 if a branch was pushed or nothing had to change, and with 1 otherwise.",
   args: [
-    arg("REPO", "URL of a git repository, or a folder with a clone of it"),
+    arg("REPO", "URL of a git repository, or a folder with one"),
     arg("PROMPT", "What the agent should do"),
   ],
   options: {
@@ -20,7 +21,7 @@ export const run: Command = {
       "Branch, tag or full commit hash to work on; by default what is checked out in the folder, " +
         "or the repository's default branch",
     ),
-    agent: text("NAME", "Agent to use, instead of the configured one"),
+    agent: text("NAME", "Agent to use, instead of the configured one", { names: "agent" }),
     url: text("URL", "Server to run it on, such as wss://trunkline.example.com/acp"),
     "pull-request": flag("Open a pull request for the branch, or a merge request on GitLab"),
     "unsafe-no-sandbox": flag("Let the agent do whatever you can on this machine"),
@@ -30,7 +31,7 @@ export const run: Command = {
   },
   examples: {
     'trunkline run . "Fix the failing test" --yes':
-      "Work on the commit that is checked out here, which must be pushed.",
+      "Work on the commit that is checked out here. If the repository has a remote, it must be there.",
     'trunkline run https://example.com/team/app.git "Update the README" --revision main':
       "Work on a repository that is not cloned here.",
     'trunkline run . "Fix the failing test" --yes --pull-request':

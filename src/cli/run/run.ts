@@ -3,16 +3,17 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { counted } from "../../base/text/counted.ts";
+import { AppContext } from "../../config/app-context.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { ConversationText } from "../session/conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { counted } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type RunValues = OptionValues<
@@ -38,9 +39,13 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     if (added !== undefined) app = await openQuietApp(invocation, { noSandbox });
     agent = added ?? agent;
     // Before the repository is fetched and set up.
-    await requireModel({ config: app.config, log: app.log, env, wanted: agent });
+    await requireModel(app, env, agent);
   }
-  const remote = await findRevision(app, repository, values.revision, cwd);
+  const isHere = url === undefined;
+  const found = await findRevision(app, repository, values.revision, cwd, { isHere });
+  const { isLocal = false, ...remote } = found;
+  // The person has named the folder, so this one run may fetch from it and push to it.
+  if (isLocal) app = withFiles(app);
   if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
     err("The agent does not get your changes that are not committed.\n");
   }
@@ -86,6 +91,12 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
   return result.isGood ? 0 : 1;
+}
+
+function withFiles({ config, reloading }: AppContext): AppContext {
+  const { remote } = config;
+  const protocols = [...remote.protocols, "file" as const];
+  return new AppContext({ ...config, remote: { ...remote, protocols } }, reloading);
 }
 
 interface Target {

@@ -41,7 +41,7 @@ export const open: Command = {
   summary: "Open the running gateway in a browser",
   description:
     "Prints a login link that works once, within 15 minutes, and opens it if this machine has a " +
-    "screen. The browser stays logged in for 12 hours, or until `trunkline device revoke`.\n\n" +
+    "screen. The browser stays logged in for 12 hours, or until `trunkline token revoke`.\n\n" +
     "With --qr it draws the link for the camera of a phone, which then stays logged in until " +
     "nobody has used it for 30 days. The phone must reach the gateway: at `serve.publicUrl` of the configuration, " +
     "or in your network.",
@@ -60,6 +60,7 @@ export const open: Command = {
 
 export const mcp: Command = {
   name: "mcp",
+  isForPrograms: true,
   summary: "Serve MCP on standard input and output",
   description:
     "Assistants such as Claude Code, Cursor and Codex start this to use the tools. Standard output " +
@@ -73,7 +74,9 @@ export const mcp: Command = {
       "DIR",
       "With --orchestrator-addr: folder of its certificates, instead of the configured one",
     ),
-    profile: text("NAME", "Offer what this profile of the configuration shows"),
+    profile: text("NAME", "Offer what this profile of the configuration shows", {
+      names: "profile",
+    }),
   },
   examples: {
     "trunkline mcp": "Offer every tool to the program that started it.",
@@ -88,6 +91,7 @@ export const mcp: Command = {
 
 export const acp: Command = {
   name: "acp",
+  isForPrograms: true,
   summary: "Serve ACP on standard input and output",
   description:
     "Editors such as Zed and the JetBrains IDEs start this to talk to an agent. Standard output " +
@@ -97,7 +101,9 @@ export const acp: Command = {
       choices: ["auto", "acp", "juggler"],
       default: "auto",
     }),
-    agent: text("NAME", "Agent of new sessions: one of the configured `agents`, or trunkline"),
+    agent: text("NAME", "Agent of new sessions: one of the configured `agents`, or trunkline", {
+      names: "agent",
+    }),
     worktree: flag("Give each new session a work tree of its own, and a branch for it"),
     login: text("AGENT:METHOD", "Log in to an agent in this terminal; editors use it"),
   },

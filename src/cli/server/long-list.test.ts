@@ -17,10 +17,10 @@ describe("a server with a long list of tools", { timeout: 120_000 }, () => {
     await using line = await open();
     const tested = await line.run("server", "test", "long");
     assert.match(tested.out, /'long' works: 600 tools/, tested.err);
-    const listed = await line.run("tools", "list", "--json");
+    const listed = await line.run("tool", "list", "--json");
     const { tools } = JSON.parse(listed.out) as { tools: { source: string }[] };
     assert.equal(tools.filter(({ source }) => source === "long").length, 600);
-    const called = await line.run("tools", "call", "tool_599");
+    const called = await line.run("tool", "call", "tool_599");
     assert.match(called.out, /tool_599/);
   });
 
@@ -98,7 +98,7 @@ describe("a server without tools", { timeout: 60_000 }, () => {
       const tested = await line.run("server", "test", "long");
       assert.match(tested.out, /works: 0 tools/);
       assert.match(tested.out, says);
-      assert.match((await line.run("tools", "list")).err, says);
+      assert.match((await line.run("tool", "list")).err, says);
       const { out } = await line.run("doctor", "--json");
       const { findings } = JSON.parse(out) as { findings: { what: string; says: string }[] };
       assert.match(findings.find(({ what }) => what.includes("'long'"))?.says ?? "", says);

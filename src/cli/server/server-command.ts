@@ -1,6 +1,6 @@
 import { arg, type Command, flag, json, project, text } from "../shell/command.ts";
 
-const NAME = arg("NAME", "Name of the server in `mcpServers`");
+const NAME = arg("NAME", "Name of the server in `mcpServers`", { names: "server" });
 
 export const server: Command = {
   name: "server",

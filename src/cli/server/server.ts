@@ -3,6 +3,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { Config } from "../../config/config.ts";
 import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
@@ -32,7 +33,7 @@ import {
   removeEntry,
 } from "../config/edit-entry.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, firstLine, linesText, print, printList, table } from "../shell/layout.ts";
+import { firstLine, linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { openPage } from "../shell/open-page.ts";
 
@@ -84,7 +85,7 @@ export async function list(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-const CHECK_HELD = "Check held tools with `trunkline tools diff`.";
+const CHECK_HELD = "Check held tools with `trunkline tool diff`.";
 
 function toolsText(tools: number, held: number): string {
   if (tools === 0) return "not seen yet";

@@ -12,7 +12,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { askingWith, Questions } from "./questions.ts";
-import { ConversationText } from "./conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 
 type AttachValues = OptionValues<"url", "observe">;
 

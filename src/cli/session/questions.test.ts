@@ -71,9 +71,9 @@ describe("questionText()", () => {
   it("shows a whole change, line by line", () => {
     const content = [{ type: "diff", path: "/a", oldText: "1\n2\n3", newText: "1\nx\n3" }];
     const text = questionText({ title: "Edit a", content });
-    assert.equal(text, "Edit a\n    /a\n      1\n    - 2\n    + x\n      3");
+    assert.equal(text, "Edit a\n    /a +1 -1\n      1\n    - 2\n    + x\n      3");
     const added = [{ type: "diff", path: "/a", oldText: null, newText: "x" }];
-    assert.equal(questionText({ content: added }), "Permission requested\n    /a\n    + x");
+    assert.equal(questionText({ content: added }), "Permission requested\n    /a +1 -0\n    + x");
   });
 
   it("shows the arguments if there is nothing else", () => {

@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
 
-import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { aroundChanges, type Json, rowsOf } from "../chat/tool-content.ts";
+import { lineText } from "../transcript/styled-line.ts";
+import { changedCall, type Json, wholeCall, wordsOf } from "../transcript/tool-content.ts";
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
 
 interface Question {
@@ -96,22 +96,9 @@ function how({ options }: Question): string {
 
 /** Everything an agent wants to do, for the person who decides whether it may. */
 export function questionText(toolCall: Json): string {
-  const { title, content, rawInput } = toolCall;
-  const head = typeof title === "string" ? visibleLine(title) : "Permission requested";
-  const parts = Array.isArray(content) ? content.flatMap((part) => contentLines(part as Json)) : [];
-  // Content shows the same in more detail; some agents send only the arguments.
-  const input = parts.length === 0 && rawInput !== undefined ? rawInput : undefined;
-  const lines = input === undefined ? parts : JSON.stringify(input, null, 2).split("\n");
-  return [head, ...lines.map((line) => `    ${line}`)].join("\n");
-}
-
-function contentLines({ type, content, path, oldText, newText }: Json): string[] {
-  if (type === "diff") {
-    const lines = diffLines(rowsOf(oldText), rowsOf(newText));
-    return [visibleLine(String(path)), ...aroundChanges(lines)];
-  }
-  const { text } = (content ?? {}) as Json;
-  return typeof text === "string" ? text.split("\n") : [];
+  const head = visibleLine(wordsOf(toolCall.title) || "Permission requested");
+  const lines = wholeCall(changedCall(undefined, toolCall));
+  return [head, ...lines.map((each) => `    ${lineText(each, false)}`)].join("\n");
 }
 
 type Permit = AttachOptions["permit"];

@@ -4,7 +4,9 @@ const folder: Options = {
   folder: text("DIR", "Only those of this folder"),
 };
 
-const SESSION = arg("SESSION", "Id of the session, or a unique beginning of it");
+const SESSION = arg("SESSION", "Id of the session, or a unique beginning of it", {
+  names: "session",
+});
 
 export const session: Command = {
   name: "session",
@@ -25,7 +27,9 @@ export const session: Command = {
         "example. The agents are started and asked for them.",
       options: {
         ...folder,
-        agent: text("NAME...", "Also the sessions that this agent began itself; may be repeated"),
+        agent: text("NAME...", "Also the sessions that this agent began itself; may be repeated", {
+          names: "agent",
+        }),
         "all-agents": flag("Also the sessions that any configured agent began itself"),
         json,
       },
@@ -107,7 +111,7 @@ export const session: Command = {
         "it; if such a program is found, nothing is done unless --force is given.",
       args: [arg("SESSION", "The agent's id of the session")],
       options: {
-        agent: text("NAME", "The agent that began the session"),
+        agent: text("NAME", "The agent that began the session", { names: "agent" }),
         folder: text("DIR", "Folder of the session, instead of the one that the agent's list has"),
         force: flag("Take it over even if it seems to be open elsewhere"),
         json,
@@ -159,7 +163,8 @@ export const session: Command = {
       load: async () => ({ run: (await import("./session.ts")).remove }),
     },
     {
-      name: "permissions",
+      name: "permission",
+      formerly: ["permissions"],
       summary: "List or revoke permissions that agents have for good",
       options: {
         ...folder,
@@ -167,8 +172,8 @@ export const session: Command = {
         json,
       },
       examples: {
-        "trunkline session permissions": "List what you always allowed or always rejected.",
-        "trunkline session permissions --revoke NUMBER": "Revoke one.",
+        "trunkline session permission": "List what you always allowed or always rejected.",
+        "trunkline session permission --revoke NUMBER": "Revoke one.",
       },
       load: async () => ({ run: (await import("./session.ts")).permissions }),
     },

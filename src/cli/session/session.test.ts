@@ -168,7 +168,7 @@ describe("trunkline session", () => {
   });
 });
 
-describe("trunkline session permissions", () => {
+describe("trunkline session permission", () => {
   it("lists what is always allowed, and revokes it once", async () => {
     await using line = await setUp();
     const { project: workspace } = line.home;
@@ -184,15 +184,15 @@ describe("trunkline session permissions", () => {
         principal: "",
       });
     }
-    const { out } = await line.run("session", "permissions");
+    const { out } = await line.run("session", "permission");
     assert.equal(out, `   1  allow   edit files  in ${workspace} (zed)\n`);
-    assert.equal((await line.run("session", "permissions", "--folder", "/other")).out, "");
-    const revoked = await line.run("session", "permissions", "--revoke", "1");
+    assert.equal((await line.run("session", "permission", "--folder", "/other")).out, "");
+    const revoked = await line.run("session", "permission", "--revoke", "1");
     assert.equal(revoked.out, "Revoked permission 1. Agents will ask again.\n");
-    const again = await line.run("session", "permissions", "--revoke", "1");
+    const again = await line.run("session", "permission", "--revoke", "1");
     assert.equal(again.code, 1);
     assert.match(again.err, /Cannot revoke permission '1': no such permission/);
-    const none = await line.run("session", "permissions");
+    const none = await line.run("session", "permission");
     assert.equal(none.err, "There are no lasting permissions.\n");
   });
 });

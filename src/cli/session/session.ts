@@ -26,7 +26,7 @@ import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ConversationText } from "./conversation-text.ts";
+import { ConversationText } from "../transcript/conversation-text.ts";
 import { type ListedSession, sessionTable } from "./session-table.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
@@ -154,7 +154,7 @@ export async function remove(invocation: Invocation): Promise<number> {
   return print(invocation, { deleted, branches }, "");
 }
 
-/** `trunkline session permissions` */
+/** `trunkline session permission` */
 export async function permissions(
   invocation: Invocation<OptionValues<"folder" | "revoke">>,
 ): Promise<number> {
@@ -183,7 +183,7 @@ export async function permissions(
   return print(invocation, { permissions: rules }, linesText(lines), { notes });
 }
 
-const LIST_RULES = "`trunkline session permissions` lists them.";
+const LIST_RULES = "`trunkline session permission` lists them.";
 
 async function open(invocation: Invocation): Promise<SessionCommands> {
   const { config } = await openQuietApp(invocation);

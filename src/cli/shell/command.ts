@@ -5,6 +5,12 @@
  */
 export interface Command {
   readonly name: string;
+  /** Names that it had before. They go on working, and say the new one. */
+  readonly formerly?: readonly string[];
+  /** Under which heading the help of its parent lists it. */
+  readonly heading?: string;
+  /** Only other programs call it. Help and completion do not offer it; the reference has it. */
+  readonly isForPrograms?: boolean;
   /** One line for lists, without a full stop. */
   readonly summary: string;
   /** Text for the command's own help; an empty line separates paragraphs. */
@@ -19,12 +25,25 @@ export interface Command {
   readonly load?: () => Promise<Runner>;
 }
 
+/** What a person gives names to. Shells complete them. */
+export type NameKind =
+  | "agent"
+  | "identity"
+  | "plugin"
+  | "profile"
+  | "provider"
+  | "server"
+  | "session"
+  | "token";
+
 /** A positional argument. */
 export interface Argument {
   /** In capitals. Shells complete files for `FILE`, folders for `DIR`, commands for `COMMAND`. */
   readonly name: string;
   readonly describe: string;
   readonly choices?: readonly string[];
+  /** It is one of these names. */
+  readonly names?: NameKind;
   readonly optional?: boolean;
   readonly mayBeEmpty?: boolean;
   /** Takes all remaining arguments; only the last one can. */
@@ -43,6 +62,8 @@ export interface OptionSpec {
   readonly value?: string;
   readonly describe: string;
   readonly choices?: readonly string[];
+  /** Its value is one of these names. */
+  readonly names?: NameKind;
   /**
    * `--name ""` says something. Elsewhere it is a variable of a script that is not set, and would
    * silently mean the current folder, or everything.
@@ -118,6 +139,18 @@ export function callOf(path: Path): string {
   return path.map(({ name }) => name).join(" ");
 }
 
+/** The command of a group that has this name, or had it. */
+export function childOf(group: Command, given: string): Command | undefined {
+  return group.commands?.find(
+    ({ name, formerly }) => name === given || formerly?.includes(given) === true,
+  );
+}
+
+/** The commands of a group that people call. */
+export function offeredBy({ commands = [] }: Command): readonly Command[] {
+  return commands.filter(({ isForPrograms }) => isForPrograms !== true);
+}
+
 /** A command and everything under it, in the order of the table. */
 export function allPaths(path: Path): Path[] {
   const children = last(path).commands ?? [];
@@ -128,7 +161,7 @@ export function allPaths(path: Path): Path[] {
 export function arg(
   name: string,
   describe: string,
-  more: Pick<Argument, "choices" | "mayBeEmpty"> = {},
+  more: Pick<Argument, "choices" | "mayBeEmpty" | "names"> = {},
 ): Argument {
   const optional = name.startsWith("[");
   const variadic = /\.\.\.\]?$/.test(name);

@@ -21,8 +21,11 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** Two columns: labels, and their texts beside them, or below a label that is too long. */
-export function columns(rows: readonly (readonly [string, string])[], width: number): string[] {
-  const widest = Math.max(0, ...rows.map(([label]) => label.length));
+export function columns(
+  rows: readonly (readonly [string, string])[],
+  width: number,
+  widest = Math.max(0, ...rows.map(([label]) => label.length)),
+): string[] {
   // Labels may fill half of the line; more would leave too little room for the text.
   const left = Math.min(widest, Math.floor(width / 2) - 4) + 4;
   return rows.flatMap(([label, text]) => {
@@ -44,11 +47,6 @@ export function table(rows: readonly (readonly string[])[], edge = Infinity): st
   );
   const padded = (cell: string, at: number): string => cell.padEnd(widths[at] ?? 0);
   return linesText(cells.map((row) => row.map(padded).join("  ").slice(0, edge).trimEnd()));
-}
-
-/** `1 tool`, `2 tools`. */
-export function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`;
 }
 
 /** The first line that is not blank. */

@@ -17,6 +17,12 @@ const SAID: Readonly<Record<string, string>> = {
   "serve -x": "unknown option '-x' for 'trunkline serve'.",
   "--style plain draw":
     "unknown option '--style' for 'trunkline'. It belongs after 'trunkline draw'.",
+  version: "unknown command 'version'. Did you mean 'trunkline --version'?",
+  wrp: "unknown command 'wrp'.",
+  "wrap --jsn a b": "unknown option '--jsn' for 'trunkline wrap'. Did you mean '--json'?",
+  "wrap a npx -y b$":
+    "unknown option '-y' for 'trunkline wrap'. If it belongs to the command, write:\n" +
+    "  trunkline wrap a -- npx -y 'b$'",
   "serve --port": "option '--port' of 'trunkline serve' needs a value: --port PORT.",
   "serve --port --json":
     "option '--port' of 'trunkline serve' needs a value: --port PORT. " +

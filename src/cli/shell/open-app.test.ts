@@ -29,18 +29,18 @@ describe("configFlags()", () => {
 describe("openApp()", () => {
   it("reports mistakes in the configuration, and continues", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, '{ "server": { "port": 1 } }');
+    await home.write(home.projectFile, '{ "serve": { "port": 1 } }');
     let told = "";
     const app = await openApp(invocationIn(home, {}, (text) => (told += text)));
     assert.match(told, /^trunkline: .*\.trunkline\.jsonc/);
-    assert.equal(app.config.server.port, 4180);
+    assert.equal(app.config.serve.port, 4180);
   });
 
   it("lets `serve` set its address", async () => {
     await using home = await SampleHome.create();
-    const invocation = invocationIn(home, { set: ["server.port=1"] }, assert.fail);
+    const invocation = invocationIn(home, { set: ["serve.port=1"] }, assert.fail);
     const { config } = await openApp(invocation, { host: "0.0.0.0", port: "2" });
-    assert.deepEqual([config.server.host, config.server.port], ["0.0.0.0", 2]);
+    assert.deepEqual([config.serve.host, config.serve.port], ["0.0.0.0", 2]);
   });
 });
 

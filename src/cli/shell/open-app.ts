@@ -35,6 +35,7 @@ export async function openApp(
   if (serving.noSandbox === true) invocation.err(`trunkline: warning: ${NO_SANDBOX_WARNING}\n`);
   const app: AppContext = new AppContext(config, {
     files: files.map(({ path }) => path),
+    set: flags.set,
     load: async () => {
       const read = await load();
       for (const says of read.warnings) app.log.warn("config.warning", { says });

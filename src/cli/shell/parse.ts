@@ -1,10 +1,13 @@
 import { parseArgs } from "node:util";
 
+import { shellWord } from "../../base/text/shell-word.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import {
   callOf,
+  childOf,
   type Command,
   last,
+  offeredBy,
   type Options,
   optionsOf,
   type OptionSpec,
@@ -14,7 +17,14 @@ import {
 } from "./command.ts";
 
 export type Parsed =
-  | { kind: "run"; path: Path; values: Values; positionals: string[] }
+  | {
+      kind: "run";
+      path: Path;
+      /** The words that were typed for it, if one of them is a name from before. */
+      formerly?: string;
+      values: Values;
+      positionals: string[];
+    }
   | { kind: "help"; path: Path }
   | { kind: "version"; path: Path; json: boolean }
   | { kind: "no-command"; path: Path }
@@ -27,14 +37,20 @@ type OptionToken = Extract<Token, { kind: "option" }>;
 /** What the arguments of the program ask for. */
 export function parse(args: readonly string[], program: Command): Parsed {
   // Without arguments the help is shown, and that is a success.
-  return args.length === 0 ? { kind: "help", path: [program] } : descend([program], args);
+  if (args.length === 0) return { kind: "help", path: [program] };
+  return descend([program], args, [program.name]);
 }
 
-function descend(path: Path, args: readonly string[]): Parsed {
+function descend(path: Path, args: readonly string[], typed: readonly string[]): Parsed {
   const command = last(path);
   const options = optionsOf(command);
   const tokens = lex(args, options);
-  if (command.commands === undefined) return finish(path, options, tokens, args);
+  const finished = (): Parsed => {
+    const parsed = finish(path, options, tokens, args);
+    const call = typed.join(" ");
+    return parsed.kind === "run" && call !== callOf(path) ? { ...parsed, formerly: call } : parsed;
+  };
+  if (command.commands === undefined) return finished();
 
   const at = tokens.findIndex((token) => isCommandWord(token, options));
   const says = checkOptions(path, options, at < 0 ? tokens : tokens.slice(0, at + 1), args);
@@ -43,15 +59,15 @@ function descend(path: Path, args: readonly string[]): Parsed {
     if (asks(tokens, "help")) return { kind: "help", path };
     if (says !== undefined) return { kind: "misuse", path, says };
     if (asks(tokens, "version")) return { kind: "version", path, json: asks(tokens, "json") };
-    if (command.load !== undefined) return finish(path, options, tokens, args);
+    if (command.load !== undefined) return finished();
     return { kind: "no-command", path };
   }
   if (says !== undefined) return { kind: "misuse", path, says };
   const given = "value" in word ? (word.value ?? "") : "";
-  const child = command.commands.find(({ name }) => name === given);
+  const child = childOf(command, given);
   if (child === undefined) return { kind: "misuse", path, says: unknownCommand(path, given) };
   const width = word.kind === "option" && !word.inlineValue ? 2 : 1;
-  return descend([...path, child], args.toSpliced(word.index, width));
+  return descend([...path, child], args.toSpliced(word.index, width), [...typed, given]);
 }
 
 function lex(args: readonly string[], options: Options): Token[] {
@@ -86,7 +102,10 @@ function checkOptions(
     const spec = specOf(options, token);
     // The whole word: `-port`, of which the token is `-p`.
     const typed = args[token.index]?.replace(/=.*/s, "") ?? token.rawName;
-    if (spec === undefined) return unknownOption(path, token.rawName, typed);
+    if (spec === undefined) {
+      const line = withDashes(path, tokens, args, token.index);
+      return unknownOption(path, token.rawName, typed, line);
+    }
     const says = checkValue(path, token, spec);
     if (says !== undefined) return says;
   }
@@ -184,7 +203,11 @@ function asks(tokens: readonly Token[], name: string): boolean {
 export function unknownCommand(path: Path, given: string): string {
   const group = path.slice(1).map(({ name }) => name);
   const whole = (name: string): string => [...group, name].join(" ");
-  const siblings = last(path).commands ?? [];
+  const siblings = offeredBy(last(path));
+  // `trunkline version` means `trunkline --version`.
+  if (Object.hasOwn(optionsOf(last(path)), given)) {
+    return `unknown command '${whole(given)}'. Did you mean '${callOf(path)} --${given}'?`;
+  }
   let meant = suggest(
     given,
     siblings.map(({ name }) => name),
@@ -197,11 +220,31 @@ export function unknownCommand(path: Path, given: string): string {
   return `unknown command '${whole(given)}'.${didYouMean(meant.map(whole))}`;
 }
 
-function unknownOption(path: Path, given: string, typed: string): string {
+/**
+ * The whole line with `--` before the command to run, if an option stands among its words:
+ * `server add files npx -y …`. Undefined if the option is not one of that command's.
+ */
+function withDashes(
+  path: Path,
+  tokens: readonly Token[],
+  args: readonly string[],
+  option: number,
+): string | undefined {
+  const words = last(path).args ?? [];
+  const { name = "", variadic, optional } = words.at(-1) ?? {};
+  const first = tokens.filter(({ kind }) => kind === "positional")[words.length - 1];
+  const takesCommand = variadic === true && optional !== true && name.startsWith("COMMAND");
+  if (!takesCommand || first === undefined || first.index > option) return undefined;
+  const whole = [...args.slice(0, first.index), "--", ...args.slice(first.index)];
+  return [callOf(path), ...whole.map((word) => shellWord(word))].join(" ");
+}
+
+function unknownOption(path: Path, given: string, typed: string, instead?: string): string {
   const command = last(path);
   const names = Object.keys(optionsOf(command));
   const meant = suggest(typed.replace(/^-+/, ""), names).map((name) => `--${name}`);
   const said = `unknown option '${given}' for '${callOf(path)}'.`;
+  if (instead !== undefined) return `${said} If it belongs to the command, write:\n  ${instead}`;
   if (meant.length > 0) return said + didYouMean(meant);
   const owners = (command.commands ?? []).filter(({ options }) =>
     Object.hasOwn(options ?? {}, given.replace(/^--/, "")),

@@ -16,14 +16,18 @@ const SCOPES = Object.keys({
 
 export const token: Command = {
   name: "token",
-  summary: "Create, list and revoke access tokens of the gateway",
+  formerly: ["device"],
+  summary: "Create, list and revoke access: tokens, and browsers that are logged in",
   description:
     "Every request to `trunkline serve` needs a token, also from this machine. The owner's token " +
     "allows everything; `trunkline serve` prints the path of its file. Tokens that you create here " +
-    "allow only what you choose.",
+    "allow only what you choose.\n\n" +
+    "`trunkline open` logs in a browser of this machine for 12 hours. `trunkline open --qr` pairs a phone, " +
+    "which stays logged in until nobody has used it for 30 days. All can do what you can.",
   examples: {
     "trunkline token create laptop": "Create a token and print it once.",
-    "trunkline token list": "Show the tokens and when each was last used.",
+    "trunkline token list": "Show the tokens and browsers, and when each was last used.",
+    "trunkline open --qr": "Pair a phone.",
   },
   commands: [
     {
@@ -44,7 +48,9 @@ export const token: Command = {
         tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
         folder: limit("DIR", "Allow only this folder and its subfolders"),
         repo: limit("PATTERN", "Allow only repositories whose address matches"),
-        profile: text("NAME", "Show and allow only what this profile of the configuration does"),
+        profile: text("NAME", "Show and allow only what this profile of the configuration does", {
+          names: "profile",
+        }),
         "budget-tokens": text(
           "COUNT",
           "Tokens of models that its turns may use in a day: 200k, 2M",
@@ -79,19 +85,23 @@ export const token: Command = {
     },
     {
       name: "list",
-      summary: "List the tokens, without the secrets",
+      summary: "List the tokens, without the secrets, and the browsers that are logged in",
       options: { json },
       examples: { "trunkline token list": "Shows names, ids and when each was last used." },
       load: async () => ({ run: (await import("./token.ts")).list }),
     },
     {
       name: "revoke",
-      summary: "Revoke a token, and end everything it started",
+      summary: "Revoke a token or log a browser out, and end everything it started",
       description:
-        "Running servers close the token's connections and end its processes within a second.",
-      args: [arg("NAME", "Name or id of the token")],
+        "Running servers close its connections and end its processes within a second. A browser gets no more " +
+        "push notifications. `trunkline token rotate` logs out all of them.",
+      args: [arg("NAME", "Name or id of the token, or of the browser", { names: "token" })],
       options: { json },
-      examples: { "trunkline token revoke laptop": "Revoke the token named laptop." },
+      examples: {
+        "trunkline token revoke laptop": "Revoke the token named laptop.",
+        "trunkline token revoke DEVICE": "Log out a lost phone.",
+      },
       load: async () => ({ run: (await import("./token.ts")).revoke }),
     },
     {

@@ -84,7 +84,7 @@ describe("trunkline token create", () => {
       const { code, out, err } = await line.run("token", "create", "ci", `--expires=${time}`);
       assert.deepEqual([code, out], [2, ""]);
       assert.ok(err.includes(`Cannot create a token that expires in '${time}'`), err);
-      assert.deepEqual(await line.json("token", "list"), { tokens: [] });
+      assert.deepEqual(await line.json("token", "list"), { tokens: [], devices: [] });
     });
   }
 });

@@ -9,14 +9,16 @@ import {
 } from "../../base/limit/budget.ts";
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { expandPath } from "../../config/locations.ts";
 import { untilShared } from "../../fleet/replication/until-shared.ts";
-import { type AccessToken, OwnerToken } from "../../store/access/access-token.ts";
+import { type AccessToken, OwnerToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { type Device, Devices } from "../../store/access/devices.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, print, printJson, printList } from "../shell/layout.ts";
+import { print, printJson, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 /** The scopes of a token that is created without --scope. */
@@ -65,14 +67,55 @@ export async function list(invocation: Invocation): Promise<number> {
   const tokens = (await open(invocation)).list();
   const used = await usedToday(invocation, tokens);
   const shown = tokens.map((kept) => ({ ...shownOf(kept), usedToday: used.get(kept.id) }));
-  const none = "There are no tokens. `trunkline token create NAME` creates one.";
-  return printList(invocation, { tokens: shown }, listing(tokens, used), none);
+  const devices = await loggedIn(invocation);
+  const lists = [
+    ...(tokens.length === 0 ? [] : [table(listing(tokens, used))]),
+    ...(devices.length === 0
+      ? []
+      : [`Browsers that are logged in:\n${table(deviceRows(devices))}`]),
+  ];
+  const notes = [
+    ...(tokens.length === 0 ? [NO_TOKENS] : []),
+    ...(devices.length === 0 ? [NO_DEVICES] : []),
+  ];
+  const all = { tokens: shown, devices: devices.map(shownDevice) };
+  return print(invocation, all, lists.join("\n"), { notes });
+}
+
+const NO_TOKENS = "There are no tokens. `trunkline token create NAME` creates one.";
+const NO_DEVICES =
+  "No browser is logged in. `trunkline open` logs one in, `trunkline open --qr` a phone.";
+
+/** A new token of the owner has logged out those that are still in the file. */
+async function loggedIn(invocation: Invocation): Promise<readonly Device[]> {
+  const { data } = (await openQuietApp(invocation)).config;
+  const { mark } = new OwnerToken(data);
+  return new Devices(data).list().filter((device) => device.mark === mark);
 }
 
 /** `trunkline token revoke NAME` */
 export async function revoke(invocation: Invocation): Promise<number> {
   const { positionals, err } = invocation;
-  const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
+  const [named = ""] = positionals;
+  const tokens = await open(invocation);
+  const devices = await loggedIn(invocation);
+  const isNamed = ({ id, name }: { id: string; name: string }): boolean =>
+    id === named || name === named;
+  const found = [...tokens.list().filter(isNamed), ...devices.filter(isNamed)];
+  if (found.length > 1) {
+    const ids = found.map(({ id }) => id).join(", ");
+    const why = `more than one has this name. Use an id: ${ids}`;
+    throw new TrunklineError("config", `Cannot revoke '${visibleLine(named)}': ${why}.`);
+  }
+  if (devices.some(isNamed)) return logOut(invocation, named);
+  if (found.length === 0 && devices.length > 0 && !named.startsWith(TOKEN_PREFIX)) {
+    const [known, browsers] = [tokens.list(), devices].map(
+      (list) => list.map(({ name }) => visibleLine(name)).join(", ") || "none",
+    );
+    const why = `no token or browser has this name or id. Tokens: ${known}. Browsers: ${browsers}`;
+    throw new TrunklineError("not-found", `Cannot revoke '${visibleLine(named)}': ${why}.`);
+  }
+  const kept = await tokens.revoke(named);
   const { name, id } = kept;
   print(
     invocation,
@@ -82,6 +125,12 @@ export async function revoke(invocation: Invocation): Promise<number> {
   if (await isShared(invocation, kept, false)) return 0;
   err(`The other gateways of the fleet still accept it. ${LATER}\n`);
   return 1;
+}
+
+async function logOut(invocation: Invocation, named: string): Promise<number> {
+  const device = await new Devices((await openQuietApp(invocation)).config.data).remove(named);
+  const text = `Logged out '${visibleLine(device.name)}' (${device.id}).\n`;
+  return print(invocation, { revoked: shownDevice(device) }, text);
 }
 
 const LATER = "They are told when this node runs and reaches NATS.";
@@ -197,6 +246,24 @@ function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amoun
       [grantText(kept), ...usedText(kept, used.get(kept.id))].join("; "),
     ]),
   ];
+}
+
+function deviceRows(devices: readonly Device[]): string[][] {
+  return [
+    ["NAME", "ID", "LOGGED IN", "LAST SEEN", "KIND"],
+    ...devices.map(({ id, name, created, lastSeen, isPaired }) => [
+      visibleLine(name),
+      id,
+      timeOf(created),
+      timeOf(lastSeen),
+      isPaired ? "paired" : "browser",
+    ]),
+  ];
+}
+
+/** A device as it is listed, without the hash of its cookie. */
+function shownDevice({ id, name, created, lastSeen, isPaired }: Device): object {
+  return { id, name, created, lastSeen, isPaired };
 }
 
 function usedText({ limits = {} }: AccessToken, used: Amounts | undefined): string[] {

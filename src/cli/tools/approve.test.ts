@@ -19,28 +19,28 @@ async function setUp(): Promise<SampleCommandLine> {
     await line.home.write(line.home.userFile, JSON.stringify(config));
   };
   await configure("Reads a note.");
-  await line.run("tools", "list");
+  await line.run("tool", "list");
   await configure("Reads a note, and sends it.");
   return line;
 }
 
-describe("trunkline tools diff and approve", () => {
+describe("trunkline tool diff and approve", () => {
   it("show the change, and offer the tool once it is approved", async () => {
     await using line = await setUp();
-    const { out } = await line.run("tools", "diff");
+    const { out } = await line.run("tool", "diff");
     assert.match(out, /^'read_note' of 'notes' \([0-9a-f]{12}\) has changed:\n/);
     assert.match(
       out,
       /^- description: Reads a note\.\n\+ description: Reads a note, and sends it\.$/m,
     );
     const approved = await line.json<{ approved: { server: string; name: string }[] }>(
-      ...["tools", "approve", "--all"],
+      ...["tool", "approve", "--all"],
     );
     assert.deepEqual(
       approved.approved.map(({ server, name }) => `${server}/${name}`),
       ["notes/read_note"],
     );
-    assert.equal((await line.run("tools", "diff")).err, "Nothing is held.\n");
+    assert.equal((await line.run("tool", "diff")).err, "Nothing is held.\n");
   });
 
   it("refuse a missing, double or unknown choice", async () => {
@@ -49,13 +49,13 @@ describe("trunkline tools diff and approve", () => {
       [[], /Cannot approve without a choice.*Held: notes\/read_note/],
       [["--all", "read_note"], /only one of these/],
     ] as const) {
-      const { code, err } = await line.run("tools", "approve", ...args);
+      const { code, err } = await line.run("tool", "approve", ...args);
       assert.equal(code, 2, err);
       assert.match(err, why);
     }
-    const unknown = await line.run("tools", "approve", "nope");
+    const unknown = await line.run("tool", "approve", "nope");
     assert.equal(unknown.code, 1);
-    const server = await line.run("tools", "approve", "--server", "nobody");
+    const server = await line.run("tool", "approve", "--server", "nobody");
     assert.match(server.err, /Server 'nobody' has no tools\. Servers with tools: notes, other\./);
   });
 });

@@ -1,14 +1,15 @@
 import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
-export const tools: Command = {
-  name: "tools",
+export const tool: Command = {
+  name: "tool",
+  formerly: ["tools"],
   summary: "List, call and approve tools",
   description:
     "These are the tools that assistants get from Trunkline: its own, and those of the MCP servers " +
     "in the configuration.",
   examples: {
-    "trunkline tools list": "Show offered and held tools.",
-    "trunkline tools diff": "Show what changed in held tools.",
+    "trunkline tool list": "Show offered and held tools.",
+    "trunkline tool diff": "Show what changed in held tools.",
   },
   commands: [
     {
@@ -17,20 +18,22 @@ export const tools: Command = {
       description:
         "A tool of another server is held if its description changed since you approved it, or if " +
         "its name looks like that of another tool. Assistants do not get a held tool until you " +
-        "check it with `trunkline tools diff` and approve it. Tools that your policy denies are " +
+        "check it with `trunkline tool diff` and approve it. Tools that your policy denies are " +
         "marked.\n\n" +
         "--cost shows what the definitions cost a model that gets all of them: the bytes of each as " +
         "JSON, and a quarter of that as an estimate of its tokens.",
       options: {
-        profile: text("NAME", "List what a client with this profile of the configuration gets"),
+        profile: text("NAME", "List what a client with this profile of the configuration gets", {
+          names: "profile",
+        }),
         cost: flag("Show bytes and estimated tokens of each tool, server and profile"),
         json,
       },
       examples: {
-        "trunkline tools list": "Prints name, server and description of each.",
-        "trunkline tools list --json": "Prints the complete definitions.",
-        "trunkline tools list --profile reading": "Prints what a client with that profile gets.",
-        "trunkline tools list --cost": "Prints what the lists cost a model.",
+        "trunkline tool list": "Prints name, server and description of each.",
+        "trunkline tool list --json": "Prints the complete definitions.",
+        "trunkline tool list --profile reading": "Prints what a client with that profile gets.",
+        "trunkline tool list --cost": "Prints what the lists cost a model.",
       },
       load: async () => ({ run: (await import("./tools.ts")).list }),
     },
@@ -48,9 +51,9 @@ export const tools: Command = {
         json,
       },
       examples: {
-        [`trunkline tools call read_file --args '{"path":"README.md"}'`]:
+        [`trunkline tool call read_file --args '{"path":"README.md"}'`]:
           "Call a tool with an argument.",
-        "cat arguments.json | trunkline tools call read_file --args - --json":
+        "cat arguments.json | trunkline tool call read_file --args - --json":
           "Read the arguments from a file, and print the whole result.",
       },
       load: async () => ({ run: (await import("./tools.ts")).call }),
@@ -60,25 +63,25 @@ export const tools: Command = {
       summary: "Show held tools, and what changed since they were approved",
       args: [arg("[NAME]", "Only this tool; SERVER/NAME if several servers have it")],
       options: { json },
-      examples: { "trunkline tools diff": "Show every tool that waits for approval." },
+      examples: { "trunkline tool diff": "Show every tool that waits for approval." },
       load: async () => ({ run: (await import("./tools.ts")).diff }),
     },
     {
       name: "approve",
       summary: "Approve tools as they are now",
       description:
-        "Check them first with `trunkline tools diff`. Running servers offer them within a second. " +
+        "Check them first with `trunkline tool diff`. Running servers offer them within a second. " +
         "The built-in agent also believes an approved tool that says it only reads, and calls it " +
         "without asking you, until the tool changes.",
       args: [arg("[NAME...]", "Tools to approve; SERVER/NAME if several servers have it")],
       options: {
         all: flag("Approve all held tools"),
-        server: text("SERVER", "Approve all tools of this server"),
+        server: text("SERVER", "Approve all tools of this server", { names: "server" }),
         json,
       },
       examples: {
-        "trunkline tools approve --all": "Check all of them first.",
-        "trunkline tools approve --server notes": "Approve the tools of one server.",
+        "trunkline tool approve --all": "Check all of them first.",
+        "trunkline tool approve --server notes": "Approve the tools of one server.",
       },
       load: async () => ({ run: (await import("./tools.ts")).approve }),
     },

@@ -14,23 +14,22 @@ const setUp = (policy: object = {}): Promise<SampleCommandLine> => {
   return SampleCommandLine.create({ mcpServers: { notes }, ...policy });
 };
 
-describe("trunkline tools list", () => {
-  it("lists tools with their server and the first line of their description", async () => {
+describe("trunkline tool list", () => {
+  it("lists our tools by purpose and others by server, with the first line of their description", async () => {
     await using line = await setUp();
-    const { out } = await line.run("tools", "list");
-    assert.match(out, /^read_note +notes +Reads a note$/m);
-    assert.match(out, /^fail +notes +Always fails$/m);
-    assert.match(out, /^juggler_status +trunkline +\S/m);
+    const { out } = await line.run("tool", "list");
+    assert.match(out, /^notes:\n {2}read_note +Reads a note\n {2}fail +Always fails$/m);
+    assert.match(out, /^Git identities:\n(?: {2}.*\n)* {2}juggler_status +Show the current git/m);
   });
 
   it("marks tools that the policy denies to a person at the terminal", async () => {
     const policy = { tools: { rules: [{ tool: "fail", decision: "deny" }] } };
     await using line = await setUp({ policy });
-    assert.match((await line.run("tools", "list")).out, /^fail +notes +\(denied\) Always fails$/m);
+    assert.match((await line.run("tool", "list")).out, /^ {2}fail +\(denied\) Always fails$/m);
   });
 });
 
-describe("trunkline tools list --profile and --cost", () => {
+describe("trunkline tool list --profile and --cost", () => {
   const profiles = {
     reading: {
       servers: { allow: ["notes"] },
@@ -41,22 +40,22 @@ describe("trunkline tools list --profile and --cost", () => {
 
   it("lists what a client with the profile gets", async () => {
     await using line = await setUp({ profiles });
-    const { out } = await line.run("tools", "list", "--profile", "reading");
-    assert.equal(out, "read  notes  Reads a note\n");
-    const wrong = await line.run("tools", "list", "--profile", "writing");
+    const { out } = await line.run("tool", "list", "--profile", "reading");
+    assert.equal(out, "notes:\n  read  Reads a note\n");
+    const wrong = await line.run("tool", "list", "--profile", "writing");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /There is no profile 'writing'\. Profiles .*: reading, searching\./);
   });
 
   it("shows the cost of each tool, server and profile, and how it is estimated", async () => {
     await using line = await setUp({ profiles });
-    const { out } = await line.run("tools", "list", "--cost");
+    const { out } = await line.run("tool", "list", "--cost");
     assert.match(out, /^read_note +\d+ +\d+$/m);
     assert.match(out, /^notes +\d+ +\d+$/m);
     assert.match(out, /^total +[\d,]+ +[\d,]+$/m);
     assert.match(out, /^reading +\d+ +\d+$/m);
     assert.match(out, /bytes of JSON \/ 4/);
-    const json = await line.run("tools", "list", "--cost", "--profile", "reading", "--json");
+    const json = await line.run("tool", "list", "--cost", "--profile", "reading", "--json");
     const { tools, total, instructions } = JSON.parse(json.out) as {
       tools: { name: string; server: string; bytes: number }[];
       total: { bytes: number };
@@ -72,14 +71,14 @@ describe("trunkline tools list --profile and --cost", () => {
   it("shows that a search costs less than the tools that it finds", async () => {
     await using line = await setUp({ profiles });
     const { profiles: lines, total } = JSON.parse(
-      (await line.run("tools", "list", "--cost", "--json")).out,
+      (await line.run("tool", "list", "--cost", "--json")).out,
     ) as { profiles: { name: string; tokens: number }[]; total: { tokens: number } };
     const searching = lines.find(({ name }) => name === "searching");
     assert.ok((searching?.tokens ?? Infinity) < total.tokens / 2);
   });
 });
 
-describe("trunkline tools call", () => {
+describe("trunkline tool call", () => {
   it("waits for the plugin that has the tool", async () => {
     await using line = await SampleCommandLine.create();
     const file = join(line.home.path, "plugin.mjs");
@@ -91,15 +90,15 @@ describe("trunkline tools call", () => {
     await line.home.write(line.home.userFile, JSON.stringify({ bus }));
     // It waits for some seconds, in which a busy machine may start no plugin.
     let out = "";
-    await until(async () => ({ out } = await line.run("tools", "call", "hello")).code === 0);
+    await until(async () => ({ out } = await line.run("tool", "call", "hello")).code === 0);
     assert.equal(out, "Hello\n");
   });
 
   it("prints the tool's answer, and exits with 1 if it fails", async () => {
     await using line = await setUp();
-    const { code, out } = await line.run("tools", "call", "read_note", "--args", '{"name":"x"}');
+    const { code, out } = await line.run("tool", "call", "read_note", "--args", '{"name":"x"}');
     assert.deepEqual([code, out], [0, "The note x: \u001b[31mred\u001b[0m\n"]);
-    const failed = await line.run("tools", "call", "fail");
+    const failed = await line.run("tool", "call", "fail");
     assert.deepEqual([failed.code, failed.out], [1, ""]);
     // A server that takes long to start is told of before.
     assert.match(failed.err, /^It cannot be done\n$/m);
@@ -107,18 +106,18 @@ describe("trunkline tools call", () => {
 
   it("suggests similar names for an unknown tool, and otherwise how to list them", async () => {
     await using line = await setUp();
-    const near = await line.run("tools", "call", "read_notes");
+    const near = await line.run("tool", "call", "read_notes");
     assert.equal(near.code, 1);
     assert.match(near.err, /There is no tool 'read_notes'\. Did you mean 'read_note'\?/);
-    const far = await line.run("tools", "call", "x".repeat(30));
-    assert.match(far.err, /`trunkline tools list` lists them/);
+    const far = await line.run("tool", "call", "x".repeat(30));
+    assert.match(far.err, /`trunkline tool list` lists them/);
   });
 
   it("says in whole sentences which servers did not start, if the tool is unknown", async () => {
     await using line = await SampleCommandLine.create();
     const mcpServers = { dead: { command: "no-such-program" }, gone: { command: "nor-this" } };
     await line.home.write(line.home.userFile, JSON.stringify({ mcpServers }));
-    const { code, err } = await line.run("tools", "call", "greet");
+    const { code, err } = await line.run("tool", "call", "greet");
     assert.equal(code, 1);
     assert.match(
       err,
@@ -128,7 +127,7 @@ describe("trunkline tools call", () => {
 
   it("refuses arguments that the tool's schema does not allow", async () => {
     await using line = await setUp();
-    const { code, err } = await line.run("tools", "call", "read_note");
+    const { code, err } = await line.run("tool", "call", "read_note");
     assert.equal(code, 1);
     assert.match(err, /name/);
   });

@@ -33,13 +33,13 @@ const OURS = "trunkline";
 
 interface Row {
   readonly name: string;
-  readonly source: string;
+  readonly heading: string;
   readonly says: string;
   /** Why it is not offered. */
   readonly mark: string;
 }
 
-/** `trunkline tools list` */
+/** `trunkline tool list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, err } = invocation;
   await using opened = await openTools(await openQuietApp(invocation));
@@ -55,7 +55,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     notes.push(`MCP server '${visibleLine(name)}' has no tools: ${visibleLine(noTools)}.`);
   }
   const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
-  if (held > 0) notes.push(`${held} held: check them with \`trunkline tools diff\`.`);
+  if (held > 0) notes.push(`${held} held: check them with \`trunkline tool diff\`.`);
   const text = rows.length === 0 ? "" : table(rows, invocation);
   return print(invocation, asJson(opened, profile), text, { notes });
 }
@@ -102,10 +102,11 @@ function rowsOf({ offer: { tools } }: OpenedTools, profile: Profile | undefined)
   ];
 }
 
-function rowOf({ definition, source, bringer = OURS }: Tool, mark: string): Row {
+function rowOf({ definition, source, bringer, purpose }: Tool, mark: string): Row {
   const { name, title, description } = definition;
   const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-  return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
+  const heading = source?.server ?? bringer ?? purpose ?? OURS;
+  return { name: visibleLine(name), heading: visibleLine(heading), says, mark };
 }
 
 function asJson(opened: OpenedTools, profile: Profile | undefined): object {
@@ -123,20 +124,22 @@ function asJson(opened: OpenedTools, profile: Profile | undefined): object {
   };
 }
 
+/** Our own tools by what they are for, then those of each server and plugin. */
 function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): string {
-  const widest = (pick: (row: Row) => string): number =>
-    Math.max(...rows.map((row) => pick(row).length));
-  const names = widest(({ name }) => name);
-  const sources = widest(({ source }) => source);
-  const lines = rows.map(({ name, source, says, mark }) => {
-    const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
+  const names = Math.max(...rows.map(({ name }) => name.length));
+  const lineOf = ({ name, says, mark }: Row): string => {
+    const whole = `  ${name.padEnd(names)}  ${mark}${says}`.trimEnd();
     const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
     return paint("yellow", line, color && mark !== "");
-  });
-  return `${lines.join("\n")}\n`;
+  };
+  const groups = Map.groupBy(rows, ({ heading }) => heading);
+  const texts = [...groups].map(([heading, list]) =>
+    [paint("bold", `${heading}:`, color), ...list.map(lineOf)].join("\n"),
+  );
+  return `${texts.join("\n\n")}\n`;
 }
 
-/** `trunkline tools call NAME` */
+/** `trunkline tool call NAME` */
 export async function call(invocation: Invocation<{ readonly args: string }>): Promise<number> {
   const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
@@ -180,7 +183,7 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
-      : "`trunkline tools list` lists them.";
+      : "`trunkline tool list` lists them.";
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
@@ -199,7 +202,7 @@ interface Candidate {
   readonly now: Seen;
 }
 
-/** `trunkline tools diff [NAME]` */
+/** `trunkline tool diff [NAME]` */
 export async function diff(invocation: Invocation): Promise<number> {
   await using opened = await open(invocation);
   const [name] = invocation.positionals;
@@ -214,7 +217,7 @@ export async function diff(invocation: Invocation): Promise<number> {
 
 const NONE_HELD = "Nothing is held.";
 
-/** `trunkline tools approve NAME…|--all|--server SERVER` */
+/** `trunkline tool approve NAME…|--all|--server SERVER` */
 export async function approve(
   invocation: Invocation<OptionValues<"server", "all">>,
 ): Promise<number> {
@@ -308,7 +311,7 @@ function ofServer(all: readonly Candidate[], server: string): readonly Candidate
 }
 
 function unknown(name: string): TrunklineError {
-  const next = "`trunkline tools list` lists the tools.";
+  const next = "`trunkline tool list` lists the tools.";
   const says = `No MCP server has a tool '${visibleLine(name)}'. ${next}`;
   return new TrunklineError("not-found", says);
 }

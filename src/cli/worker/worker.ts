@@ -14,10 +14,11 @@ import { NODE_NAME } from "../../fleet/capability.ts";
 import { Fleet } from "../../fleet/open/fleet.ts";
 import { Worker } from "../../app/fleet/worker.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
+import { counted } from "../../base/text/counted.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { counted, print, table } from "../shell/layout.ts";
+import { print, table } from "../shell/layout.ts";
 import { openApp, openLastingApp, openQuietApp } from "../shell/open-app.ts";
 
 type WorkerValues = OptionValues<"bus" | "pool" | "name" | "slots", never, "label">;

@@ -29,7 +29,7 @@ function unset(home: SampleHome, key: string, given: Given = {}) {
 describe("setValue()", () => {
   it("creates the user's file for its owner only", async () => {
     await using home = await SampleHome.create();
-    const edited = await set(home, "server.port", "4999");
+    const edited = await set(home, "serve.port", "4999");
     assert.deepEqual(edited, {
       file: home.userFile,
       kind: "user",
@@ -37,7 +37,11 @@ describe("setValue()", () => {
       isChanged: true,
       notes: [],
     });
-    assert.equal((await home.load()).config.server.port, 4999);
+    assert.equal((await home.load()).config.serve.port, 4999);
+    // Its name from before is written as the new one.
+    await set(home, "server.port", "4998");
+    const { config, warnings } = await home.load();
+    assert.deepEqual([config.serve.port, warnings], [4998, []]);
     assert.equal((await stat(home.userFile)).mode & 0o777, 0o600);
   });
 
@@ -49,18 +53,18 @@ describe("setValue()", () => {
     assert.equal(await readFile(home.userFile, "utf8"), text.replace("warn", "debug"));
     assert.equal(await readFile(backup, "utf8"), text);
     assert.equal((await stat(backup)).mode & 0o777, 0o600);
-    for (let port = 1; port <= 12; port++) await set(home, "server.port", String(port));
+    for (let port = 1; port <= 12; port++) await set(home, "serve.port", String(port));
     assert.equal((await readdir(join(home.data, "config-backups"))).length, 10);
   });
 
   it("refuses what the schema does not allow, in words without a position, and writes nothing", async () => {
     await using home = await SampleHome.create();
-    await set(home, "server.port", "1");
+    await set(home, "serve.port", "1");
     const before = await readFile(home.userFile, "utf8");
     const cases: readonly (readonly [string, string, string])[] = [
-      ["server.port", "70000", "Cannot set 'server.port': it must be at most 65535."],
-      ["server.port", "abc", "Cannot set 'server.port': it must be an integer."],
-      ["server.prot", "1", "Cannot set 'server.prot': it is not a known key; did you mean 'port'?"],
+      ["serve.port", "70000", "Cannot set 'serve.port': it must be at most 65535."],
+      ["serve.port", "abc", "Cannot set 'serve.port': it must be an integer."],
+      ["serve.prot", "1", "Cannot set 'serve.prot': it is not a known key; did you mean 'port'?"],
     ];
     for (const [key, value, message] of cases) {
       await assert.rejects(set(home, key, value), { code: "usage", message });
@@ -80,12 +84,12 @@ describe("setValue()", () => {
 
   it("mends a value that is wrong in the file, but leaves a file that is no JSON alone", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.userFile, '{ "server": { "port": "x" } }');
-    await assert.rejects(set(home, "log.level", "debug"), /config\.jsonc:1:\d+: 'server\.port'/);
-    await set(home, "server.port", "1");
-    assert.equal((await home.load()).config.server.port, 1);
+    await home.write(home.userFile, '{ "serve": { "port": "x" } }');
+    await assert.rejects(set(home, "log.level", "debug"), /config\.jsonc:1:\d+: 'serve\.port'/);
+    await set(home, "serve.port", "1");
+    assert.equal((await home.load()).config.serve.port, 1);
     await home.write(home.userFile, "{ oops");
-    await assert.rejects(set(home, "server.port", "1"), { code: "config" });
+    await assert.rejects(set(home, "serve.port", "1"), { code: "config" });
     assert.equal(await readFile(home.userFile, "utf8"), "{ oops");
   });
 
@@ -121,9 +125,9 @@ describe("setValue()", () => {
     assert.deepEqual(byProject.notes, [
       `'log.level' keeps its value, since a stronger source sets it: ${home.projectFile}:1:21`,
     ]);
-    const env = { TRUNKLINE_SERVER_PORT: "1" };
-    const byVariable = await set(home, "server", '{"port":2,"host":"::1"}', { env });
-    assert.match(byVariable.notes.join(), /^'server\.port' keeps .*: TRUNKLINE_SERVER_PORT$/);
+    const env = { TRUNKLINE_SERVE_PORT: "1" };
+    const byVariable = await set(home, "serve", '{"port":2,"host":"::1"}', { env });
+    assert.match(byVariable.notes.join(), /^'serve\.port' keeps .*: TRUNKLINE_SERVE_PORT$/);
     const flags = { set: ["agents.x.command=y"] };
     const byFlag = await set(home, "agents.x.command", "z", { flags });
     assert.match(byFlag.notes.join(), /: --set agents\.x\.command$/);
@@ -133,10 +137,10 @@ describe("setValue()", () => {
 describe("unsetValue()", () => {
   it("removes a value, and says what sets it still", async () => {
     await using home = await SampleHome.create();
-    await set(home, "server.port", "1");
-    const { notes } = await unset(home, "server.port", { env: { TRUNKLINE_SERVER_PORT: "2" } });
-    assert.deepEqual(notes, ["'server.port' is still set: TRUNKLINE_SERVER_PORT"]);
-    assert.equal((await home.load()).config.server.port, 4180);
+    await set(home, "serve.port", "1");
+    const { notes } = await unset(home, "serve.port", { env: { TRUNKLINE_SERVE_PORT: "2" } });
+    assert.deepEqual(notes, ["'serve.port' is still set: TRUNKLINE_SERVE_PORT"]);
+    assert.equal((await home.load()).config.serve.port, 4180);
   });
 
   it("refuses what is not set, and what others need", async () => {
@@ -182,7 +186,7 @@ describe("editConfig() of the project's file", () => {
       set(home, "identities.a.provider", "github", { kind }),
       /Leave out --project/,
     );
-    await assert.rejects(set(home, "server.port", "x", { kind }), /must be an integer/);
+    await assert.rejects(set(home, "serve.port", "x", { kind }), /must be an integer/);
     const real = join(home.path, "other.jsonc");
     await home.write(real, "{}");
     await symlink(real, home.projectFile);
@@ -208,7 +212,7 @@ describe("editConfig()", () => {
     await using home = await SampleHome.create();
     const flags = { config: "team.jsonc" };
     const input = { cwd: home.project, env: { HOME: home.path }, flags };
-    await editConfig(input, "user", () => [{ path: ["server", "port"], value: 7 }]);
-    assert.equal((await home.load({ flags })).config.server.port, 7);
+    await editConfig(input, "user", () => [{ path: ["serve", "port"], value: 7 }]);
+    assert.equal((await home.load({ flags })).config.serve.port, 7);
   });
 });

@@ -2,7 +2,15 @@ import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import type { ConfigInput } from "../config.ts";
 import type { ConfigFileEdit } from "../file/edit-file.ts";
-import { type KeyPath, keyText, leaves, mergeValues, valueAt, type Values } from "../layer.ts";
+import {
+  type KeyPath,
+  keyText,
+  leaves,
+  mergeValues,
+  newName,
+  valueAt,
+  type Values,
+} from "../layer.ts";
 import { settings } from "../schema/keys.ts";
 import { nest, parseKey, readScalar } from "../set-path.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "./edit-config.ts";
@@ -14,7 +22,7 @@ export async function setValue(
   key: string,
   text: string,
 ): Promise<EditedConfig> {
-  const path = parseKey(key);
+  const path = newName(parseKey(key));
   const [first, ...others] = readings(path, text);
   try {
     return await editConfig(input, kind, (now) => [editOf(now, path, first)]);

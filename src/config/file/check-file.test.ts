@@ -12,10 +12,10 @@ describe("checkFile()", () => {
       code: "config",
       message: /no such file/,
     });
-    await home.write(home.userFile, `{ "server": { "port": 1 } }`);
+    await home.write(home.userFile, `{ "serve": { "port": 1 } }`);
     await checkFile(home.userFile, env);
-    await home.write(home.userFile, `{ "server": { "port": -1 } }`);
-    await assert.rejects(checkFile(home.userFile, env), /1:23: 'server\.port' must be at least 0/);
+    await home.write(home.userFile, `{ "serve": { "port": -1 } }`);
+    await assert.rejects(checkFile(home.userFile, env), /1:22: 'serve\.port' must be at least 0/);
   });
 });
 

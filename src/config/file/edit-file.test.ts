@@ -30,7 +30,7 @@ describe("editConfigFile()", () => {
     const text = [
       "// mine",
       "{",
-      '\t"server": { "port": 1 }, // a port',
+      '\t"serve": { "port": 1 }, // a port',
       '\t"identities": {',
       "\t\t// the old one",
       '\t\t"old": { "provider": "gitlab" },',

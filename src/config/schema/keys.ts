@@ -125,7 +125,8 @@ function typeWords(schema: Schema): string {
     return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (type === "array") return `list of ${typeWords(resolve(schema.items ?? {}))}s`;
   if (type === "object" && schema.additionalProperties) {
-    return `${typeWords(resolve(schema.additionalProperties))}s by name`;
+    const values = typeWords(resolve(schema.additionalProperties));
+    return values.startsWith("list ") ? `lists${values.slice(4)} by name` : `${values}s by name`;
   }
   if (minimum === undefined) return type;
   return maximum === undefined

@@ -10,12 +10,6 @@ export interface ConfigFile {
    * `~/.local/state/trunkline`. A relative path counts from this file's folder.
    */
   readonly data?: string;
-  readonly server?: {
-    /** Address that `trunkline serve` listens on. */
-    readonly host?: string;
-    /** Port that `trunkline serve` listens on; 0 picks a free one. */
-    readonly port?: number;
-  };
   readonly serve?: ServeSettings;
   readonly log?: {
     /** Lowest level of log lines that are written. */
@@ -45,6 +39,14 @@ export interface ConfigFile {
     readonly [key: string]: AgentCommand;
   };
   readonly models?: ModelSettings;
+  /**
+   * Commands that run at events, by event, in the shape of Claude Code: `PreToolUse`,
+   * `PostToolUse`, `UserPromptSubmit`, `Stop` and `SessionStart` of the built-in agent. Those of a
+   * project run in the sandbox, in addition to yours.
+   */
+  readonly hooks?: {
+    readonly [key: string]: readonly MatchedHooks[];
+  };
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
@@ -76,8 +78,12 @@ export interface ConfigFile {
   readonly limits?: LimitSettings;
 }
 
-/** Who may reach `trunkline serve`, and how. */
+/** Where `trunkline serve` listens, who may reach it, and how. */
 export interface ServeSettings {
+  /** Address that `trunkline serve` listens on. */
+  readonly host?: string;
+  /** Port that `trunkline serve` listens on; 0 picks a free one. */
+  readonly port?: number;
   /**
    * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the
    * first link for a browser leads there.
@@ -314,6 +320,33 @@ export interface ModelProvider {
   readonly contextWindow?: number;
 }
 
+/** Hooks for the tools that a matcher fits. */
+export interface MatchedHooks {
+  /**
+   * Regular expression for the whole name of a tool, such as `Bash` or `Edit|Write`; empty or `*`
+   * for all. At `SessionStart`: `startup` or `resume`.
+   */
+  readonly matcher?: string;
+  /** The commands, in their order. */
+  readonly hooks?: readonly Hook[];
+}
+
+/** A command that runs at an event. */
+export interface Hook {
+  /** `command`, the only kind that is run. */
+  readonly type?: string;
+  /** Command line for `/bin/sh`. */
+  readonly command?: string;
+  /** Seconds that it may take; 60 when left out. Then it is ended with all that it started. */
+  readonly timeout?: number;
+  /**
+   * What a failure means before a tool call or a prompt. When left out, a call does not happen if
+   * the hook cannot be started, ends by a signal or takes too long; another exit code than 2 is
+   * only reported.
+   */
+  readonly onFailure?: "block" | "continue";
+}
+
 /** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
 export type McpServer = McpCommand | McpAddress | OpenApiServer;
 
@@ -331,7 +364,7 @@ export interface McpCommand {
   /**
    * Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and
    * `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and
-   * `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; in `headers`
+   * `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; in `headers`
    * and `auth`, `${identity:NAME}` for the token of an identity.
    */
   readonly env?: {
@@ -1006,7 +1039,7 @@ export interface RepositorySetup {
   };
   /**
    * Environment variables that set-up gets, and agents do not: of the server, or stored in the
-   * system's keychain with `trunkline models key set NAME`.
+   * system's keychain with `trunkline model key set NAME`.
    */
   readonly secrets?: readonly string[];
   /**
@@ -1074,7 +1107,7 @@ export interface FleetSettings {
  * Who is notified of what happens in sessions, and how: by one of `command`, `webhook` and `push`.
  */
 export interface NotificationSettings {
-  /** Name in `trunkline notifications list`. */
+  /** Name in `trunkline notification list`. */
   readonly name?: string;
   /**
    * Reasons: an agent asks for permission, an agent asks a question, a turn has ended, a turn has
@@ -1187,7 +1220,6 @@ export const checkConfigFile: Check = (value) => {
     switch (key) {
       case "$schema":
       case "data":
-      case "server":
       case "serve":
       case "log":
       case "telemetry":
@@ -1196,6 +1228,7 @@ export const checkConfigFile: Check = (value) => {
       case "agent":
       case "agents":
       case "models":
+      case "hooks":
       case "mcpServers":
       case "policy":
       case "profiles":
@@ -1209,7 +1242,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "server", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1221,34 +1254,6 @@ export const checkConfigFile: Check = (value) => {
     if (typeof data !== "string") return { path: ["data"], says: "must be a string" };
     if (data === "") return { path: ["data"], says: "must not be empty" };
   }
-  const server: unknown = value.server;
-  if (server !== undefined) {
-    if (!isObject(server)) return { path: ["server"], says: "must be an object" };
-    for (const key2 in server) {
-      switch (key2) {
-        case "host":
-        case "port":
-          continue;
-        default:
-          return { path: ["server", key2], says: unknownKey(key2, ["host", "port"]) };
-      }
-    }
-    const host: unknown = server.host;
-    if (host !== undefined) {
-      if (typeof host !== "string") {
-        return { path: ["server", "host"], says: "must be a string" };
-      }
-      if (host === "") return { path: ["server", "host"], says: "must not be empty" };
-    }
-    const port: unknown = server.port;
-    if (port !== undefined) {
-      if (typeof port !== "number" || !Number.isInteger(port)) {
-        return { path: ["server", "port"], says: "must be an integer" };
-      }
-      if (port < 0) return { path: ["server", "port"], says: "must be at least 0" };
-      if (port > 65535) return { path: ["server", "port"], says: "must be at most 65535" };
-    }
-  }
   const serve: unknown = value.serve;
   if (serve !== undefined) {
     const problem = checkServeSettings(serve);
@@ -1257,14 +1262,14 @@ export const checkConfigFile: Check = (value) => {
   const log: unknown = value.log;
   if (log !== undefined) {
     if (!isObject(log)) return { path: ["log"], says: "must be an object" };
-    for (const key3 in log) {
-      switch (key3) {
+    for (const key2 in log) {
+      switch (key2) {
         case "level":
         case "verbose":
         case "requests":
           continue;
         default:
-          return { path: ["log", key3], says: unknownKey(key3, ["level", "verbose", "requests"]) };
+          return { path: ["log", key2], says: unknownKey(key2, ["level", "verbose", "requests"]) };
       }
     }
     const level: unknown = log.level;
@@ -1294,12 +1299,12 @@ export const checkConfigFile: Check = (value) => {
   const audit: unknown = value.audit;
   if (audit !== undefined) {
     if (!isObject(audit)) return { path: ["audit"], says: "must be an object" };
-    for (const key4 in audit) {
-      switch (key4) {
+    for (const key3 in audit) {
+      switch (key3) {
         case "anchor":
           continue;
         default:
-          return { path: ["audit", key4], says: unknownKey(key4, ["anchor"]) };
+          return { path: ["audit", key3], says: unknownKey(key3, ["anchor"]) };
       }
     }
     const anchor: unknown = audit.anchor;
@@ -1329,10 +1334,10 @@ export const checkConfigFile: Check = (value) => {
   const agents: unknown = value.agents;
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
-    for (const key5 in agents) {
-      const item: unknown = agents[key5];
+    for (const key4 in agents) {
+      const item: unknown = agents[key4];
       const problem5 = checkAgentCommand(item);
-      if (problem5 !== undefined) return within(problem5, "agents", key5);
+      if (problem5 !== undefined) return within(problem5, "agents", key4);
     }
   }
   const models: unknown = value.models;
@@ -1340,13 +1345,26 @@ export const checkConfigFile: Check = (value) => {
     const problem6 = checkModelSettings(models);
     if (problem6 !== undefined) return within(problem6, "models");
   }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!isObject(hooks)) return { path: ["hooks"], says: "must be an object" };
+    for (const key5 in hooks) {
+      const item2: unknown = hooks[key5];
+      if (!Array.isArray(item2)) return { path: ["hooks", key5], says: "must be a list" };
+      for (let i = 0; i < item2.length; i++) {
+        const item3: unknown = item2[i];
+        const problem7 = checkMatchedHooks(item3);
+        if (problem7 !== undefined) return within(problem7, "hooks", key5, i);
+      }
+    }
+  }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key6 in mcpServers) {
-      const item2: unknown = mcpServers[key6];
-      const problem7 = checkMcpServer(item2);
-      if (problem7 !== undefined) return within(problem7, "mcpServers", key6);
+      const item4: unknown = mcpServers[key6];
+      const problem8 = checkMcpServer(item4);
+      if (problem8 !== undefined) return within(problem8, "mcpServers", key6);
     }
   }
   const policy: unknown = value.policy;
@@ -1362,36 +1380,36 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem8 = checkToolPolicy(tools);
-      if (problem8 !== undefined) return within(problem8, "policy", "tools");
+      const problem9 = checkToolPolicy(tools);
+      if (problem9 !== undefined) return within(problem9, "policy", "tools");
     }
   }
   const profiles: unknown = value.profiles;
   if (profiles !== undefined) {
     if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
     for (const key8 in profiles) {
-      const item3: unknown = profiles[key8];
-      const problem9 = checkProfileSettings(item3);
-      if (problem9 !== undefined) return within(problem9, "profiles", key8);
+      const item5: unknown = profiles[key8];
+      const problem10 = checkProfileSettings(item5);
+      if (problem10 !== undefined) return within(problem10, "profiles", key8);
     }
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem10 = checkBusSettings(bus);
-    if (problem10 !== undefined) return within(problem10, "bus");
+    const problem11 = checkBusSettings(bus);
+    if (problem11 !== undefined) return within(problem11, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem11 = checkReviewSettings(review);
-    if (problem11 !== undefined) return within(problem11, "review");
+    const problem12 = checkReviewSettings(review);
+    if (problem12 !== undefined) return within(problem12, "review");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key9 in identities) {
-      const item4: unknown = identities[key9];
-      const problem12 = checkIdentitySettings(item4);
-      if (problem12 !== undefined) return within(problem12, "identities", key9);
+      const item6: unknown = identities[key9];
+      const problem13 = checkIdentitySettings(item6);
+      if (problem13 !== undefined) return within(problem13, "identities", key9);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -1400,29 +1418,29 @@ export const checkConfigFile: Check = (value) => {
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem13 = checkRemoteSettings(remote);
-    if (problem13 !== undefined) return within(problem13, "remote");
+    const problem14 = checkRemoteSettings(remote);
+    if (problem14 !== undefined) return within(problem14, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem14 = checkFleetSettings(fleet);
-    if (problem14 !== undefined) return within(problem14, "fleet");
+    const problem15 = checkFleetSettings(fleet);
+    if (problem15 !== undefined) return within(problem15, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i = 0; i < notifications.length; i++) {
-      const item5: unknown = notifications[i];
-      const problem15 = checkNotificationSettings(item5);
-      if (problem15 !== undefined) return within(problem15, "notifications", i);
+    for (let i2 = 0; i2 < notifications.length; i2++) {
+      const item7: unknown = notifications[i2];
+      const problem16 = checkNotificationSettings(item7);
+      if (problem16 !== undefined) return within(problem16, "notifications", i2);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem16 = checkLimitSettings(limits);
-    if (problem16 !== undefined) return within(problem16, "limits");
+    const problem17 = checkLimitSettings(limits);
+    if (problem17 !== undefined) return within(problem17, "limits");
   }
   return undefined;
 };
@@ -1431,6 +1449,8 @@ export const checkServeSettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
+      case "host":
+      case "port":
       case "publicUrl":
       case "allowedHosts":
       case "allowedOrigins":
@@ -1438,8 +1458,21 @@ export const checkServeSettings: Check = (value) => {
       case "oauth":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["publicUrl", "allowedHosts", "allowedOrigins", "tls", "oauth"]) };
+        return { path: [key], says: unknownKey(key, ["host", "port", "publicUrl", "allowedHosts", "allowedOrigins", "tls", "oauth"]) };
     }
+  }
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const port: unknown = value.port;
+  if (port !== undefined) {
+    if (typeof port !== "number" || !Number.isInteger(port)) {
+      return { path: ["port"], says: "must be an integer" };
+    }
+    if (port < 0) return { path: ["port"], says: "must be at least 0" };
+    if (port > 65535) return { path: ["port"], says: "must be at most 65535" };
   }
   const publicUrl: unknown = value.publicUrl;
   if (publicUrl !== undefined) {
@@ -2149,6 +2182,51 @@ export const checkModelProvider: Check = (value) => {
     }
     if (contextWindow > 100000000) {
       return { path: ["contextWindow"], says: "must be at most 100000000" };
+    }
+  }
+  return undefined;
+};
+
+export const checkMatchedHooks: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const matcher: unknown = value.matcher;
+  if (matcher !== undefined) {
+    if (typeof matcher !== "string") return { path: ["matcher"], says: "must be a string" };
+  }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!Array.isArray(hooks)) return { path: ["hooks"], says: "must be a list" };
+    for (let i = 0; i < hooks.length; i++) {
+      const item: unknown = hooks[i];
+      const problem = checkHook(item);
+      if (problem !== undefined) return within(problem, "hooks", i);
+    }
+  }
+  return undefined;
+};
+
+export const checkHook: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (typeof type !== "string") return { path: ["type"], says: "must be a string" };
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 0.1) return { path: ["timeout"], says: "must be at least 0.1" };
+    if (timeout > 86400) return { path: ["timeout"], says: "must be at most 86400" };
+  }
+  const onFailure: unknown = value.onFailure;
+  if (onFailure !== undefined) {
+    if (onFailure !== "block" && onFailure !== "continue") {
+      return { path: ["onFailure"], says: "must be one of: block, continue" };
     }
   }
   return undefined;

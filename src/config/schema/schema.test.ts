@@ -8,8 +8,8 @@ import { checkConfigFile } from "./schema.gen.ts";
 
 const VALUES: readonly unknown[] = [
   {},
-  { $schema: "x", server: { port: 1 } },
-  { server: { port: -1 } },
+  { $schema: "x", serve: { port: 1 } },
+  { serve: { port: -1 } },
   { data: "" },
   { mcpServers: { a: { command: "x", args: ["y"], env: { Z: "z" }, cwd: "." } } },
   { mcpServers: { a: { url: "https://example.com", headers: { A: "b" } } } },

@@ -9,7 +9,7 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 const PROJECT = `{
   "log": { "level": "warn", "verbose": true },
-  "server": { "port": 1 },
+  "serve": { "port": 1 },
   "mcpServers": { "a": { "command": "a" } }
 }`;
 
@@ -28,24 +28,21 @@ describe("an untrusted project file", () => {
     await home.write(home.projectFile, PROJECT);
     const { config, warnings, files } = await home.load();
     assert.deepEqual(config.log, { level: "warn", verbose: true, requests: false });
-    assert.equal(config.server.port, 4180);
+    assert.equal(config.serve.port, 4180);
     assert.deepEqual(config.mcpServers, {});
-    assert.deepEqual(warnings, [
-      ignored(home, "3:3", "server"),
-      ignored(home, "4:3", "mcpServers"),
-    ]);
+    assert.deepEqual(warnings, [ignored(home, "3:3", "serve"), ignored(home, "4:3", "mcpServers")]);
     const project = { kind: "project", path: home.projectFile, isFound: true, isTrusted: false };
     assert.deepEqual(files[1], project);
   });
 
   it("is not checked for values that it may not set", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, `{ "server": 5, "nonsense": 1, "log": { "colour": 1 } }`);
+    await home.write(home.projectFile, `{ "serve": 5, "nonsense": 1, "log": { "colour": 1 } }`);
     const { warnings } = await home.load();
     assert.deepEqual(warnings, [
-      ignored(home, "1:3", "server"),
-      ignored(home, "1:16", "nonsense"),
-      ignored(home, "1:40", "log.colour"),
+      ignored(home, "1:3", "serve"),
+      ignored(home, "1:15", "nonsense"),
+      ignored(home, "1:39", "log.colour"),
     ]);
   });
 
@@ -63,10 +60,10 @@ describe("a trusted project file", () => {
     await home.write(home.projectFile, PROJECT.replace("{", `{ "data": "here",`));
     const { file, keys } = await trustProject(inputOf(home));
     assert.equal(file, home.projectFile);
-    assert.deepEqual(keys, ["data", "log", "server", "mcpServers"]);
+    assert.deepEqual(keys, ["data", "log", "serve", "mcpServers"]);
 
     const { config, warnings } = await home.load();
-    assert.equal(config.server.port, 1);
+    assert.equal(config.serve.port, 1);
     assert.deepEqual(config.mcpServers, { a: { command: "a" } });
     assert.equal(config.data, home.data);
     const reason = "'data' is ignored: a project file cannot set it";
@@ -88,7 +85,7 @@ describe("a trusted project file", () => {
     await symlink(home.project, link);
     await trustProject(inputOf(home, join(home.project, "below")));
     for (const cwd of [home.project, join(home.project, "below"), link]) {
-      assert.equal((await home.load({ cwd })).config.server.port, 1, cwd);
+      assert.equal((await home.load({ cwd })).config.serve.port, 1, cwd);
     }
   });
 
@@ -104,9 +101,9 @@ describe("a trusted project file", () => {
 
   it("is checked like any other", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.projectFile, `{ "server": { "port": -1 } }`);
+    await home.write(home.projectFile, `{ "serve": { "port": -1 } }`);
     await trustProject(inputOf(home));
-    const message = `${home.projectFile}:1:23: 'server.port' must be at least 0`;
+    const message = `${home.projectFile}:1:22: 'serve.port' must be at least 0`;
     await assert.rejects(home.load(), { code: "config", message });
   });
 });

@@ -9,7 +9,7 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 const PROJECT = `{
   "log": { "level": "warn", "verbose": true },
-  "server": { "port": 1 },
+  "serve": { "port": 1 },
   "mcpServers": { "a": { "command": "a" } }
 }`;
 
@@ -49,7 +49,7 @@ describe("untrustProject()", () => {
     await trustProject(inputOf(home));
     const file = home.projectFile;
     assert.deepEqual(await untrustProject(inputOf(home)), { file, wasTrusted: true });
-    assert.equal((await home.load()).config.server.port, 4180);
+    assert.equal((await home.load()).config.serve.port, 4180);
     assert.deepEqual(await untrustProject(inputOf(home)), { file, wasTrusted: false });
   });
 

@@ -9,7 +9,7 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 const PROJECT = `{
   "log": { "level": "warn", "verbose": true },
-  "server": { "port": 1 },
+  "serve": { "port": 1 },
   "mcpServers": { "a": { "command": "a" } }
 }`;
 

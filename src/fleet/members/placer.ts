@@ -2,6 +2,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { askNode, type NodeAddress } from "../connection/node-server.ts";
 import type { JobQueue, Take } from "./job-queue.ts";
@@ -94,7 +95,7 @@ export function isCompatible(one: string, other: string): boolean {
 /** Such as "all 12 slots of 3 workers are taken". */
 export function fullWords(workers: readonly Pick<Member, "slots">[]): string {
   const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
-  const of = workers.length === 1 ? "1 worker" : `${workers.length} workers`;
+  const of = counted(workers.length, "worker");
   return slots === 1 ? `the only slot of ${of} is taken` : `all ${slots} slots of ${of} are taken`;
 }
 

@@ -17,7 +17,7 @@ import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
 export interface ConfiguredApp {
   readonly config: Config;
   readonly log: Log;
-  readonly reloading: Pick<Reloading, "files"> | undefined;
+  readonly reloading: Pick<Reloading, "files" | "set"> | undefined;
 }
 
 /** What the identities of a configuration are opened with. */
@@ -61,16 +61,25 @@ export async function currentIdentities(
 
 /** The configuration in a folder as the files have it now. */
 export async function currentConfig(
-  { config: { data }, reloading }: ConfiguredApp,
+  app: ConfiguredApp,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
+  const input = currentInput(app, folder, env);
+  const { config } = await loadConfig(input);
+  return { config, input };
+}
+
+/** How the configuration in a folder is read. */
+export function currentInput(
+  { config: { data }, reloading }: ConfiguredApp,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): ConfigInput {
   // The user's own file comes first; as long as it does not exist, nobody can have named it.
   const [file] = reloading?.files ?? [];
   const configFile = file !== undefined && existsSync(file) ? file : undefined;
-  const input = { cwd: folder, env, flags: { config: configFile, data } };
-  const { config } = await loadConfig(input);
-  return { config, input };
+  return { cwd: folder, env, flags: { config: configFile, data } };
 }
 
 /**

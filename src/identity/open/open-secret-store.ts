@@ -26,7 +26,7 @@ export async function openSecretStore(options: SecretStoreOptions): Promise<Secr
   return new EncryptedFile(file, { env, keyFile });
 }
 
-/** Opens the place of keys of models and secrets of servers, as `trunkline models key set` stores them. */
+/** Opens the place of keys of models and secrets of servers, as `trunkline model key set` stores them. */
 export function openKeys(data: string, env: NodeJS.ProcessEnv): () => Promise<SecretStore> {
   return () => openSecretStore({ env, file: join(data, "keys.enc"), keyFile: userKeyFile(env) });
 }

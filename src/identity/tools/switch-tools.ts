@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
+import { counted } from "../../base/text/counted.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import type { Identity } from "../identity.ts";
 import type { Applied } from "../switch/apply.ts";
@@ -118,7 +119,7 @@ function changeLines({ plan, recovered }: Applied): string[] {
     ...(recovered === undefined ? [] : [`[INFO] ${recovered.says}`]),
     ...(settings.length === 0 ? ["[OK] Nothing to change."] : []),
     ...settings.map(({ key, after }) => {
-      if (key === MANAGED_BLOCK) return `[OK] ${key}: ${after.length} lines`;
+      if (key === MANAGED_BLOCK) return `[OK] ${key}: ${counted(after.length, "line")}`;
       const words = after.filter((each) => each !== "").map((each) => maskText(each));
       return `[OK] ${key}${after.length === 0 ? " removed" : ` = ${words.join(", ")}`}`;
     }),

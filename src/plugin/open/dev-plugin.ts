@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { background } from "../../base/background.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 import { Log } from "../../base/log.ts";
+import { counted } from "../../base/text/counted.ts";
 import { openRunFolder } from "../plugin/plugin-folder.ts";
 import type { PluginSettings } from "../plugin/settings.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -127,7 +128,7 @@ interface LogLine {
 function tellOf(text: string, tell: (line: string) => void): void {
   const { event, line = "", tools = 0, why } = JSON.parse(text) as LogLine;
   if (event === "plugin.said") tell(line);
-  else if (event === "plugin.up") tell(`up, with ${tools === 1 ? "1 tool" : `${tools} tools`}`);
+  else if (event === "plugin.up") tell(`up, with ${counted(tools, "tool")}`);
   else if (event === "plugin.down") tell(`down: ${why}. A change of its files starts it again`);
   else if (why !== undefined) tell(`${event.replace("plugin.", "")}: ${why}`);
 }

@@ -14,7 +14,11 @@ const NAME = /^(?!ca$|node_modules$)[a-z0-9][a-z0-9._-]{0,99}$/;
  * Begins a plugin in a folder that is empty or not there yet. Returns what to do next, in words.
  * The plugin uses the copy of Trunkline that made it, so both are of the same version.
  */
-export async function scaffoldPlugin(folder: string, name: string): Promise<string> {
+export async function scaffoldPlugin(
+  folder: string,
+  name: string,
+  program = "trunkline",
+): Promise<string> {
   const path = resolve(folder);
   if (!NAME.test(name)) {
     const form = "small letters, digits, '.', '_' and '-', such as 'tools.greet'";
@@ -31,7 +35,7 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
   const trunkline = isSea() ? `^${VERSION}` : `file:${await ownPackage()}`;
   const node = process.execPath;
   await makeAll(path, scaffoldFiles({ name, folder: path, node, trunkline }));
-  return nextSteps(path, name);
+  return nextSteps(path, name, program);
 }
 
 /** Makes all files or none: a folder that is not empty could not be used for the next attempt. */
@@ -90,14 +94,14 @@ async function ownPackage(): Promise<string> {
   }
 }
 
-function nextSteps(path: string, name: string): string {
+function nextSteps(path: string, name: string, program: string): string {
   const folder = relative(process.cwd(), path) || ".";
   return `Made the plugin '${name}' in ${path}. Next:
 
   cd ${shellWord(folder)}
   npm install
   npm test
-  trunkline plugin dev .
+  ${program} plugin dev .
 
 It needs Node 26.1 or later. README.md says more.
 `;

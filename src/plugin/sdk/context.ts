@@ -1,4 +1,4 @@
-/** Writes diagnostics to stderr. The orchestrator keeps the last lines (`trunkline plugin logs`). */
+/** Writes diagnostics to stderr. The orchestrator keeps the last lines (`trunkline plugin log`). */
 export interface PluginLog {
   debug(event: string, fields?: Readonly<Record<string, unknown>>): void;
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;

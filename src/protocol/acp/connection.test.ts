@@ -205,10 +205,10 @@ describe("what a client sees of a session", { timeout: 30_000 }, () => {
 
   it("is forgotten when it detaches", () => {
     const { connection, sent } = opened();
-    connection.show("s", shownAs(BEGIN));
-    connection.show("s", shownAs(tool({ _meta: output("one") })));
+    void connection.show("s", shownAs(BEGIN));
+    void connection.show("s", shownAs(tool({ _meta: output("one") })));
     connection.detached("s");
-    connection.show("s", shownAs(tool({ _meta: output("two") })));
+    void connection.show("s", shownAs(tool({ _meta: output("two") })));
     assert.match(sent.at(-1) ?? "", /"```console\\ntwo\\n```"/);
     connection.close();
   });
@@ -219,7 +219,7 @@ describe("what a client sees of a session", { timeout: 30_000 }, () => {
     let counted = 0;
     const last = { ...output("x"), terminal_exit: { terminal_id: "t", exit_code: 0 } };
     for (const update of [BEGIN, tool({ status: "completed", _meta: last })]) {
-      connection.show("s", shownAs(update), (messages) => (counted += messages));
+      void connection.show("s", shownAs(update), (messages) => (counted += messages));
       counted++;
     }
     assert.deepEqual([sent.length, counted], [5, 5]);

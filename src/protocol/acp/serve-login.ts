@@ -8,6 +8,7 @@ import type { Agent, AgentRequest, ProviderChoice } from "../../session/agent.ts
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
+import { visibleQuestion } from "../../session/visible-request.ts";
 import type { AgentOffer } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { clientMethod, isObject, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
@@ -148,7 +149,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
         if (!canShow) return { action: "cancel" };
         // ACP elicitation: one outside of a session names the request that it belongs to.
         const requestId = JSON.parse(String(id)) as unknown;
-        const asked = { ...question, requestId };
+        const asked = { ...visibleQuestion(question), requestId };
         return await state.request(clientMethod("elicitation/create"), asked, signal);
       },
       notify: (method, params) => state.notify(method, params),

@@ -103,12 +103,14 @@ describe("UpdateForms", () => {
       {},
       { sessionUpdate: "plan_update", plan: items },
       ...["# Plan", "# Plan\n1. Look", "# Plan\n1. Look"].map(written),
+      { sessionUpdate: "plan_update", plan: { type: "file", planId: "r", uri: "file:///p" } },
+      { sessionUpdate: "plan_update", plan: { type: "file", planId: "t" } },
       { sessionUpdate: "plan_removed", planId: "q" },
       { sessionUpdate: "plan_removed", planId: "p" },
     );
     assert.deepEqual(
       shown.map(({ entries, content }) => entries ?? content.text),
-      [items.entries, "# Plan", "\n1. Look", []],
+      [items.entries, "# Plan", "\n1. Look", "The plan is in file:///p.", []],
     );
   });
 

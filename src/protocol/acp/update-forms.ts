@@ -279,7 +279,7 @@ function planAsEntries({ plan, _meta }: SessionUpdate, state: FormState): Sessio
   const { type, planId, entries, content, uri } = fieldsOf(plan);
   const meta = _meta === undefined ? {} : { _meta };
   if (type === "items") return [{ sessionUpdate: "plan", entries, ...meta }];
-  const text = type === "markdown" ? String(content) : `The plan is in ${String(uri)}.`;
+  const text = wordOf(content) || (wordOf(uri) && `The plan is in ${wordOf(uri)}.`);
   // A plan that is being written is sent again and again, longer each time.
   const id = `plan:${String(planId)}`;
   const before = state.said.get(id) ?? "";

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { counted } from "../../base/text/counted.ts";
 import { Git } from "../../git/git.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
 import { blobId, FileText, isBinary } from "./file-text.ts";
@@ -69,7 +70,7 @@ export class AnchorMaker {
     const { lines } = text;
     if (end > lines.length) {
       const what = `Cannot comment on line ${end} of '${path}'`;
-      throw new TrunklineError("usage", `${what}: it has ${lines.length} lines.`);
+      throw new TrunklineError("usage", `${what}: it has ${counted(lines.length, "line")}.`);
     }
     const anchor = {
       ...kept,

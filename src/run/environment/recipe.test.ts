@@ -108,6 +108,6 @@ describe("secretsFor()", () => {
     const needs = { secrets: ["A", "B"] } as unknown as Recipe;
     assert.deepEqual(await secretsFor(needs, async (name) => `${name}!`), { A: "A!", B: "B!" });
     const onlyA = async (name: string): Promise<string> => (name === "A" ? "1" : "");
-    await assert.rejects(secretsFor(needs, onlyA), /secret 'B' .* `trunkline models key set B`/);
+    await assert.rejects(secretsFor(needs, onlyA), /secret 'B' .* `trunkline model key set B`/);
   });
 });

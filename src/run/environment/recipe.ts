@@ -136,7 +136,7 @@ export async function secretsFor(
   for (const name of secrets) {
     const value = await find(name);
     if (value === undefined || value === "") {
-      const next = `Set it as an environment variable of the server, or store it with \`trunkline models key set ${name}\``;
+      const next = `Set it as an environment variable of the server, or store it with \`trunkline model key set ${name}\``;
       throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
     }
     holdSecret(value);

@@ -1,7 +1,11 @@
 import { join } from "node:path";
 
 import { Git } from "../../git/git.ts";
-import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
+import {
+  type ListRefs,
+  type LocalRevision,
+  resolveRemoteRevision,
+} from "../../git/remote-revision.ts";
 import { writeAskpass } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";
@@ -21,8 +25,9 @@ export async function findRevision(
   repository: string,
   wanted: string | undefined,
   cwd: string,
-): Promise<RemoteRevision> {
-  return await resolveRemoteRevision(repository, wanted, cwd, async (url, refs) => {
+  options: { readonly isHere?: boolean } = {},
+): Promise<LocalRevision> {
+  const list: ListRefs = async (url, refs) => {
     const listing = (address: string): string[] => [
       "ls-remote",
       "--symref",
@@ -49,5 +54,6 @@ export async function findRevision(
     });
     const remote = { url: normal, credentials };
     return await git.text(listing(normal), { remote, timeout: TIMEOUT });
-  });
+  };
+  return await resolveRemoteRevision(repository, wanted, cwd, list, options);
 }

@@ -6,15 +6,13 @@ import type { Capability, DataApp } from "../../base/capability/capability.ts";
 export const serve = {
   name: "serve",
   settings: {
-    server: group({
+    serve: shape("ServeSettings", "Where `trunkline serve` listens, who may reach it, and how.", {
       host: text("Address that `trunkline serve` listens on.", { default: "127.0.0.1" }),
       port: integer("Port that `trunkline serve` listens on; 0 picks a free one.", {
         minimum: 0,
         maximum: 65_535,
         default: 4180,
       }),
-    }),
-    serve: shape("ServeSettings", "Who may reach `trunkline serve`, and how.", {
       publicUrl: url(
         "URL by which others reach the gateway, without `/mcp`. Pages from there count as " +
           "ours, and the first link for a browser leads there.",

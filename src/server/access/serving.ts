@@ -48,10 +48,10 @@ export const METADATA_PATH = "/.well-known/oauth-protected-resource";
  * that other machines reach.
  */
 export function resolveServing(
-  { server, serve }: Pick<Config, "server" | "serve">,
+  { serve }: Pick<Config, "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
 ): Serving {
-  const { host, port } = server;
+  const { host, port } = serve;
   const publicUrl = readPublicUrl(serve.publicUrl);
   const isLoopback = isLoopbackAddress(host);
   const isPublic = publicUrl !== undefined && !isLoopbackAuthority(new URL(publicUrl).host);

@@ -254,6 +254,8 @@ export interface ToolRow {
   readonly description?: string;
   /** The server or plugin that it comes from; absent for our own. */
   readonly server?: string;
+  /** What a tool of our own is for. */
+  readonly purpose?: string;
   readonly policy: Policy;
   /** The rule that decides, where one of the configuration does. */
   readonly rule?: string;

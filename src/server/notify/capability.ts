@@ -21,7 +21,7 @@ export const notifications = {
         "Who is notified of what happens in sessions, and how: by one of `command`, `webhook` " +
           "and `push`.",
         {
-          name: text("Name in `trunkline notifications list`.", {
+          name: text("Name in `trunkline notification list`.", {
             pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
           }),
           on: list(

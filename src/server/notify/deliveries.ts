@@ -29,7 +29,7 @@ export interface DeliveryView {
   readonly next?: string | undefined;
 }
 
-/** The last notifications, the newest first: for the dashboard, `trunkline notifications list` and doctor. */
+/** The last notifications, the newest first: for the dashboard, `trunkline notification list` and doctor. */
 export async function deliveries(data: string, most = 100): Promise<DeliveryView[]> {
   // Throws where the folder may not be read: that is not to have had no notifications.
   const file = statSync(join(data, NOTIFICATIONS_FILE), { throwIfNoEntry: false });

@@ -15,7 +15,7 @@ describe("differenceOf()", () => {
     const config = await loaded();
     const gateway = {
       ...config,
-      server: { host: "h", port: 1 },
+      serve: { ...config.serve, host: "h", port: 1 },
       log: { level: "error" as const, verbose: false, requests: false },
     };
     const ours = termsOf(gateway, { PATH: "/bin", TERM: "dumb" });

@@ -31,7 +31,7 @@ const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)/g;
 /** The terms of a process. */
 export function termsOf(config: Config, env: NodeJS.ProcessEnv): Terms {
   // The address and the log of the gateway do not affect its tools.
-  const { server: _server, serve: _serve, log: _log, data: _data, ...settings } = config;
+  const { serve: _serve, log: _log, data: _data, ...settings } = config;
   const text = JSON.stringify(settings);
   const named = namedVariables(config, text);
   const variables: Record<string, string> = {};

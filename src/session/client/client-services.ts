@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Rate } from "../../base/limit/rate-limiter.ts";
-import { visible } from "../../base/text/visible.ts";
 import type {
   ClientFiles,
   TerminalExit,
@@ -14,6 +13,7 @@ import type { ClientCapabilities, ClientMethod, SessionClient } from "./client.t
 import { PendingQuestion } from "./questions.ts";
 import type { SessionLimits } from "../limits.ts";
 import { SessionError } from "../session-error.ts";
+import { visibleQuestion } from "../visible-request.ts";
 
 export interface ServicesOptions {
   readonly sessionId: string;
@@ -55,19 +55,20 @@ export function clientServices(options: ServicesOptions): TurnClient {
     ...(canAsk === undefined
       ? {}
       : {
-          elicit: async ({ message, ...params }) => {
+          elicit: async (params) => {
             const kind = params.mode === "url" ? "pages" : "forms";
             // No client can show it, which equals a person who closes the form.
             if (offering(kind, answering) === undefined) return { action: "cancel" };
-            // A person reads it, so hidden characters are escaped.
-            const shown = typeof message === "string" ? { message: visible(message) } : {};
-            const question = { mode: "form", ...params, ...shown, sessionId };
+            const question = { mode: "form", ...visibleQuestion(params), sessionId };
+            const { message } = question as { readonly message?: unknown };
             const pending = new PendingQuestion({
               canAnswer: (client) => client.capabilities[kind] && options.mayAnswer(client),
               send: (client, signal) =>
                 ask({ ...options, signal }, client, "elicitation/create", question),
             });
-            return options.whileAsking(() => options.askAll(pending, shown.message));
+            return options.whileAsking(() =>
+              options.askAll(pending, typeof message === "string" ? message : undefined),
+            );
           },
         }),
     notices: clients.some(({ capabilities }) => capabilities.notices),

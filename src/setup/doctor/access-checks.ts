@@ -4,12 +4,12 @@ import { isIP } from "node:net";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
+import { counted } from "../../base/text/counted.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../../server/access/serving.ts";
 import type { Config } from "../../config/config.ts";
 import { readTls } from "../../server/http/tls-files.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import { counted } from "../../cli/shell/layout.ts";
 import { byCommand, fail, type CheckResult, ok, warn } from "./check.ts";
 
 /** Who can use `trunkline serve`, and whether their connections are encrypted. */

@@ -15,8 +15,7 @@ async function check(data: string, host: string, serve: Partial<Config["serve"]>
   const config = defaultConfig(data);
   const findings = await checkAccess({
     ...config,
-    server: { ...config.server, host },
-    serve: { ...config.serve, ...serve },
+    serve: { ...config.serve, host, ...serve },
   });
   return findings.map(({ state, says }) => `${state} ${says}`);
 }

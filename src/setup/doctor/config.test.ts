@@ -20,7 +20,7 @@ describe("checkConfig()", () => {
   it("warns about an untrusted project file, once", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, "{}");
-    await home.write(home.projectFile, '{ "server": { "port": 1 } }');
+    await home.write(home.projectFile, '{ "serve": { "port": 1 } }');
     const { says, findings } = await statesIn(home);
     assert.deepEqual(says, [
       `ok ${home.userFile}`,
@@ -31,11 +31,27 @@ describe("checkConfig()", () => {
 
   it("fails with the position of the mistake, and loads nothing", async () => {
     await using home = await SampleHome.create();
-    await home.write(home.userFile, '{ "server": { "port": "many" } }');
+    await home.write(home.userFile, '{ "serve": { "port": "many" } }');
     const { findings, loaded } = await statesIn(home);
     assert.equal(loaded, undefined);
     assert.equal(findings[0]?.state, "fail");
-    assert.match(findings[0]?.says ?? "", /server\.port/);
+    assert.match(findings[0]?.says ?? "", /serve\.port/);
     assert.match(findings[0]?.next ?? "", /trunkline config check/);
+  });
+
+  it("names every mistake, in the order of the file", async () => {
+    await using home = await SampleHome.create();
+    const lines = ['{ "nonsense": 1,', '"serve": { "port": "many", "host": 5 },', '"agents": 1 }'];
+    await home.write(home.userFile, lines.join("\n"));
+    const { findings } = await statesIn(home);
+    assert.deepEqual(
+      findings.map(({ says }) => /:(\d+:\d+: .*)/.exec(says)?.[1]),
+      [
+        "1:3: 'nonsense' is not a known key",
+        "2:20: 'serve.port' must be an integer",
+        "2:36: 'serve.host' must be a string",
+        "3:11: 'agents' must be an object",
+      ],
+    );
   });
 });

@@ -31,6 +31,7 @@ import {
   checkNotifications,
   checkServers,
 } from "./settings-checks.ts";
+import { checkSetups } from "./setup-checks.ts";
 import {
   canBeUsed,
   checkDataFolder,
@@ -189,6 +190,7 @@ function configuredChecks(
     ["Work trees", "data", () => checkWorktrees(config, env)],
     ["trunkline mcp", "data", ({ signal }) => checkStart(invocation, signal)],
     ["Port", "", async (allowance) => [await checkPort(config, allowance)]],
+    ["Set-ups", "", () => checkSetups(env)],
     ["Access", "data", () => checkAccess(config)],
     ["TLS", "", () => checkTls(config)],
     ["Notifications", "data", () => checkNotifications(config)],

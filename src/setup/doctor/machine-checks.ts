@@ -7,6 +7,7 @@ import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../../config/config.ts";
 import { examineRuns, type RunsExamined } from "../../run/open/examine-runs.ts";
 import { Git } from "../../git/git.ts";
+import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
 import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
@@ -16,25 +17,37 @@ const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(
-  config: Pick<Config, "server" | "serve">,
+  config: Pick<Config, "serve" | "data">,
   { patience, signal }: Allowance,
 ): Promise<CheckResult> {
-  const { host, port } = config.server;
+  const { host, port } = config.serve;
   if (port === 0) return ok("each start picks a free one");
   const where = `${host}:${port}`;
   const problem = await tryToListen(host, port);
   if (problem === undefined) return ok(`${where} is free`);
   if (problem !== "EADDRINUSE") {
-    const next = "Set `server.host` and `server.port` to an address of this machine.";
+    const next = "Set `serve.host` and `serve.port` to an address of this machine.";
     return fail(`cannot listen on ${where}: ${problem}`, next);
   }
   const late = AbortSignal.timeout(Math.round(patience * SHARE));
   const enough = AbortSignal.any([signal, late]);
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
-  if (name !== undefined) return ok(`${name} is running on ${where}`);
-  const next = "Stop that program, or set another `server.port`.";
+  if (name !== undefined) {
+    const ours = (await runningGateways(config.data)).filter(({ url, listens }) =>
+      [url, listens].some((each) => each !== undefined && portOf(each) === port),
+    );
+    if (ours.length > 0) return ok(`${name} is running on ${where}, of this data folder`);
+    const next = "Stop it, or set another `serve.port`; its data folder is not this one.";
+    return warn(`${name} is running on ${where}, of another data folder or user`, next);
+  }
+  const next = "Stop that program, or set another `serve.port`.";
   const who = late.aborted ? "a program that does not answer" : "another program";
   return fail(`${who} listens on ${where}`, next);
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
 function tryToListen(host: string, port: number): Promise<string | undefined> {

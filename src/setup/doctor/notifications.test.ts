@@ -32,7 +32,7 @@ describe("checkNotifications()", () => {
     const [failed] = await checkNotifications({ data, notifications });
     assert.equal(failed?.state, "warn");
     assert.match(failed.says, /the last one to bell was not delivered: exit code 3/);
-    assert.equal(failed.command, "trunkline notifications test");
+    assert.equal(failed.command, "trunkline notification test");
     await send("b", "delivered", now - 1);
     const [works] = await checkNotifications({ data, notifications });
     assert.equal(works?.state, "ok", "it works again");

@@ -9,6 +9,7 @@ import { absolutePath } from "../../base/process/environment.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import type { BusControl } from "../../plugin/open/bus-control.ts";
 import { busPlan, hasBus, unaskedPlugins } from "../../plugin/open/bus.ts";
 import { examineCertificates } from "../../plugin/open/examine-certificates.ts";
@@ -31,7 +32,6 @@ import { IdentityCommands } from "../../identity/identity-commands.ts";
 import { approving } from "../../plugin/plugin/permissions.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
-import { counted } from "../../cli/shell/layout.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import {
   type Allowance,
@@ -60,7 +60,7 @@ export async function checkConfig(
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";
-    const findings: CheckResult[] = [fail(error.message, next)];
+    const findings: CheckResult[] = error.message.split("\n").map((line) => fail(line, next));
     const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
     return own === undefined ? { findings } : { findings, loaded: own };
   }
@@ -222,7 +222,7 @@ export async function checkServers(
   // Not awaited: a server that ignores the request to end takes seconds to stop.
   endsLater(Promise.resolve(opened[Symbol.asyncDispose]()));
   if (held === 0) return findings;
-  const next = "Check them with `trunkline tools diff`.";
+  const next = "Check them with `trunkline tool diff`.";
   return [
     ...findings,
     { state: "warn", what: "Tools", says: `${held} held until you approve them`, next },
@@ -299,7 +299,7 @@ async function pluginFindings(bus: BusControl): Promise<CheckResult[]> {
   if (plugins.length === 0) return [ok("is running without plugins")];
   return plugins.map(({ id, state, tools, lastError }): CheckResult => {
     if (state === "up") return ok(`'${id}' is up, with ${counted(tools, "tool")}`);
-    const next = `See \`trunkline plugin logs ${id}\`.`;
+    const next = `See \`trunkline plugin log ${id}\`.`;
     return fail(`'${id}' is ${state}. ${lastError ?? ""}`.trim(), next);
   });
 }
@@ -322,7 +322,7 @@ export async function checkModels(
   });
   if (wanted !== undefined && wanted !== first) {
     const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
-    findings.push(warn(says, "`trunkline models list` lists the models."));
+    findings.push(warn(says, "`trunkline model list` lists the models."));
   } else if (models.length === 1) {
     const says = "no language model; the built-in agent runs slash commands only";
     findings.push(ok(says));
@@ -401,7 +401,7 @@ export async function checkNotifications(
   }
   for (const [receiver, result] of failing) {
     const says = `the last one to ${receiver} was not delivered: ${result}`;
-    findings.push(warn(says, byCommand("trunkline notifications test")));
+    findings.push(warn(says, byCommand("trunkline notification test")));
   }
   if (findings.length > 0) return findings;
   const names = entries.map(({ name }) => name).join(", ");

@@ -16,6 +16,7 @@ import { basename, dirname, join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
+import { counted } from "../../base/text/counted.ts";
 import { SHARED_FILE, SHARED_MIGRATIONS } from "../../fleet/replication/shared-base.ts";
 import type { Config } from "../../config/config.ts";
 import { TrustStore } from "../../config/trust/trust.ts";
@@ -146,7 +147,7 @@ async function foreignFiles(folder: string): Promise<CheckResult | undefined> {
   );
   const foreign = names.filter((_, index) => owners[index] !== own);
   if (foreign.length === 0) return undefined;
-  const says = `${foreign.length} files in ${folder} belong to another user, such as ${foreign[0]}; perhaps Trunkline ran once with sudo`;
+  const says = `${counted(foreign.length, "file")} in ${folder} of another user, such as ${foreign[0]}; perhaps Trunkline ran once with sudo`;
   return fail(says, byCommand(takeOver(folder, own)));
 }
 

@@ -114,6 +114,18 @@ describe("AuditLog", () => {
     assert(files.length > 2, "it was set aside at least once");
   });
 
+  it("leaves no unfinished key behind if the disk is full", async () => {
+    await using folder = await SampleFolder.create();
+    const program = `
+      const { AuditLog } = await import(${JSON.stringify(new URL("audit-log.ts", import.meta.url).href)});
+      using log = new AuditLog(${JSON.stringify(folder.path)});
+      log.record({ n: 1 });`;
+    // As on a full disk, files can be made but hold nothing.
+    const full = ["-c", `trap '' XFSZ; ulimit -f 0; exec "$@"`, "sh", process.execPath];
+    await promisify(execFile)("sh", [...full, "--input-type=module", "--eval", program]);
+    assert.deepEqual(await readdir(join(folder.path, AUDIT_FOLDER)), ["audit.ndjson"]);
+  });
+
   it("renames a full file and begins another", async () => {
     await using folder = await SampleFolder.create();
     {

@@ -445,8 +445,8 @@ function makeKey(data: string): string {
   const path = keyPath(data);
   const own = `${path}.${process.pid}-${random(4).toString("hex")}`;
   const end = isFirst(data) ? FROM_THE_FIRST : "";
-  writeFileSync(own, random(32).toString("hex") + end, { mode: 0o600, flag: "wx" });
   try {
+    writeFileSync(own, random(32).toString("hex") + end, { mode: 0o600, flag: "wx" });
     linkSync(own, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -8,7 +8,7 @@ export interface ServerText {
 }
 
 /**
- * Stands for the name of a tool where a person approves instructions: `trunkline tools approve
+ * Stands for the name of a tool where a person approves instructions: `trunkline tool approve
  * notes/@instructions`.
  */
 export const INSTRUCTIONS_NAME = "@instructions";

@@ -4,6 +4,7 @@ import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
 import type { Principal } from "../../base/principal.ts";
 import { glob } from "../../base/text/glob.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../../base/text/counted.ts";
 import { Policy, type PolicyRule } from "../policy.ts";
 import {
   type Arguments,
@@ -28,7 +29,7 @@ interface Patterns {
 
 /** The same for what can have another name for the client. */
 interface NamedPatterns extends Patterns {
-  /** New names by the names that `trunkline tools list` shows. */
+  /** New names by the names that `trunkline tool list` shows. */
   readonly rename?: Readonly<Record<string, string>>;
 }
 
@@ -408,7 +409,7 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
   });
   const all = shown.map((one) => JSON.stringify(one)).join("\n");
   return textResult(
-    `The best of ${tools.length} tools, the best first. Call one with ${CALL_TOOL}.\n${all}`,
+    `The best of ${counted(tools.length, "tool")}, the best first. Call one with ${CALL_TOOL}.\n${all}`,
   );
 }
 

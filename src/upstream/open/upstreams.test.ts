@@ -93,7 +93,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
     assert.deepEqual(names, ["fallback"]);
     const [first, last, ...rest] = opened.status();
     assert.deepEqual([first?.name, last?.name, rest], ["a", "c", []]);
-    assert.match(last?.lastError ?? "", /trunkline models key set nothing-of-this-name/);
+    assert.match(last?.lastError ?? "", /trunkline model key set nothing-of-this-name/);
   });
 
   it("applies a changed policy", async () => {

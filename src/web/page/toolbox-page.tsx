@@ -28,12 +28,17 @@ import {
 const tools = new Collection<ToolRow>({
   fetch: async () => ({ rows: (await get<{ tools: readonly ToolRow[] }>("/tools")).tools }),
   idOf: ({ name }) => name,
-  compare: (a, b) => (a.server ?? "").localeCompare(b.server ?? "") || a.name.localeCompare(b.name),
+  compare: (a, b) => groupOf(a).localeCompare(groupOf(b)) || a.name.localeCompare(b.name),
 });
+/** Our own tools come first, by what they are for. */
+function groupOf({ server, purpose = "" }: ToolRow): string {
+  return server === undefined ? ` ${purpose}` : server;
+}
+
 const search = signal("");
 const shown = computed(() => {
   const matches = matcher<ToolRow>(search.value, (row) =>
-    [row.name, row.title, row.description, row.server, row.policy].join("\n"),
+    [row.name, row.title, row.description, row.server, row.purpose, row.policy].join("\n"),
   );
   return tools.rows.value.filter(matches);
 });
@@ -102,11 +107,18 @@ const TOOLS: readonly Column<ToolRow>[] = [
     name: "Tool",
     isLead: true,
     width: "minmax(12rem, 4fr)",
-    cell: ({ name, title, description }) => (
-      <TwoLines main={name} sub={title ?? description ?? ""} code="main" />
-    ),
+    cell: ({ name, title, description, server }) =>
+      server === undefined && title !== undefined ? (
+        <TwoLines main={title} sub={name} code="sub" />
+      ) : (
+        <TwoLines main={name} sub={title ?? description ?? ""} code="main" />
+      ),
   },
-  { name: "From", width: "minmax(6rem, 1fr)", cell: ({ server }) => server ?? "Trunkline" },
+  {
+    name: "From",
+    width: "minmax(6rem, 1fr)",
+    cell: ({ server, purpose }) => server ?? purpose ?? "Trunkline",
+  },
   {
     name: "Kind",
     width: "7rem",

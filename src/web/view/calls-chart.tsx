@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 
 import type { ToolCalls } from "../../server/dashboard/api.ts";
 import { type CallMinute, callSeries, roundUp } from "../text/call-series.ts";
-import { clock, milliseconds, short } from "../text/format.ts";
+import { clock, milliseconds, plural, short } from "../text/format.ts";
 
 // Two small charts of our own: a chart library would weigh more than the rest of the page together.
 
@@ -24,7 +24,7 @@ export function CallsChart({ rows }: { readonly rows: readonly ToolCalls[] }): J
         title="Calls a minute"
         note={`${calls} in the hour, ${errors} failed · top ${short(mostCalls)}`}
         series={series}
-        says={(minute) => `${minute.calls} calls, ${minute.errors} errors`}
+        says={(minute) => `${plural(minute.calls, "call")}, ${plural(minute.errors, "error")}`}
       >
         {series.flatMap((minute, index) =>
           (["calls", "errors"] as const).map((kind) => {

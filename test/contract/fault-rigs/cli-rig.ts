@@ -118,7 +118,7 @@ export async function commandLine(): Promise<FaultRig> {
       say("identity list", "identity", "list"),
       say("session list", "session", "list"),
       { name: "session delete", run: () => trunkline("session", "delete", `s${count}`) },
-      say("tools list", "tools", "list"),
+      say("tool list", "tool", "list"),
     ],
     verify: async () => {
       const listed = await trunkline("review", "list", "--all", "--json");

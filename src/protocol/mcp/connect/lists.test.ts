@@ -57,7 +57,7 @@ describe("allPages()", () => {
 describe("withReadableNames()", () => {
   it("leaves out names that people could confuse with others", () => {
     const names = ["plain", "a b/c:d", "größe", "esc\u001B[2J", "new\nline", "zero\u200Bwidth"];
-    const more = ["\u202Etxt.exe", "tag\u{E0041}", "half\uD800", "bell\u0007"];
+    const more = ["\u202Etxt.exe", "tag\u{E0041}", "half\uD800", "bell\u0007", "@instructions"];
     const leftOut: unknown[] = [];
     const entries = [...names, ...more].map((name) => ({ name }));
     const readable = withReadableNames(entries, (...what) => leftOut.push(what));
@@ -65,6 +65,6 @@ describe("withReadableNames()", () => {
       readable.map(({ name }) => name),
       ["plain", "a b/c:d", "größe"],
     );
-    assert.deepEqual(leftOut, [["unreadable names", 7]]);
+    assert.deepEqual(leftOut, [["unreadable names", 8]]);
   });
 });

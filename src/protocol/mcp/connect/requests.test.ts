@@ -48,6 +48,15 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(result, { content: [], extra: 1, _meta: { mine: 2 } });
   });
 
+  it("says that a result is malformed whose content is no list of objects", async () => {
+    for (const content of ["x", null, ["x"]]) {
+      await using pair = await ClientPair.connect({ ...MODERN, "tools/call": () => ({ content }) });
+      const result = await pair.client.callTool("echo", {}, new SampleContext());
+      assert.equal(result.isError, true);
+      assert.match(String(result.content[0]?.text), /answer is malformed: its `content`/);
+    }
+  });
+
   it("treats an answer without a type as the complete answer", async () => {
     covers("mcp.modern.absent-result-type");
     const script: Script = { ...MODERN, "tools/call": () => ({ content: [], extra: 1 }) };

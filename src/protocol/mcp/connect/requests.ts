@@ -1,4 +1,10 @@
-import { CannotAsk, type Question, type ToolContext, type ToolResult } from "../../../tool/tool.ts";
+import {
+  CannotAsk,
+  errorResult,
+  type Question,
+  type ToolContext,
+  type ToolResult,
+} from "../../../tool/tool.ts";
 import { type TaskListener, followTask } from "./follow-task.ts";
 import { background } from "../../../base/background.ts";
 import { TRUNKLINE } from "../../../rpc/codes.ts";
@@ -171,12 +177,12 @@ function checkResult(value: unknown): Problem | undefined {
   return isObject(value) ? undefined : { path: [], says: "must be an object" };
 }
 
-/** The same for a tool's result; its content is a list whatever the server sent. */
+/** The same for a tool's result, whose content is a list of objects. */
 export function plainToolResult(result: JsonObject): ToolResult {
-  const plain = plainResult(result);
-  const { content } = plain;
+  const { content = [], ...plain } = plainResult(result);
   const isContent = Array.isArray(content) && content.every(isObject);
-  return (isContent ? plain : { ...plain, content: [] }) as unknown as ToolResult;
+  if (isContent) return { content, ...plain } as unknown as ToolResult;
+  return errorResult("The server's answer is malformed: its `content` is not a list of objects");
 }
 
 /** A result without the envelope of its revision: one shape for all revisions. */

@@ -108,7 +108,7 @@ export class Tools {
     return [...listed, ...held].map((tool) => this.#row(tool, isHeld.has(tool)));
   }
 
-  #row({ definition, source, bringer }: Tool, isHeld: boolean): ToolRow {
+  #row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
     const { name, title, description, annotations } = definition;
     const { policy } = this.#sources.tools.offer.tools;
     const question = {
@@ -126,6 +126,7 @@ export class Tools {
       ...(typeof title === "string" ? { title } : {}),
       ...(typeof description === "string" ? { description: maskText(description) } : {}),
       ...(server === undefined ? {} : { server }),
+      ...(purpose === undefined ? {} : { purpose }),
       policy: policy.decide(question) as Decision,
       ...(rule === undefined ? {} : { rule: "policy.tools.rules" }),
       ...(readOnlyHint === true ? { isReadOnly: true } : {}),

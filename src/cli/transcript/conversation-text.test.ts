@@ -56,7 +56,7 @@ describe("ConversationText", () => {
     };
     assert.deepEqual(plain({ ...call, content: [diff] }).split("\n"), [
       "✓ Edit",
-      "  /a.txt",
+      "  /a.txt +1 -1",
       "    …",
       "    line 7",
       "    line 8",
@@ -71,7 +71,7 @@ describe("ConversationText", () => {
       new ConversationText({ color: true }).update({ ...call, content: [diff] }),
     );
     assert.ok(
-      colored.includes("\x1b[31m  - line 9\x1b[39m\n\x1b[32m  + changed\x1b[39m\n"),
+      colored.includes("  \x1b[31m- line 9\x1b[39m\n  \x1b[32m+ changed\x1b[39m\n"),
       colored,
     );
   });
@@ -82,7 +82,7 @@ describe("ConversationText", () => {
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "E", status: "completed" };
     const shown = plain({ ...call, content });
     assert.ok(shown.length < 10_000, String(shown.length));
-    assert.match(shown, /… 4960 more lines\n$/);
+    assert.match(shown, /… 4962 more lines\n$/);
   });
 
   it("shows a plan, and hostile titles in one line", () => {

@@ -1,22 +1,24 @@
-import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { PlainForms } from "../../protocol/acp/update-forms.ts";
 import type { SessionEntry } from "../../session/open/session-commands.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
-import { MarkdownStream } from "../chat/markdown-lines.ts";
-import { type Line, lineText } from "../chat/styled-line.ts";
-import { aroundChanges, type Json, rowsOf, wordsOf } from "../chat/tool-content.ts";
-import { counted, firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
+import { MarkdownStream } from "./markdown-lines.ts";
+import { cutLine, type Line, lineText } from "./styled-line.ts";
+import {
+  changedCall,
+  changesOf,
+  firstLines,
+  isOver,
+  type Json,
+  outputOf,
+  type ToolCall,
+  wordsOf,
+} from "./tool-content.ts";
+import { firstLine, linesText, paint, paintLines } from "../shell/layout.ts";
 
-/** Lines of one diff that are shown, and characters of one line. */
+/** Lines of changes that are shown of a tool call, and characters of one line. */
 const MOST_LINES = 40;
 const LONGEST_LINE = 200;
-
-interface ToolCall {
-  readonly title: string;
-  readonly content: readonly Json[];
-  readonly isOver: boolean;
-}
 
 interface TextOptions {
   readonly color?: boolean;
@@ -47,7 +49,8 @@ export class ConversationText {
 
   /** The title of the tool call that runs, if one does. */
   get running(): string | undefined {
-    return [...this.#calls.values()].findLast(({ isOver }) => !isOver)?.title;
+    const call = [...this.#calls.values()].findLast((each) => !isOver(each));
+    return call && visibleLine(call.title);
   }
 
   /** The text to print for an event of the log. */
@@ -129,21 +132,22 @@ export class ConversationText {
   #tool(update: Json): string {
     const id = wordsOf(update.toolCallId);
     const known = this.#calls.get(id);
-    if (known?.isOver === true) return "";
-    const isOver = update.status === "completed" || update.status === "failed";
-    const content = Array.isArray(update.content) ? (update.content as Json[]) : known?.content;
-    const title = wordsOf(update.title) || known?.title || "a tool";
-    const call = { title: visibleLine(title), content: content ?? [], isOver };
+    if (known !== undefined && isOver(known)) return "";
+    const call = changedCall(known, update);
     this.#calls.set(id, call);
-    if (!isOver) {
+    const title = visibleLine(call.title);
+    if (!isOver(call)) {
       if (this.#hasStatusLine || known !== undefined) return "";
-      return this.#lines(this.#dim(`- ${call.title}`));
+      return this.#lines(this.#dim(`- ${title}`));
     }
-    const isGood = update.status === "completed";
+    const isGood = call.status === "completed";
     const mark = isGood ? paint("green", "✓", this.#color) : paint("red", "✗", this.#color);
-    const why = isGood ? "" : failureOf(call.content);
-    const head = `${mark} ${this.#dim(`${call.title}${why === "" ? "" : `: ${why}`}`)}`;
-    return this.#lines([head, ...call.content.flatMap((part) => this.#diff(part))].join("\n"));
+    const why = isGood ? "" : firstLine(outputOf(call)).slice(0, LONGEST_LINE);
+    const head = `${mark} ${this.#dim(`${title}${why === "" ? "" : `: ${why}`}`)}`;
+    const changes = firstLines(changesOf(call), MOST_LINES, "").map((each) => {
+      return `  ${lineText(cutLine(each, LONGEST_LINE), this.#color)}`;
+    });
+    return this.#lines([head, ...changes].join("\n"));
   }
 
   /** Another client has answered a permission request. */
@@ -156,22 +160,6 @@ export class ConversationText {
   #answer({ outcome, by }: Pick<PermissionState, "outcome" | "by">): string {
     const words = outcome?.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
     return this.#lines(this.#dim(`  ${words} (${by})`));
-  }
-
-  #diff({ type, path, oldText, newText }: Json): string[] {
-    if (type !== "diff") return [];
-    const lines = aroundChanges(diffLines(rowsOf(oldText), rowsOf(newText)));
-    const shown = lines.slice(0, MOST_LINES).map((line) => this.#colored(line));
-    const more = lines.length - shown.length;
-    const rest = more > 0 ? [this.#dim(`  … ${counted(more, "more line")}`)] : [];
-    return [this.#dim(`  ${visibleLine(wordsOf(path))}`), ...shown, ...rest];
-  }
-
-  #colored(line: string): string {
-    const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
-    const text = `  ${visibleLine(cut)}`;
-    if (line.startsWith("+")) return paint("green", text, this.#color);
-    return line.startsWith("-") ? paint("red", text, this.#color) : this.#dim(text);
   }
 
   #lines(text: string): string {
@@ -206,12 +194,6 @@ function textOf(content: unknown): string {
   const { type, text, uri } = (content ?? {}) as { type?: string; text?: string; uri?: string };
   if (type === "text") return text ?? "";
   return type === undefined ? "" : `[${type}${uri === undefined ? "" : ` ${uri}`}]`;
-}
-
-/** The first words of what a tool call says about its failure. */
-function failureOf(content: readonly Json[]): string {
-  const texts = content.map((part) => textOf(part.content)).filter((text) => text !== "");
-  return firstLine(texts[0] ?? "").slice(0, LONGEST_LINE);
 }
 
 const PLAN_MARKS: Readonly<Record<string, string>> = { completed: "✓", in_progress: "▸" };

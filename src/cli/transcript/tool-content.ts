@@ -1,5 +1,5 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
-import { counted } from "../shell/layout.ts";
+import { counted } from "../../base/text/counted.ts";
 import { diffLine } from "./code-colors.ts";
 import { type Line, linesOf, span } from "./styled-line.ts";
 
@@ -29,6 +29,10 @@ export function changedCall(known: ToolCall | undefined, update: Json): ToolCall
     content: Array.isArray(content) ? (content as Json[]) : (known?.content ?? []),
     rawInput: rawInput ?? known?.rawInput,
   };
+}
+
+export function isOver({ status }: Json | ToolCall): boolean {
+  return status === "completed" || status === "failed";
 }
 
 /** The text of content: of a message, or of a part of a tool call. */
@@ -88,13 +92,13 @@ export function indented(lines: readonly Line[]): Line[] {
 }
 
 /** The lines of a file. */
-export function rowsOf(text: unknown): string[] {
+function rowsOf(text: unknown): string[] {
   if (typeof text !== "string" || text === "") return [];
   return text.replace(/\n$/, "").split("\n");
 }
 
 /** The changed lines with a few around them; `…` stands for the others. */
-export function aroundChanges(lines: readonly string[]): string[] {
+function aroundChanges(lines: readonly string[]): string[] {
   const isNear = (at: number): boolean =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => !line.startsWith(" "));
   return lines.flatMap((line, at) => {

@@ -1,0 +1,281 @@
+import { Lazy } from "../../base/lazy.ts";
+import { maskWhole } from "../../base/text/mask.ts";
+import type { HookOccasion, HookRun, Hooks, HooksOptions, HookVerdict } from "../../hooks/hooks.ts";
+import type { ContentBlock, SessionUpdate, Turn } from "../../session/agent.ts";
+import type { Arguments } from "../../tool/tool.ts";
+import { recordingChanges, type TurnFiles } from "../files/turn-files.ts";
+import type { Mode } from "../modes.ts";
+import {
+  type AgentTool,
+  bounded,
+  Refused,
+  textContent,
+  type ToolAnswer,
+} from "../tools/agent-tool.ts";
+import type { Speaker } from "../turn/speaker.ts";
+import { asHooksSee, fromHooks } from "./claude-tools.ts";
+
+/** Opens the hooks of a session. */
+export type OpenHooks = (
+  session: Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">,
+) => Promise<Hooks>;
+
+interface SessionHooksOptions extends Pick<HooksOptions, "sessionId" | "cwd" | "sandbox"> {
+  readonly open: OpenHooks | undefined;
+  /** Whether the session was loaded. */
+  readonly isResumed: boolean;
+}
+
+/** The hooks of one session of the agent. They are read with its first turn, and stay as they were then. */
+export class SessionHooks implements AsyncDisposable {
+  readonly #options: SessionHooksOptions;
+  readonly #hooks = new Lazy(async () => this.#options.open?.(this.#options));
+  /** What hooks said when the session began; undefined as long as they have not run. */
+  #context: string | undefined;
+  #isSaid = false;
+
+  constructor(options: SessionHooksOptions) {
+    this.#options = options;
+  }
+
+  /** The hooks in one turn. Throws if it cannot be told which there are: one of them may be a guard. */
+  async forTurn(of: Omit<TurnHooksOptions, "hooks" | "cwd">): Promise<TurnHooks | undefined> {
+    const hooks = await this.#hooks.get();
+    if (hooks === undefined) return undefined;
+    if (!this.#isSaid) {
+      this.#isSaid = true;
+      for (const problem of hooks.problems) await of.speaker.notice("warning", problem);
+    }
+    return new TurnHooks({ ...of, hooks, cwd: this.#options.cwd });
+  }
+
+  /** What the model is told by the hooks for the start of a session, which run once. */
+  async started(hooks: TurnHooks | undefined): Promise<string> {
+    if (hooks === undefined) return "";
+    this.#context ??= await hooks.started(this.#options.isResumed ? "resume" : "startup");
+    return this.#context;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#hooks.opened())?.[Symbol.asyncDispose]();
+  }
+}
+
+interface TurnHooksOptions {
+  readonly hooks: Hooks;
+  readonly cwd: string;
+  readonly turn: Turn;
+  readonly speaker: Speaker;
+  readonly files: TurnFiles;
+  readonly mode: () => Mode;
+}
+
+/** What hooks made of a call. */
+interface HookedArguments {
+  /** Changed arguments, which are to be checked again. */
+  readonly args?: Arguments | undefined;
+  /** Why a person has to be asked. */
+  readonly asks?: string | undefined;
+  /** For the model. */
+  readonly context: string;
+}
+
+/** A call that hooks may run for. */
+export interface CallOfTool {
+  readonly tool: AgentTool;
+  readonly args: Arguments;
+  readonly id: string;
+  readonly signal: AbortSignal;
+  /** Takes the record of what ran. */
+  readonly runs: HookRun[];
+}
+
+/** Characters of a command in the session's log. */
+const MOST_SHOWN = 300;
+/** Characters that all hooks together tell the model at once. */
+const MOST_CONTEXT = 20_000;
+/** Times in a turn that hooks may send the model on. */
+const MOST_GOING_ON = 5;
+
+/** The names of Claude Code. */
+const MODES: Readonly<Record<string, string>> = {
+  build: "default",
+  "auto-accept": "acceptEdits",
+  architect: "plan",
+  ask: "plan",
+};
+
+/** The hooks in one turn: tells them what happens, and the model and the person what they say. */
+export class TurnHooks {
+  /** Why a hook has ended the turn. */
+  stopped: string | undefined;
+  readonly #options: TurnHooksOptions;
+  #wentOn = 0;
+
+  constructor(options: TurnHooksOptions) {
+    this.#options = options;
+  }
+
+  /** Before a call. Throws `Refused` if a hook does not allow it. */
+  async before({ tool, args, id, signal, runs }: CallOfTool): Promise<HookedArguments> {
+    const { names, input } = asHooksSee(tool, args, this.#options.cwd);
+    const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
+    const verdict = await this.#run({ event: "PreToolUse", names, input: told, signal });
+    runs.push(...verdict.runs);
+    const { decision, stop, reason = "it gave no reason" } = verdict;
+    if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
+    if (decision === "deny") throw new Refused(`A hook does not allow it: ${reason}`);
+    if (verdict.input !== undefined && tool.hooked?.input !== undefined) {
+      throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
+    }
+    const changed = verdict.input && fromHooks(tool, verdict.input);
+    const asks = decision === "ask" ? `A hook wants you to decide: ${reason}` : undefined;
+    return { args: changed, asks, context: contextOf(verdict) };
+  }
+
+  /** After a call that was done. The answer, with what hooks have to say to the model. */
+  async after(call: CallOfTool, answer: ToolAnswer): Promise<ToolAnswer> {
+    const { tool, args, id, signal, runs } = call;
+    const { names, input } = asHooksSee(tool, args, this.#options.cwd);
+    const response = { content: [{ type: "text", text: answer.text }], isError: false };
+    const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
+    try {
+      const occasion = { event: "PostToolUse", names, signal } as const;
+      const verdict = await this.#run({ ...occasion, input: { ...told, tool_response: response } });
+      runs.push(...verdict.runs);
+      const { decision, reason = "" } = verdict;
+      const says = decision === "deny" ? [`A hook${ofWhom(verdict)} says: ${reason}`] : [];
+      return withWords(answer, [...says, contextOf(verdict)].filter(Boolean).join("\n"));
+    } catch (error) {
+      // The call itself is done, also if the turn is cancelled now.
+      if (signal.aborted) return answer;
+      throw error;
+    }
+  }
+
+  /** What the model is told when a session begins. */
+  async started(source: "startup" | "resume"): Promise<string> {
+    const verdict = await this.#run({ event: "SessionStart", names: [source], input: { source } });
+    await this.#show(verdict);
+    return contextOf(verdict);
+  }
+
+  /** A prompt with what hooks add to it; undefined if they do not allow it. */
+  async prompted(
+    prompt: readonly ContentBlock[],
+    text: string,
+  ): Promise<readonly ContentBlock[] | undefined> {
+    const verdict = await this.#run({ event: "UserPromptSubmit", input: { prompt: text } });
+    await this.#show(verdict);
+    if (verdict.stop !== undefined) return undefined;
+    if (verdict.decision === "deny") {
+      const { reason = "it gave no reason" } = verdict;
+      await this.#options.speaker.notice("warning", "A hook does not allow this prompt", reason);
+      return undefined;
+    }
+    const context = contextOf(verdict);
+    return context === "" ? prompt : [...prompt, { type: "text", text: context }];
+  }
+
+  /** Why the model has to go on, although it is done; undefined if the turn may end. */
+  async goesOn(): Promise<string | undefined> {
+    const { speaker } = this.#options;
+    const input = { stop_hook_active: this.#wentOn > 0 };
+    const verdict = await this.#run({ event: "Stop", input });
+    await this.#show(verdict);
+    const { decision, stop, reason = "it gave no reason" } = verdict;
+    if (decision !== "deny" || stop !== undefined) return undefined;
+    if (++this.#wentOn > MOST_GOING_ON) {
+      const says = `A hook wanted the model to go on for more than ${MOST_GOING_ON} times`;
+      await speaker.notice("warning", says, reason);
+      return undefined;
+    }
+    await speaker.notice("info", "A hook sends the model on", reason);
+    return maskWhole(`(A hook${ofWhom(verdict)} says that you are not done: ${reason})`);
+  }
+
+  async #run(
+    occasion: Omit<HookOccasion, "signal"> & { signal?: AbortSignal },
+  ): Promise<HookVerdict> {
+    const { hooks, turn, speaker, files, mode } = this.#options;
+    const { event, names, signal = turn.signal } = occasion;
+    const input = { permission_mode: MODES[mode().id] ?? "default", ...occasion.input };
+    const run = (): Promise<HookVerdict> =>
+      hooks.run({ ...occasion, input, signal, by: turn.principal.id });
+    if (!hooks.has(event, names)) return run();
+    // A hook may run long without a sign.
+    const alive = setInterval(() => turn.progressed(), 5_000);
+    try {
+      // What a formatter has changed can be undone.
+      const isAfter = event === "PostToolUse" || event === "Stop";
+      const verdict = isAfter ? await recordingChanges(files, run) : await run();
+      if (verdict.stop !== undefined) {
+        this.stopped ??= verdict.stop;
+        await speaker.notice("warning", "A hook has ended the turn", maskWhole(verdict.stop));
+      }
+      for (const message of verdict.messages) await speaker.notice("warning", maskWhole(message));
+      return verdict;
+    } finally {
+      clearInterval(alive);
+    }
+  }
+
+  /** Runs that belong to no call are shown as calls of their own. */
+  async #show({ runs }: HookVerdict): Promise<void> {
+    for (const run of runs) {
+      const { event, command, outcome, reason } = run;
+      await this.#options.speaker.update({
+        sessionUpdate: "tool_call",
+        toolCallId: crypto.randomUUID(),
+        title: maskWhole(`Hook for ${event}: ${command}`).slice(0, MOST_SHOWN),
+        kind: "execute",
+        status: outcome === "failed" ? "failed" : "completed",
+        content: reason === undefined ? [] : [textContent(maskWhole(reason))],
+        _meta: hooksMeta([run]),
+      });
+    }
+  }
+}
+
+/** The record of hooks in an update. */
+export function hooksMeta(runs: readonly HookRun[]): Readonly<Record<string, unknown>> {
+  const hooks = runs.map((run) => {
+    const { command, reason } = run;
+    const shown = maskWhole(command).slice(0, MOST_SHOWN);
+    return { ...run, command: shown, reason: reason && maskWhole(reason) };
+  });
+  return { trunkline: { hooks } };
+}
+
+/** The run that an update is about, which is not part of the conversation; undefined if it is a call. */
+export function hookRunOf({ sessionUpdate, name, _meta }: SessionUpdate): HookRun | undefined {
+  if (sessionUpdate !== "tool_call" || name !== undefined) return undefined;
+  const { trunkline } = (_meta ?? {}) as { trunkline?: { hooks?: readonly HookRun[] } };
+  return trunkline?.hooks?.[0];
+}
+
+/** Whether a hook has refused the prompt of the turn. */
+export function refusesPrompt({ event, outcome }: HookRun): boolean {
+  return event === "UserPromptSubmit" && (outcome === "denied" || outcome === "stopped");
+}
+
+/** What hooks tell the model. Those of a project are not the person's words. */
+function contextOf({ context }: HookVerdict): string {
+  const texts = context.map(({ source, text }) => `(A hook${WHOSE[source]} says:)\n${text}`);
+  return bounded(maskWhole(texts.join("\n\n")), MOST_CONTEXT);
+}
+
+const WHOSE = { user: " of the person", project: " of the project, not the person," } as const;
+
+/** Whose hook has decided. */
+function ofWhom({ runs }: HookVerdict): string {
+  return WHOSE[runs.at(-1)?.source ?? "project"];
+}
+
+/** An answer with words of hooks, for the model and the person. */
+export function withWords(answer: ToolAnswer, words: string): ToolAnswer {
+  if (words === "") return answer;
+  const { content } = answer;
+  const more = content === undefined ? {} : { content: [...content, textContent(words)] };
+  return { ...answer, text: `${answer.text}\n${words}`, ...more };
+}

@@ -1,0 +1,95 @@
+import type { Hook, HookEvent } from "./hook.ts";
+import type { HookEnd } from "./run-hook.ts";
+
+/** What a hook says. */
+export interface HookAnswer {
+  /** `deny` also stands for "not done yet" at the end of a turn, and for "look at this" after a call. */
+  readonly decision?: "deny" | "ask" | undefined;
+  readonly reason?: string | undefined;
+  /** The arguments with which the call is to be made instead. */
+  readonly input?: Readonly<Record<string, unknown>> | undefined;
+  /** For the model. */
+  readonly context?: string | undefined;
+  /** For the person. */
+  readonly message?: string | undefined;
+  /** The turn is to end, and why. */
+  readonly stop?: string | undefined;
+  /** Why the hook did not do its work. */
+  readonly failure?: string | undefined;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Events whose plain output is for the model. */
+const TOLD: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit"]);
+/** What a shell says of a program that it cannot start. */
+const NOT_STARTED: readonly unknown[] = [126, 127];
+/**
+ * Everything that Claude Code's hooks may decide. To allow something, or to leave it to others, is to say
+ * nothing: a hook spares no question, and lifts no policy.
+ */
+const DECISIONS: Readonly<Record<string, "deny" | "ask" | undefined>> = {
+  deny: "deny",
+  block: "deny",
+  ask: "ask",
+  allow: undefined,
+  approve: undefined,
+  defer: undefined,
+};
+
+/** Reads the end of a hook, in the shape of Claude Code. */
+export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): HookAnswer {
+  if (cut === "late") return broken(hook, `it took longer than ${hook.timeout / 1000} s`);
+  if (cut === "long") return broken(hook, "it wrote too much");
+  if (exit === 2) return { decision: "deny", reason: stderr || "it gave no reason" };
+  if (typeof exit === "string") return broken(hook, `it was ended by ${exit}`);
+  const why = stderr === "" ? "" : `: ${stderr}`;
+  if (NOT_STARTED.includes(exit)) return broken(hook, `it could not be started${why}`);
+  if (exit !== 0) return failed(hook, `it ended with exit code ${exit}${why}`);
+  const text = stdout.trim();
+  if (!text.startsWith("{")) return TOLD.has(hook.event) && text !== "" ? { context: text } : {};
+  try {
+    return read(hook, JSON.parse(text) as Members);
+  } catch {
+    return failed(hook, "it wrote no valid JSON");
+  }
+}
+
+/** A hook that did not do its work. Before a call this counts as a no, unless the hook says otherwise. */
+export function broken(hook: Hook, failure: string): HookAnswer {
+  const blocks = hook.event === "PreToolUse" && hook.onFailure !== "continue";
+  return blocks ? { decision: "deny", reason: failure, failure } : failed(hook, failure);
+}
+
+/** A hook that says itself that it has failed, which is only reported, unless the hook says otherwise. */
+function failed({ event, onFailure }: Hook, failure: string): HookAnswer {
+  const isBefore = event === "PreToolUse" || event === "UserPromptSubmit";
+  if (onFailure !== "block" || !isBefore) return { failure };
+  return { decision: "deny", reason: failure, failure };
+}
+
+function read(hook: Hook, said: Members): HookAnswer {
+  const { hookSpecificOutput, systemMessage, stopReason } = said;
+  const own: Members = isMembers(hookSpecificOutput) ? hookSpecificOutput : {};
+  const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
+  if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
+    return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
+  }
+  const { updatedInput } = own;
+  return {
+    decision: DECISIONS[named],
+    reason: textOf(own.permissionDecisionReason) ?? textOf(said.reason),
+    input: isMembers(updatedInput) ? updatedInput : undefined,
+    context: textOf(own.additionalContext),
+    message: textOf(systemMessage),
+    stop: said.continue === false ? (textOf(stopReason) ?? "it gave no reason") : undefined,
+  };
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value : undefined;
+}

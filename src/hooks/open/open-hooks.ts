@@ -1,0 +1,68 @@
+import { harmlessVariables, loginPath } from "../../agent/command-environment.ts";
+import { absolutePath } from "../../base/process/environment.ts";
+import { mask } from "../../base/text/mask.ts";
+import type { ConfigInput } from "../../config/config.ts";
+import { keyText } from "../../config/layer.ts";
+import { loadConfig } from "../../config/load.ts";
+import { type ConfiguredApp, currentInput } from "../../identity/open/open-identities.ts";
+import type { HookSettings } from "../hook.ts";
+import { Hooks, type HooksOptions } from "../hooks.ts";
+
+/** The session that hooks are for. */
+export type HookedSession = Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">;
+
+/**
+ * The hooks of sessions, as the files configure them when a session begins: the user's own, and those of
+ * the project that the session works in, if the user trusts its file.
+ */
+export function openHooks(
+  app: ConfiguredApp,
+  audit: { record(entry: object): void },
+  env: NodeJS.ProcessEnv,
+): (session: HookedSession) => Promise<Hooks> {
+  return async (session) => {
+    const current = currentInput(app, session.cwd, env);
+    const input = { ...current, flags: { ...current.flags, set: app.reloading?.set } };
+    const { config } = await loadConfig({ ...input, ignoreProject: true });
+    const { hooks: project, problems } = await projectHooks(input);
+    const { sessionId, cwd } = session;
+    return new Hooks({
+      ...session,
+      settings: { user: config.hooks, project },
+      problems,
+      env: async (source) => {
+        const shown = source === "user" ? env : harmlessVariables(env);
+        // They run in the project's folder: no program of the project is found by chance.
+        return { ...shown, PATH: absolutePath(await loginPath(shown)) };
+      },
+      record: ({ event: hook, ...run }, by) => {
+        const time = new Date().toISOString();
+        audit.record({
+          time,
+          event: "hook",
+          hook,
+          session: sessionId,
+          workspace: cwd,
+          by,
+          ...(mask(run) as object),
+        });
+      },
+    });
+  };
+}
+
+/** A project whose file cannot be read has no hooks, and the user's own run all the same. */
+async function projectHooks(
+  input: ConfigInput,
+): Promise<{ readonly hooks: HookSettings; readonly problems: readonly string[] }> {
+  try {
+    const { config, origins, warnings } = await loadConfig(input);
+    const own = Object.entries(config.hooks).filter(([event]) => {
+      return origins.get(keyText(["hooks", event]))?.kind === "project";
+    });
+    const ignored = warnings.filter((warning) => warning.includes(": 'hooks' is ignored"));
+    return { hooks: Object.fromEntries(own), problems: ignored };
+  } catch (error) {
+    return { hooks: {}, problems: [`The project's hooks do not run: ${(error as Error).message}`] };
+  }
+}
