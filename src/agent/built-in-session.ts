@@ -12,6 +12,7 @@ import type {
   SessionSettings,
   Turn,
   TurnEnd,
+  TurnPart,
 } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
 import { BackgroundCommands } from "./background/background-commands.ts";
@@ -39,7 +40,7 @@ import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { applyPatch } from "./tools/edit-tools.ts";
 import { askPerson, submitPlan } from "./tools/person-tools.ts";
-import { ToolRunner } from "./tools/tool-runner.ts";
+import { CallCancelled, ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
 import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
 import { historyMessages } from "./turn/history-messages.ts";
@@ -53,6 +54,7 @@ import {
   projectInstructions,
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
+import { TurnUsage } from "./turn/turn-usage.ts";
 import { Speaker } from "./turn/speaker.ts";
 import type { WebRules } from "./web/web-fetch.ts";
 
@@ -180,6 +182,8 @@ class BuiltInSession implements AgentSession {
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
+  /** The tool calls that are running, by their ids. */
+  readonly #running = new Map<string, AbortController>();
   readonly #seen = new SeenFiles();
   #gitState: string | undefined;
   readonly #instructions: string;
@@ -286,8 +290,7 @@ class BuiltInSession implements AgentSession {
         throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
       }
       await this.#tools.reportServers(speaker);
-      await this.#runCommand(turn, command, { speaker, files, runner, customs, hooks });
-      return { stopReason: "end_turn" };
+      return await this.#runCommand(turn, command, { speaker, files, runner, customs, hooks });
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
@@ -299,6 +302,12 @@ class BuiltInSession implements AgentSession {
     // These ask the model.
     if (name === "compact" || name === "commit") return false;
     return name !== undefined && COMMAND_NAMES.has(name);
+  }
+
+  async cancelPart({ kind, id }: TurnPart): Promise<boolean> {
+    const call = kind === "tool_call" ? this.#running.get(id) : undefined;
+    call?.abort(new CallCancelled());
+    return call !== undefined;
   }
 
   pausing(prompt: Turn["prompt"]): PauseWish | undefined {
@@ -335,20 +344,20 @@ class BuiltInSession implements AgentSession {
     this.#refresh = setTimeout(refresh, milliseconds);
   }
 
-  async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
+  async #compact(turn: Turn, speaker: Speaker, usage: TurnUsage): Promise<string | undefined> {
     const model = this.#choices.model;
     if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
     const conversation = await this.#conversation.get();
     if (conversation.messages.length < 2) return "There is nothing to compact yet.";
     const why = "The conversation was compacted";
     const log = this.#log;
-    await compactConversation({ turn, model, conversation, speaker, log, why });
+    await compactConversation({ turn, model, conversation, speaker, usage, log, why });
     return undefined;
   }
 
   async #write(
     turn: Turn,
-    speaker: Speaker,
+    { speaker, usage }: { readonly speaker: Speaker; readonly usage: TurnUsage },
     instructions: string,
     prompt: string,
   ): Promise<string | undefined> {
@@ -356,7 +365,9 @@ class BuiltInSession implements AgentSession {
     const { model } = this.#choices;
     if (!canAnswer(model)) return undefined;
     try {
-      return await writtenBy(await model.open(), instructions, prompt, turn.signal);
+      const written = await writtenBy(await model.open(), instructions, prompt, turn.signal);
+      await usage.spent(model, written.usage);
+      return written.text;
     } catch (error) {
       turn.signal.throwIfAborted();
       this.#log.warn("agent.not-written", { error });
@@ -407,6 +418,7 @@ class BuiltInSession implements AgentSession {
       model,
       renew: () => this.#renewed(model.id),
       conversation,
+      usage: new TurnUsage(conversation, speaker),
       instructions: () => ({
         agent: this.#instructions,
         git,
@@ -428,15 +440,13 @@ class BuiltInSession implements AgentSession {
       steps: { left: maxSteps, most: maxSteps },
       log: this.#log,
     };
-    const run = new TurnRun(options);
     subagents.begin({
-      run,
       options,
       tools,
       runner: (nested, speaker, own) =>
         this.#runner(nested, { speaker, files: files.forSubagent(), hooks }, own),
     });
-    return run.run();
+    return new TurnRun(options).run();
   }
 
   async #renewed(id: string): Promise<OpenModel | undefined> {
@@ -450,7 +460,9 @@ class BuiltInSession implements AgentSession {
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
     { speaker, files, runner, customs }: TurnTools,
-  ): Promise<void> {
+  ): Promise<TurnEnd> {
+    const conversation = await this.#conversation.get();
+    const usage = new TurnUsage(conversation, speaker);
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     await runSlashCommand(command, {
@@ -459,16 +471,16 @@ class BuiltInSession implements AgentSession {
       background: this.#background,
       memory: this.#memory,
       choices: this.#choices,
-      compact: () => this.#compact(turn, speaker),
-      write: (instructions, prompt) => this.#write(turn, speaker, instructions, prompt),
+      compact: () => this.#compact(turn, speaker, usage),
+      write: (instructions, prompt) => this.#write(turn, { speaker, usage }, instructions, prompt),
       failures: models.failures,
       found: foundModels(models),
       installed: this.#parts.installed?.() ?? [],
     });
     // The model that answers next knows what the command did.
-    const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
     conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });
+    return usage.end("end_turn");
   }
 
   async #recall(): Promise<Conversation> {
@@ -498,6 +510,7 @@ class BuiltInSession implements AgentSession {
       diagnostics: this.#diagnostics,
       hooks,
       background: this.#background,
+      running: this.#running,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
   }

@@ -33,7 +33,9 @@ import type {
   SessionUpdate,
   Turn,
   TurnEnd,
+  TurnPart,
 } from "../session/agent.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
 import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
@@ -520,6 +522,25 @@ class ExternalSession implements AgentSession {
   cancelSubagent(child: string): void {
     // The process has sessions of others, too.
     if (this.#sessions?.subagents.get(child) === this) this.#process?.connection.cancel(child);
+  }
+
+  /** An agent that does not know the method cancels nothing by itself. */
+  async cancelPart({ kind, id, child }: TurnPart): Promise<boolean> {
+    const { connection } = this.#process ?? {};
+    const isTheirs = child === undefined || this.#sessions?.subagents.get(child) === this;
+    if (connection === undefined || !isTheirs) return false;
+    const sessionId = child ?? this.#remoteId;
+    const asked =
+      kind === "tool_call"
+        ? connection.request(METHODS.cancelToolCall, { sessionId, toolCallId: id })
+        : connection.request(METHODS.cancelTerminal, { sessionId, terminalId: id });
+    return await asked.then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof RpcError) return false;
+        throw error;
+      },
+    );
   }
 
   /** ACP session/update of the agent, for the session or one of its subagents. */

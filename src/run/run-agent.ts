@@ -15,6 +15,7 @@ import type {
   SessionUpdate,
   Turn,
   TurnEnd,
+  TurnPart,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
 import type { Target, Delivery } from "./deliver.ts";
@@ -333,6 +334,10 @@ class RunSession implements AgentSession {
 
   isCommand(prompt: Turn["prompt"]): boolean {
     return this.#inner?.isCommand?.(prompt) === true;
+  }
+
+  async cancelPart(part: TurnPart): Promise<boolean> {
+    return (await this.#inner?.cancelPart?.(part)) === true;
   }
 
   pausing(prompt: Turn["prompt"]): PauseWish | undefined {

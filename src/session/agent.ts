@@ -128,6 +128,14 @@ export type HistoryEntry =
       readonly stopReason: StopReason | "interrupted";
     };
 
+/** A part of the agent's work that ACP version 2 lets clients cancel by itself. */
+export interface TurnPart {
+  readonly kind: "tool_call" | "terminal";
+  readonly id: string;
+  /** The subagent whose it is, by the agent's id. */
+  readonly child?: string | undefined;
+}
+
 export type PauseWish = "pause" | "continue";
 
 export interface AgentSession extends AsyncDisposable {
@@ -147,6 +155,8 @@ export interface AgentSession extends AsyncDisposable {
   setTitle?(title: string): Promise<void>;
   /** Cancels the work of one subagent. */
   cancelSubagent?(child: string): void;
+  /** Cancels one tool call or terminal; the turn goes on. False if that cannot be cancelled by itself. */
+  cancelPart?(part: TurnPart): Promise<boolean>;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;

@@ -10,6 +10,7 @@ import type {
   SessionUpdate,
   TurnClient,
   TurnEnd,
+  TurnPart,
 } from "./agent.ts";
 import type { Budgets } from "./budget/budgets.ts";
 import { Audience } from "./client/audience.ts";
@@ -256,6 +257,13 @@ export class Session implements TurnHost {
   /** Cancels the work of a subagent, by the agent's id of it; the turn goes on. */
   cancelSubagent(child: string): void {
     this.agent.cancelSubagent?.(child);
+  }
+
+  /** Cancels one tool call or terminal, with what it asks. False if that cannot be cancelled by itself. */
+  async cancelPart(part: TurnPart): Promise<boolean> {
+    const isCancelled = (await this.agent.cancelPart?.(part)) === true;
+    if (isCancelled && part.kind === "tool_call") this.#permissions.cancelFor(part.id);
+    return isCancelled;
   }
 
   /** ACP session/cancel. */

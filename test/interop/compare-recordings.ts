@@ -32,13 +32,29 @@ export const PLAIN: readonly Difference[] = [
     is: ({ sessionUpdate, toolCallId }, commands) =>
       String(sessionUpdate).startsWith("tool_call") && commands.has(toolCallId),
   },
+  {
+    row: "a compaction",
+    is: ({ toolCallId }) => /^(?:compaction:)?ID$/.test(String(toolCallId)),
+  },
+  {
+    row: "a subagent",
+    is: ({ toolCallId, _meta }) =>
+      String(toolCallId).startsWith("subagent:") || _meta?.claudeCode?.toolName === "Agent",
+  },
   { row: "files and terminals", is: (_update, _commands, method) => method.startsWith("fs/") },
 ];
 
 /** Members that are ids or times, which are never the same. */
-const IDS: ReadonlySet<string> = new Set(["sessionId", "messageId", "updatedAt"]);
+const IDS: ReadonlySet<string> = new Set([
+  ...["sessionId", "messageId", "updatedAt", "runId"],
+  ...["senderSessionId", "recipientSessionId"],
+]);
+
+/** Ids in the middle of texts: UUIDs, and those of opencode's sessions and claude's subagents. */
+const IN_TEXT = /\b(?:ses_\w{10,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|a[\da-f]{16})\b/g;
 
 function plain(value: Json): Json {
+  if (typeof value === "string") return value.replaceAll(IN_TEXT, "ID");
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value)

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 
-import type { ScriptedCall } from "../agent/fake-llm.ts";
+import type { Scripted, ScriptedCall } from "../agent/fake-llm.ts";
 import { Packages } from "../support/packages.ts";
+import { to, toCall } from "./fake-prompts.ts";
 
 export interface AgentEntry {
   readonly command: string;
@@ -24,6 +25,8 @@ export interface OtherAgent {
   edit(path: string, before: string, after: string): ScriptedCall;
   /** What the model says to have a command run. */
   run(command: string): ScriptedCall;
+  /** Further prompts of the comparison, with what the model says to them: a plan, a subagent, a compaction. */
+  readonly more?: Readonly<Record<string, readonly Scripted[]>>;
   /** The mode that it begins with, in which it asks before it writes; one in which it does not. */
   readonly modes: readonly [asking: string, trusting: string];
   /** The model that it begins with, and another. */
@@ -41,6 +44,16 @@ export interface OtherAgent {
   /** A command of its own that lists the tools of MCP servers, where the model is told of them otherwise. */
   readonly listsTools?: string;
 }
+
+/** What the model says to have a subagent count files, and what the subagent's model says. */
+function counting(call: ScriptedCall): Scripted[] {
+  return [
+    ...toCall("use a subagent", { toolCalls: [call] }, "The subagent has counted."),
+    to(COUNT, { content: "There are two files." }),
+  ];
+}
+
+const COUNT = "count the files";
 
 const MODEL = { limit: { context: 100_000, output: 4_000 } };
 
@@ -96,6 +109,16 @@ export const claude: OtherAgent = {
   }),
   write: (name, content) => ({ name: "Write", arguments: { file_path: name, content } }),
   run: (command) => ({ name: "Bash", arguments: { command, description: "Runs it" } }),
+  more: {
+    "use a subagent": counting({
+      name: "Agent",
+      arguments: {
+        ...{ description: "Count", prompt: COUNT, subagent_type: "general-purpose" },
+        run_in_background: false,
+      },
+    }),
+    "/compact": [],
+  },
   modes: ["default", "acceptEdits"],
   models: ["default", "haiku"],
   allTools: { ENABLE_TOOL_SEARCH: "false" },
@@ -142,6 +165,7 @@ export const codex: OtherAgent = {
     name: "exec_command",
     arguments: { cmd, sandbox_permissions: "require_escalated", justification: "Runs it" },
   }),
+  more: { "/compact": [] },
   modes: ["read-only", "agent-full-access"],
   models: ["gpt-5.5", "gpt-6-luna"],
   writesItself: true,
@@ -188,6 +212,24 @@ export const opencode: OtherAgent = {
   }),
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
   run: (command) => ({ name: "bash", arguments: { command, description: "Runs it" } }),
+  more: {
+    "make a plan": toCall(
+      "make a plan",
+      {
+        toolCalls: [
+          {
+            name: "todowrite",
+            arguments: { todos: [{ content: "Look", status: "in_progress", priority: "high" }] },
+          },
+        ],
+      },
+      "It is planned.",
+    ),
+    "use a subagent": counting({
+      name: "task",
+      arguments: { description: "Count", prompt: COUNT, subagent_type: "general" },
+    }),
+  },
   modes: ["build", "trusted"],
   models: ["fake/fake-1", "fake/fake-2"],
 };

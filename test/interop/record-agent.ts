@@ -25,11 +25,14 @@ export const EVERYTHING = {
 
 export const PROGRAM = join(import.meta.dirname, "../../dist/trunkline.js");
 
+const PROMPTS = ["greet me", "run a command", "write a file"];
+
 function script(agent: OtherAgent): Scripted[] {
   return [
     to("greet me", { content: "Good morning from the model, in quite a few pieces." }),
     ...toCall("run a command", { toolCalls: [agent.run("echo one; echo two")] }, "It has run."),
     ...toCall("write a file", { toolCalls: [agent.write("new.txt", "text")] }, "It is written."),
+    ...Object.values(agent.more ?? {}).flat(),
     { content: "A title", when: () => true },
   ];
 }
@@ -135,7 +138,8 @@ export async function record(
     const clientInfo = { name: "editor", version: "1" };
     await ask("initialize", { protocolVersion: 1, clientCapabilities: capabilities, clientInfo });
     const { sessionId } = await ask("session/new", { cwd: place.folder, mcpServers: [] });
-    for (const text of count === 2 ? [] : ["greet me", "run a command", "write a file"]) {
+    const prompts = [...PROMPTS, ...Object.keys(agent.more ?? {})];
+    for (const text of count === 2 ? [] : prompts) {
       await ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] }, text);
     }
     told.push(...editor.told);
@@ -143,6 +147,8 @@ export async function record(
   await gone(place.home);
   const text = JSON.stringify({ answers, told }).replaceAll(place.path, "PLACE");
   // Some agents name files from the root of the disk.
-  const named = text.replaceAll(place.path.slice(1), "PLACE");
+  const named = text
+    .replaceAll(place.path.slice(1), "PLACE")
+    .replaceAll(place.path.replaceAll(/\W/g, "-"), "PLACE");
   return JSON.parse(named.replaceAll(llm.url, "LLM")) as Recorded;
 }

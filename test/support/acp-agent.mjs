@@ -263,6 +263,18 @@ const handlers = {
     sessions.get(sessionId).title = title;
     return {};
   },
+  ...(process.argv.includes("--cancels")
+    ? {
+        "tool_call/cancel": ({ sessionId, toolCallId }) => {
+          say(sessionId, `Cancels call ${toolCallId}. `);
+          return {};
+        },
+        "terminal/cancel": ({ sessionId, terminalId }) => {
+          say(sessionId, `Cancels terminal ${terminalId}. `);
+          return {};
+        },
+      }
+    : {}),
   "session/new": ({ cwd, mcpServers, systemPrompt }) => {
     if (!isLoggedIn) throw Object.assign(new Error("Log in first"), { code: -32000 });
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;

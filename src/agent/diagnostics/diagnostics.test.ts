@@ -233,4 +233,79 @@ describe("errors after an edit", () => {
     await assert.rejects(asked, /enough/);
     await until(() => readFileSync(heard, "utf8").endsWith("$/cancelRequest\n"));
   });
+
+  it("are found by the project's own checker where no server is, and each is told once", async () => {
+    const script = `
+      const { readFileSync } = require("node:fs");
+      for (const name of ["a.js", "b.js"]) {
+        readFileSync(name, "utf8").split("\\n").forEach((line, at) => {
+          if (line.includes("wrong")) console.log(name + "(" + (at + 1) + ",3): error E1: " + line);
+        });
+      }
+      process.exitCode = 1;`;
+    const started: string[] = [];
+    const check = `${process.execPath} check.cjs`;
+    const { answers, asked } = await checked(
+      [
+        edit("a.js", "right", "wrong 1"),
+        edit("a.js", "end", "wrong 2"),
+        edit("a.js", "wrong 1", "right"),
+      ],
+      {
+        files: {
+          "package.json": JSON.stringify({ scripts: { types: "x --fix", check, lint: "no" } }),
+          "check.cjs": script,
+          "a.js": "right\nend\n",
+          "b.js": "wrong from before\n",
+        },
+        sandbox: sandbox(started),
+        prepare: () => {},
+      },
+    );
+    assert.match(
+      answers[0] ?? "",
+      /\n`npm run --silent check` finds in changed files:\na\.js:1:3: error E1: wrong 1$/,
+    );
+    assert.match(answers[1] ?? "", /\nNew errors since this edit:\na\.js:2:3: error E1: wrong 2$/);
+    assert.doesNotMatch(answers[2] ?? "", /error/);
+    assert.deepEqual(
+      asked.filter((title) => title.startsWith("Check")),
+      ["Check edits with npm run --silent check"],
+    );
+    assert.equal(started.length, 3);
+  });
+
+  it("are found by the checker if the server cannot be started", async () => {
+    const files = { "go.mod": "module a\n", "a.go": "right\n" };
+    const programs = (rig: AgentRig): string => {
+      const bin = join(rig.folder, "bin");
+      mkdirSync(bin);
+      const say = "#!/bin/sh\necho 'vet: ./a.go:1:2: expected package'\nexit 1\n";
+      for (const [name, text] of [
+        ["gopls", "#!/bin/sh\nexit 3\n"],
+        ["go", say],
+      ] as const) {
+        writeFileSync(join(bin, name), text, { mode: 0o755 });
+      }
+      return bin;
+    };
+    const { PATH } = process.env;
+    try {
+      const { answers, asked } = await checked(
+        [edit("a.go", "right", "wrong"), edit("a.go", "wrong", "wrong 2")],
+        {
+          files,
+          sandbox: sandbox([]),
+          prepare: (rig) => (process.env.PATH = `${programs(rig)}:${PATH}`),
+        },
+      );
+      assert.match(
+        answers[1] ?? "",
+        /go vet .* finds in changed files:\na\.go:1:2: expected package$/,
+      );
+      assert.equal(asked.filter((title) => title.startsWith("Check edits with")).length, 2);
+    } finally {
+      process.env.PATH = PATH;
+    }
+  });
 });

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { extname, join } from "node:path";
+import { dirname, extname, join, relative } from "node:path";
 
 import { atMost } from "../../base/abort.ts";
-import { isExecutable } from "../../base/file/path.ts";
+import { isExecutable, isInside, realPath } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
@@ -14,15 +14,19 @@ import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
 import { Refused, textContent, type ToolWork } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
+import { runLine } from "../files/run-line.ts";
 import { type Diagnostic, LanguageServer } from "./language-server.ts";
+import { checkerFor, errorsIn, type FileError, type ProjectChecker } from "./project-checker.ts";
 
 interface KnownServer {
   readonly program: string;
   readonly args: readonly string[];
   /** Extensions of files, and the names of their languages. */
   readonly languages: Readonly<Record<string, string>>;
-  /** Whether the one of the project can be used. */
-  readonly fits?: (project: string) => boolean;
+  /** Whether it can be used, by the package.json of its package. */
+  readonly fits?: (manifest: string) => boolean;
+  /** See `LanguageServer.start`. */
+  readonly isUnnumbered?: true;
 }
 
 const SCRIPTS = { ".ts": "typescript", ".mts": "typescript", ".cts": "typescript" };
@@ -32,10 +36,14 @@ const C = { ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".hpp": "cpp" };
 /** The first that is there is used. */
 const SERVERS: readonly KnownServer[] = [
   { program: "tsc", args: ["--lsp", "--stdio"], languages: TYPESCRIPT, fits: isServer },
-  { program: "typescript-language-server", args: ["--stdio"], languages: TYPESCRIPT },
+  {
+    program: "typescript-language-server",
+    args: ["--stdio"],
+    languages: TYPESCRIPT,
+    isUnnumbered: true,
+  },
   { program: "pyright-langserver", args: ["--stdio"], languages: { ".py": "python" } },
   { program: "gopls", args: [], languages: { ".go": "go" } },
-  { program: "rust-analyzer", args: [], languages: { ".rs": "rust" } },
   { program: "clangd", args: [], languages: C },
 ];
 
@@ -43,11 +51,11 @@ const SERVERS: readonly KnownServer[] = [
 const MOST_MANIFEST = 1024 * 1024;
 
 /** Compilers of TypeScript before 7 are no servers. */
-function isServer(project: string): boolean {
+function isServer(manifest: string): boolean {
   try {
-    const file = join(project, "node_modules/typescript/package.json");
-    const text = readRegularFile(file, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
-    return Number.parseInt((JSON.parse(text) as { version: string }).version, 10) >= 7;
+    const text = readRegularFile(manifest, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
+    const { name, version } = JSON.parse(text) as { name: string; version: string };
+    return name === "typescript" && Number.parseInt(version, 10) >= 7;
   } catch {
     return false;
   }
@@ -67,9 +75,17 @@ interface ChangedFile {
   readonly text: string | undefined;
 }
 
+/** The last run of a checker, and one that has not begun yet. */
+interface CheckerRuns {
+  /** The errors of the last run; undefined before the first. */
+  known: readonly FileError[] | undefined;
+  /** The changed files for the next run, which one call waits for. */
+  next: Set<string> | undefined;
+}
+
 /**
- * What the agent broke: errors of the files that it changed which were not there before, by language
- * servers that the project or the machine has. They read and may run the project's code, so they run
+ * What the agent broke: errors that were not there before, by language servers that the project or the
+ * machine has, or else by the project's own checker. They read and may run the project's code, so they run
  * only in the sandbox, without a network, after the person said yes; without a sandbox there are none.
  */
 export class Diagnostics implements AsyncDisposable {
@@ -77,12 +93,16 @@ export class Diagnostics implements AsyncDisposable {
   readonly #sandbox: CommandSandbox | undefined;
   readonly #log: Log;
   readonly #patience: number;
-  /** Undefined: it was refused, or failed. It is not tried again. */
   readonly #servers = new Map<KnownServer, Promise<LanguageServer | undefined>>();
-  /** Those that the person said yes to. */
-  readonly #agreed = new Set<KnownServer>();
+  /** Those that could not be started, which is not tried again. */
+  readonly #failed = new Set<KnownServer>();
+  /** By their command lines. */
+  readonly #checkers = new Map<string, CheckerRuns>();
+  /** What the person said about command lines. */
+  readonly #answers = new Map<string, boolean>();
   readonly #stopper = new AbortController();
   readonly #checks = new TaskQueue();
+  readonly #runs = new TaskQueue();
   #idle: NodeJS.Timeout | undefined;
 
   constructor(
@@ -104,14 +124,27 @@ export class Diagnostics implements AsyncDisposable {
   ): Promise<string> {
     if (this.#sandbox === undefined) return "";
     const found: Promise<string>[] = [];
+    const unserved = new Map<string, [checker: ProjectChecker, files: string[]]>();
     for (const change of changes) {
-      const server = serverFor(change.target.name, this.#cwd);
-      if (server === undefined || change.text === undefined) continue;
+      const { name, path } = change.target;
+      const server = this.#serverFor(name);
+      if (change.text === undefined) continue;
+      if (server === undefined) {
+        const checker = isInside(path, this.#cwd) ? checkerFor(name, this.#cwd) : undefined;
+        if (checker === undefined) continue;
+        const line = checker.line(["FILE"]);
+        const [, files] = unserved.getOrInsertComputed(line, () => [checker, []]);
+        files.push(relative(this.#cwd, path));
+        continue;
+      }
       await this.#allowed(server, work);
       const running = this.#servers.get(server);
       if (running === undefined) continue;
       // One after the other: a server knows one text of a file at a time.
       found.push(this.#checks.run(() => this.#newErrors(change, server, running)));
+    }
+    for (const [line, [checker, files]] of unserved) {
+      if (await this.#mayRun(line, work)) found.push(this.#check(line, checker, files));
     }
     if (found.length === 0) return "";
     const all = Promise.all(found).then((texts) => texts.filter(Boolean).join("\n"));
@@ -125,6 +158,7 @@ export class Diagnostics implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#idle);
     this.#stopper.abort();
+    await this.#runs.run(async () => {});
     await this.#checks.run(() => this.#endServers());
   }
 
@@ -132,31 +166,34 @@ export class Diagnostics implements AsyncDisposable {
   async #allowed(server: KnownServer, work: Pick<ToolWork, "allow">): Promise<void> {
     if (this.#servers.has(server)) return;
     const command = commandOf(server, this.#cwd);
-    const isThere = (await this.#sandbox?.isThere().catch(() => false)) === true;
-    if (command === undefined || !isThere) return;
-    if (
-      !this.#agreed.has(server) &&
-      !(await this.#ask([command, ...server.args].join(" "), work))
-    ) {
-      this.#servers.set(server, Promise.resolve(undefined));
-      return;
-    }
-    this.#agreed.add(server);
-    const started = this.#start(command, server.args).catch((error: unknown) => {
+    if (command === undefined) return;
+    if (!(await this.#mayRun([command, ...server.args].join(" "), work))) return;
+    const started = this.#start(command, server).catch((error: unknown) => {
       this.#log.warn("agent.language-server-failed", { command, error });
+      this.#failed.add(server);
       return undefined;
     });
     this.#servers.set(server, started);
   }
 
+  /** Asks once about each command line. */
+  async #mayRun(line: string, work: Pick<ToolWork, "allow">): Promise<boolean> {
+    const known = this.#answers.get(line);
+    if (known !== undefined) return known;
+    if ((await this.#sandbox?.isThere().catch(() => false)) !== true) return false;
+    const answer = await this.#ask(line, work);
+    this.#answers.set(line, answer);
+    return answer;
+  }
+
   async #ask(line: string, { allow }: Pick<ToolWork, "allow">): Promise<boolean> {
     const says =
-      "To see what its edits break, the agent wants to run the language server of this project. It " +
-      "may run the project's code: in the sandbox, without a network.";
+      "To see what its edits break, the agent wants to run this after each of them. It may run the " +
+      "project's code: in the sandbox, without a network.";
     try {
       await allow({
         subject: { action: "run", command: line, folder: ".", sandbox: "in" },
-        covers: "this language server",
+        covers: "exactly this check",
         title: `Check edits with ${line}`,
         content: [textContent(`${says}\n\n${fenced(line)}`)],
       });
@@ -167,13 +204,16 @@ export class Diagnostics implements AsyncDisposable {
     }
   }
 
-  async #start(command: string, args: readonly string[]): Promise<LanguageServer | undefined> {
+  async #start(
+    command: string,
+    { args, isUnnumbered }: KnownServer,
+  ): Promise<LanguageServer | undefined> {
     const variables = harmlessVariables(process.env);
     const env = { ...variables, PATH: await loginPath(variables) };
     const program = { command, args, env, cwd: this.#cwd, serves: currentSession() };
     const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
     const confinement = await this.#sandbox?.enter();
-    return confinement && LanguageServer.start(program, confinement, signal);
+    return confinement && LanguageServer.start(program, confinement, signal, isUnnumbered);
   }
 
   async #newErrors(
@@ -189,11 +229,65 @@ export class Diagnostics implements AsyncDisposable {
       const signal = AbortSignal.any([this.#stopper.signal, AbortSignal.timeout(LONGEST)]);
       const before = await server.errors(target.path, language, old, signal);
       const after = await server.errors(target.path, language, text, signal);
-      return errorText(target.name, before, after);
+      const inFile = (error: Diagnostic): FileError => ({ ...error, file: target.name });
+      return errorText(NEW, fresh(before.map(inFile), after.map(inFile)));
     } catch (error) {
       this.#log.warn("agent.diagnostics-failed", { file: target.name, error });
       return "";
     }
+  }
+
+  /**
+   * The errors that a checker finds now and did not find in its last run; in its first, those of the
+   * changed files. An edit that comes before a run has begun is checked by the same run, and the call that
+   * waits for it is told.
+   */
+  #check(line: string, checker: ProjectChecker, files: readonly string[]): Promise<string> {
+    const none = (): CheckerRuns => ({ known: undefined, next: undefined });
+    const runs = this.#checkers.getOrInsertComputed(line, none);
+    if (runs.next !== undefined) {
+      for (const file of files) runs.next.add(file);
+      return Promise.resolve("");
+    }
+    runs.next = new Set(files);
+    return this.#runs.run(async () => {
+      const changed = runs.next ?? new Set();
+      runs.next = undefined;
+      try {
+        // A name that begins with a hyphen is no option.
+        const names = Array.from(changed, (file) => `./${file}`);
+        const errors = errorsIn(await this.#output(checker.line(names)), this.#cwd);
+        const { known } = runs;
+        runs.known = errors;
+        const own = errors.filter(({ file }) => changed.has(file));
+        if (known === undefined) return errorText(`\`${line}\` finds in changed files:`, own);
+        const news = fresh(known, errors);
+        const isOwn = ({ file }: FileError): number => Number(changed.has(file));
+        return errorText(
+          NEW,
+          news.toSorted((a, b) => isOwn(b) - isOwn(a)),
+        );
+      } catch (error) {
+        this.#log.warn("agent.diagnostics-failed", { line, error });
+        return "";
+      }
+    });
+  }
+
+  async #output(line: string): Promise<string> {
+    await using confinement = await this.#sandbox?.enter();
+    if (confinement === undefined) return "";
+    const options = { line, cwd: this.#cwd, timeout: LONGEST, signal: this.#stopper.signal };
+    const { output } = await runLine({ ...options, confine: confinement.confine });
+    return output;
+  }
+
+  #serverFor(name: string): KnownServer | undefined {
+    const extension = extname(name);
+    return SERVERS.find((server) => {
+      if (!(extension in server.languages) || this.#failed.has(server)) return false;
+      return commandOf(server, this.#cwd) !== undefined;
+    });
   }
 
   /** Ends servers that are not used. They start again with the next edit, without a question. */
@@ -217,38 +311,37 @@ export class Diagnostics implements AsyncDisposable {
   }
 }
 
-function serverFor(name: string, project: string): KnownServer | undefined {
-  const extension = extname(name);
-  return SERVERS.find((server) => {
-    return extension in server.languages && commandOf(server, project) !== undefined;
-  });
-}
-
 /** The program of the project, or else of `PATH`. */
 function commandOf({ program, fits }: KnownServer, project: string): string | undefined {
-  const own = join(project, "node_modules/.bin", program);
-  if (existsSync(own) && fits?.(project) !== false) return own;
-  if (fits !== undefined) return undefined;
+  const modules = join(project, "node_modules");
+  const own = join(modules, ".bin", program);
+  if (existsSync(own) && fits?.(join(modules, "typescript/package.json")) !== false) return own;
+  const manifestOf = (path: string): string => join(dirname(realPath(path)), "../package.json");
   const folders = absolutePath(process.env.PATH).split(":");
-  return folders.map((folder) => join(folder, program)).find(isExecutable);
+  return folders
+    .map((folder) => join(folder, program))
+    .find((path) => isExecutable(path) && fits?.(manifestOf(path)) !== false);
 }
 
+const NEW = "New errors since this edit:";
+
 /** The errors that were not there before. Lines may have moved, so they do not count. */
-function errorText(
-  name: string,
-  before: readonly Diagnostic[],
-  after: readonly Diagnostic[],
-): string {
-  const known = before.map(({ message, code }) => `${code} ${message}`);
-  const fresh = after.filter(({ message, code }) => {
-    const at = known.indexOf(`${code} ${message}`);
+function fresh(before: readonly FileError[], after: readonly FileError[]): FileError[] {
+  const keyOf = ({ file, code, message }: FileError): string => `${file}: ${code} ${message}`;
+  const known = before.map(keyOf);
+  return after.filter((error) => {
+    const at = known.indexOf(keyOf(error));
     if (at >= 0) known.splice(at, 1);
     return at < 0;
   });
-  if (fresh.length === 0) return "";
-  const lines = fresh.slice(0, MOST_SHOWN).map(({ line, column, code, message }) => {
-    return `${name}:${line}:${column}: ${code} ${visibleLine(message)}`;
+}
+
+function errorText(title: string, errors: readonly FileError[]): string {
+  if (errors.length === 0) return "";
+  const lines = errors.slice(0, MOST_SHOWN).map(({ file, line, column, code, message }) => {
+    const says = [code, message].filter(Boolean).join(" ");
+    return visibleLine(`${file}:${line}:${column}: ${says}`);
   });
-  const rest = fresh.length > MOST_SHOWN ? [`and ${fresh.length - MOST_SHOWN} more`] : [];
-  return [`New errors since this edit:`, ...lines, ...rest].join("\n");
+  const rest = errors.length > MOST_SHOWN ? [`and ${errors.length - MOST_SHOWN} more`] : [];
+  return [title, ...lines, ...rest].join("\n");
 }

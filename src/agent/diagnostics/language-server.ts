@@ -36,9 +36,11 @@ export class LanguageServer implements AsyncDisposable {
   #input = Buffer.alloc(0);
   #lastId = 0;
   #pulls = false;
+  readonly #isUnnumbered: boolean;
 
-  private constructor(child: OwnedChild, confinement: AsyncDisposable) {
+  private constructor(child: OwnedChild, confinement: AsyncDisposable, isUnnumbered: boolean) {
     this.#child = child;
+    this.#isUnnumbered = isUnnumbered;
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     this.#closed = child.exit.then(async () => {
       this.#end();
@@ -48,16 +50,20 @@ export class LanguageServer implements AsyncDisposable {
     background(this.#closed, "The end of a language server");
   }
 
-  /** Starts it in a confinement, which is closed when it ends. */
+  /**
+   * Starts it in a confinement, which is closed when it ends. `isUnnumbered` says that its reports do not
+   * tell which text of a file they are about.
+   */
   static async start(
     program: ChildOptions,
     confinement: Pick<Confinement, "confine" | typeof Symbol.asyncDispose>,
     signal: AbortSignal,
+    isUnnumbered = false,
   ): Promise<LanguageServer> {
     await using opened = new AsyncDisposableStack();
     opened.use(confinement);
     const child = await OwnedChild.start(confinement.confine(program));
-    const server = new LanguageServer(child, opened.move());
+    const server = new LanguageServer(child, opened.move(), isUnnumbered);
     try {
       const rootUri = pathToFileURL(program.cwd ?? "/").href;
       const textDocument = {
@@ -185,8 +191,10 @@ export class LanguageServer implements AsyncDisposable {
       const { uri, diagnostics, version } = (params ?? {}) as Json;
       // The server is not trusted: only files that it was told of.
       if (!this.#versions.has(String(uri))) return;
-      const isOld = typeof version === "number" && version < (this.#versions.get(String(uri)) ?? 0);
-      if (isOld) return;
+      // Without a number it is about the file on disk, unless the server numbers none.
+      const isNumbered = typeof version === "number";
+      const current = this.#versions.get(String(uri)) ?? 0;
+      if (isNumbered ? version < current : !this.#isUnnumbered) return;
       this.#published.set(String(uri), errorsIn(diagnostics));
       this.#heard.resolve();
       this.#heard = Promise.withResolvers();

@@ -9,7 +9,7 @@ import {
 import { MORE_TOOLS, SUBAGENTS } from "../tools/tool-groups.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import { Conversation } from "../turn/compact.ts";
-import { type TurnOptions, type TurnRun, TurnRun as Run } from "../turn/run-turn.ts";
+import { type TurnOptions, TurnRun } from "../turn/run-turn.ts";
 import { Speaker } from "../turn/speaker.ts";
 import { nestedTurn } from "./nested-turn.ts";
 
@@ -49,7 +49,6 @@ interface Task {
 
 /** The turn that subagents work for. */
 export interface ParentTurn {
-  readonly run: TurnRun;
   readonly options: TurnOptions;
   readonly tools: ReadonlyMap<string, AgentTool>;
   /** A runner for a subagent's calls. */
@@ -101,7 +100,7 @@ export class Subagents {
   }
 
   async #start({ prompt, kind = "explore" }: Task, work: ToolWork): Promise<ToolAnswer> {
-    const { run, options, tools, runner } = this.#parent as ParentTurn;
+    const { options, tools, runner } = this.#parent as ParentTurn;
     const titles: string[] = [];
     const turn = nestedTurn({
       turn: options.turn,
@@ -118,7 +117,7 @@ export class Subagents {
     );
     const speaker = new Speaker(turn);
     const conversation = new Conversation();
-    const { stopReason } = await new Run({
+    const { stopReason } = await new TurnRun({
       ...options,
       goesOn: undefined,
       turn,
@@ -128,7 +127,6 @@ export class Subagents {
       cacheKey: work.toolCallId,
       speaker,
       runner: runner(turn, speaker, own),
-      spent: (usage) => run.spent(usage),
     }).run();
     work.signal.throwIfAborted();
     const answer = lastText(conversation);

@@ -53,6 +53,8 @@ interface ToolRunnerOptions {
   readonly sandbox?: CommandSandbox | undefined;
   readonly background: BackgroundCommands;
   readonly diagnostics?: EditCheck | undefined;
+  /** What cancels one of the calls that are running, by its id. */
+  readonly running: Map<string, AbortController>;
   readonly hooks?: TurnHooks | undefined;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
@@ -67,6 +69,20 @@ export interface ToolCall {
 }
 
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
+
+/** How a call has ended, beside its answer. */
+interface CallEnd {
+  readonly code: number | undefined;
+  readonly isCancelled: boolean;
+  readonly runs: readonly HookRun[];
+}
+
+/** A person has cancelled one call; the turn goes on. */
+export class CallCancelled extends TrunklineError {
+  constructor() {
+    super("cancelled", "The person cancelled this call. Go on without it, or ask what they want.");
+  }
+}
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
 function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
@@ -162,6 +178,7 @@ export class ToolRunner {
     });
     let answer: ToolAnswer;
     let code: number | undefined;
+    let isCancelled = false;
     const runs: HookRun[] = [];
     try {
       if (tool === undefined) throw this.#unknown(call.name);
@@ -172,12 +189,13 @@ export class ToolRunner {
         throw error;
       }
       if (error instanceof RpcError) ({ code } = error);
+      isCancelled = error instanceof CallCancelled;
       answer = { text: failureText(error, call.name, log), isError: true };
     }
     for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const late = takeLate();
     const text = maskWhole(late === "" ? answer.text : `${answer.text}\n\n${late}`);
-    await this.#finished(call, { ...answer, text }, code, runs);
+    await this.#finished(call, { ...answer, text }, { code, isCancelled, runs });
     return { ...answer, text };
   }
 
@@ -201,8 +219,13 @@ export class ToolRunner {
       ({ args, ignored } = await this.#checked(tool, before.args, when));
       call = { ...call, args };
     }
-    await this.#update(call, { status: "in_progress" });
     const late = new AbortController();
+    const { running } = this.#options;
+    using ends = new DisposableStack();
+    running.set(call.id, late);
+    ends.defer(() => running.delete(call.id));
+    const _meta = { trunkline: { cancellable: true } };
+    await this.#update(call, { status: "in_progress", _meta });
     const signal = AbortSignal.any([turn.signal, late.signal]);
     const limit = tool.timeout ?? timeout;
     using countdown = new Countdown(limit, () => {
@@ -211,6 +234,7 @@ export class ToolRunner {
     });
     const insists = before?.asks;
     const work = this.#work(tool, call, signal, countdown, insists);
+    signal.throwIfAborted();
     // The agent's own tools that need a permission always ask, and then a person has to answer.
     if (insists !== undefined && (tool.need === "nothing" || tool.hooked !== undefined)) {
       await work.allow({});
@@ -341,17 +365,19 @@ export class ToolRunner {
   async #finished(
     call: ToolCall,
     answer: ToolAnswer,
-    code: number | undefined,
-    runs: readonly HookRun[],
+    { code, isCancelled, runs }: CallEnd,
   ): Promise<void> {
     const { isError = false, content = [textContent(shownText(answer.text))], locations } = answer;
     const error = { code, message: answer.text.slice(0, 1_000) };
+    // ACP version 1 has no status for a cancelled call.
+    const ended = isCancelled ? { isCancelled } : {};
+    const hooks = runs.length === 0 ? {} : (hooksMeta(runs).trunkline as object);
     await this.#update(call, {
       status: isError ? "failed" : "completed",
       ...(content.length === 0 ? {} : { content }),
       ...(locations === undefined ? {} : { locations }),
       ...(code === undefined ? {} : { rawOutput: { error } }),
-      ...(runs.length === 0 ? {} : { _meta: hooksMeta(runs) }),
+      ...(isCancelled || runs.length > 0 ? { _meta: { trunkline: { ...hooks, ...ended } } } : {}),
     });
   }
 

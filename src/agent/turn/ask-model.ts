@@ -142,7 +142,8 @@ function callOf(part: {
   return { id, name, args, problem };
 }
 
-function usageOf(usage: {
+/** What a request has used; undefined where the provider does not say. */
+export function usageOf(usage: {
   readonly inputTokens: number | undefined;
   readonly outputTokens: number | undefined;
   readonly inputTokenDetails: {

@@ -114,4 +114,30 @@ describe("the built-in agent with a budget", { timeout: 60_000 }, () => {
       });
     }
   }
+
+  it("counts what messages of commits and summaries use", async () => {
+    await using llm = await FakeLlm.start([
+      { content: "Hello.", usage },
+      { content: "Say two", usage },
+      { content: "They said hello.", usage },
+    ]);
+    await using rig = new AgentRig({ llm, cost, files: { "a.txt": "one\n" } });
+    rig.commitAll();
+    rig.write("a.txt", "two\n");
+    const budgets = { session: { tokens: 3_000 } };
+    await using app = await AcpApp.open({ agent: rig.agent, budgets });
+    const client = app.connect();
+    client.answer = () => ALLOWED;
+    await client.initialize();
+    const { sessionId } = await client.ask("session/new", { cwd: rig.cwd, mcpServers: [] });
+    await client.prompt(String(sessionId), "hello");
+    for (const command of ["/commit", "/compact"]) {
+      const end = await client.prompt(String(sessionId), command);
+      assert.equal(end.usage.totalTokens, 1_000, command);
+    }
+    assert.equal(rig.git("log", "-1", "--format=%s").trim(), "Say two");
+    assert.equal(client.updates.findLast(({ cost: spent }) => spent)?.cost.amount, 3);
+    await assert.rejects(client.prompt(String(sessionId), "more"), /Cannot begin a turn: /);
+    assert.equal(llm.requests.length, 3);
+  });
 });

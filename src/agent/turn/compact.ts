@@ -7,10 +7,11 @@ import type { ModelEntry } from "../models/models.ts";
 import type { ModelCost } from "../models/provider.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
-import type { TokenUsage } from "./ask-model.ts";
+import { type TokenUsage, usageOf } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
 import { SystemPrompt } from "./system-prompt.ts";
+import type { TurnUsage } from "./turn-usage.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 
 /** A rough estimate that rather counts too many tokens. */
@@ -32,6 +33,7 @@ interface Compaction {
   readonly summary: string;
   /** The model wrote the summary; otherwise it is a list of prompts and calls. */
   readonly isWritten: boolean;
+  readonly usage?: TokenUsage | undefined;
 }
 
 interface CompactOptions {
@@ -64,11 +66,12 @@ export async function compact(
   const newer = messages.slice(from).map(withShortOutputs);
   const written = await write(older, { model, window, signal }).catch(() => undefined);
   signal.throwIfAborted();
-  const summary = written ?? listed(older);
+  const summary = written?.text ?? listed(older);
   return {
     messages: [summaryMessage(summary), ...newer],
     summary,
-    isWritten: written !== undefined,
+    isWritten: written?.text !== undefined,
+    usage: written?.usage,
   };
 }
 
@@ -92,24 +95,31 @@ function keptFrom(messages: readonly ModelMessage[], most: number): number {
 async function write(
   older: readonly ModelMessage[],
   { model, window, signal }: CompactOptions,
-): Promise<string | undefined> {
+): Promise<WrittenText | undefined> {
   if (older.length === 0) return undefined;
   const transcript = new BoundedText(Math.floor(window * 0.5 * CHARACTERS_PER_TOKEN));
   for (const message of older) transcript.add(`${spoken(message)}\n\n`);
   return writtenBy(model, INSTRUCTIONS, transcript.settle().text, signal);
 }
 
-/** A text that a model writes outside of the conversation; undefined if it says nothing. */
+/** A text that a model writes outside of the conversation. */
+interface WrittenText {
+  /** Undefined if it says nothing. */
+  readonly text: string | undefined;
+  readonly usage: TokenUsage | undefined;
+}
+
 export async function writtenBy(
   model: LanguageModel,
   instructions: string,
   prompt: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<WrittenText> {
   const { generateText } = await import("ai");
   const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(120_000)]);
-  const { text } = await generateText({ model, instructions, prompt, maxRetries: 1, abortSignal });
-  return text.trim() === "" ? undefined : text.trim();
+  const options = { model, instructions, prompt, maxRetries: 1, abortSignal };
+  const { text, usage } = await generateText(options);
+  return { text: text.trim() || undefined, usage: usageOf(usage) };
 }
 
 function spoken(message: ModelMessage): string {
@@ -161,6 +171,7 @@ interface CompactionOptions {
   readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
   readonly conversation: Conversation;
   readonly speaker: Speaker;
+  readonly usage: TurnUsage;
   readonly log: Log;
   /** The sentence that says why; what was done follows. */
   readonly why: string;
@@ -176,12 +187,13 @@ export async function compactConversation(options: CompactionOptions): Promise<v
   if (client.compaction)
     await speaker.update({ sessionUpdate, compactionId, status: "in_progress" });
   const { contextWindow: window } = model;
-  const { messages, summary, isWritten } = await compact(conversation.messages, {
+  const { messages, summary, isWritten, usage } = await compact(conversation.messages, {
     model: await model.open(),
     window,
     signal: turn.signal,
   });
   conversation.replace(messages);
+  await options.usage.spent(model, usage);
   const after = conversation.size;
   log.info("agent.compacted", { before, after, isWritten });
   const how = isWritten ? "a summary" : "a list of what was asked and done";

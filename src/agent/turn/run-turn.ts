@@ -18,6 +18,7 @@ import { compactConversation, type Conversation, withoutImages } from "./compact
 import { promptMessage } from "./instructions.ts";
 import type { Speaker } from "./speaker.ts";
 import type { PromptParts } from "./system-prompt.ts";
+import type { TurnUsage } from "./turn-usage.ts";
 import { untilContinued } from "./until-continued.ts";
 
 export interface TurnOptions {
@@ -39,8 +40,8 @@ export interface TurnOptions {
   readonly thinking: ThinkingLevel;
   /** Requests to the model that are left in the turn, which subagents share. */
   readonly steps: { left: number; readonly most: number };
-  /** Counts what was used in the turn that a subagent works for. */
-  readonly spent?: ((usage: TokenUsage) => Promise<void>) | undefined;
+  /** What the turn has used, which subagents share. */
+  readonly usage: TurnUsage;
   readonly log: Log;
 }
 
@@ -52,14 +53,6 @@ const FEWEST = 4;
 /** One turn with a model: it is asked, and its tool calls are run, until it is done (ACP prompt-turn). */
 export class TurnRun {
   readonly #options: TurnOptions;
-  readonly #used = {
-    inputTokens: 0,
-    outputTokens: 0,
-    cachedReadTokens: 0,
-    cachedWriteTokens: 0,
-    thoughtTokens: 0,
-  };
-
   #open: TurnOptions["model"]["open"];
 
   constructor(options: TurnOptions) {
@@ -68,12 +61,12 @@ export class TurnRun {
   }
 
   async run(): Promise<TurnEnd> {
-    const { turn, prompt, conversation } = this.#options;
+    const { turn, prompt, conversation, usage } = this.#options;
     conversation.add(promptMessage(prompt));
     try {
-      return this.#end(await this.#steps());
+      return usage.end(await this.#steps());
     } catch (error) {
-      if (turn.signal.aborted) return this.#end("cancelled");
+      if (turn.signal.aborted) return usage.end("cancelled");
       throw error;
     }
   }
@@ -234,32 +227,10 @@ export class TurnRun {
     await compactConversation({ ...this.#options, why });
   }
 
-  async #count(usage: TokenUsage | undefined): Promise<void> {
-    if (usage !== undefined) this.#options.conversation.counted(usage);
-    await this.spent(usage);
-  }
-
-  /** Counts what the turn has used, itself or by a subagent, and shows it. */
-  async spent(usage: TokenUsage | undefined): Promise<void> {
-    const { conversation, speaker, model, spent } = this.#options;
-    if (spent !== undefined) return usage === undefined ? undefined : spent(usage);
-    if (usage !== undefined) {
-      if (model.cost !== undefined) conversation.spent(usage, model.cost);
-      this.#used.inputTokens += usage.inputTokens;
-      this.#used.outputTokens += usage.outputTokens;
-      this.#used.cachedReadTokens += usage.cachedReadTokens;
-      this.#used.cachedWriteTokens += usage.cachedWriteTokens;
-      this.#used.thoughtTokens += usage.thoughtTokens;
-    }
-    const turnTokens = this.#used.inputTokens + this.#used.outputTokens;
-    const { size, cost } = conversation;
-    await speaker.usage({ used: size, size: model.contextWindow, turnTokens, cost });
-  }
-
-  #end(stopReason: StopReason): TurnEnd {
-    const { inputTokens, outputTokens } = this.#used;
-    if (inputTokens + outputTokens === 0) return { stopReason };
-    return { stopReason, usage: { ...this.#used, totalTokens: inputTokens + outputTokens } };
+  async #count(used: TokenUsage | undefined): Promise<void> {
+    const { conversation, usage, model } = this.#options;
+    if (used !== undefined) conversation.counted(used);
+    await usage.spent(model, used);
   }
 }
 

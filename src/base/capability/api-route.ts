@@ -19,9 +19,10 @@ export interface ApiCall {
 
 /**
  * What a route needs beside the scope `dashboard`: nothing, if it answers each principal with what that
- * one may see; a scope; or `admin`, for what belongs to others or to all.
+ * one may see; a scope; `admin`, for what belongs to others or to all; or `programs`, which needs `admin`
+ * too, for what decides which commands are started for all.
  */
-export type Need = "nothing" | "sessions" | "review" | "admin";
+export type Need = "nothing" | "sessions" | "review" | "admin" | "programs";
 
 /** The answer as JSON; undefined where the handler has answered itself. */
 export type ApiHandler = (call: ApiCall) => Promise<object | undefined>;

@@ -7,7 +7,8 @@ import {
   type Wanted,
 } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
-import { offerAgent, requireModel } from "../agent/offer-agents.ts";
+import { offerAgent } from "../agent/offer-agents.ts";
+import { requireModel } from "../../agent/open/offered-agents.ts";
 import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";

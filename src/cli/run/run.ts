@@ -1,3 +1,4 @@
+import { requireModel } from "../../agent/open/offered-agents.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -6,7 +7,7 @@ import { counted } from "../../base/text/counted.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
-import { offerAgent, requireModel } from "../agent/offer-agents.ts";
+import { offerAgent } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";

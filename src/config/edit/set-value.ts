@@ -72,7 +72,7 @@ function readings(path: KeyPath, text: string): unknown[] {
  * The edit that sets a value. `agent` may be given by its name alone: then it becomes an object with
  * that name as soon as something else is set in it, and keeps the rest when the name is set.
  */
-function editOf(now: Values, path: KeyPath, value: unknown): ConfigFileEdit {
+export function editOf(now: Values, path: KeyPath, value: unknown): ConfigFileEdit {
   const agent = (now.agent ?? {}) as Values;
   const hasNameOnly = Object.keys(agent).join() === "name";
   if (path[0] !== "agent" || Object.keys(agent).length === 0) return { path, value };

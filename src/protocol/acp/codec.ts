@@ -79,7 +79,7 @@ const CAPABILITIES = {
 export const V1: Codec = {
   version: 1,
   isEchoed: false,
-  lacks: new Set(["auth/login", "auth/logout", "tool_call/cancel", "terminal/cancel"]),
+  lacks: new Set(["auth/login", "auth/logout", "terminal/cancel"]),
   closesAgain: false,
   name: ({ clientInfo }) => clientInfo?.name,
   capabilities({ clientCapabilities = {} }) {

@@ -11,13 +11,14 @@ import {
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { McpServer } from "../../session/agent.ts";
+import type { McpServer, TurnPart } from "../../session/agent.ts";
 import { choose, chooseOption } from "../../session/settings.ts";
 import { isForeignCursor, type ListedForeign } from "../../session/foreign/foreign-sessions.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionRecord } from "../../session/store.ts";
+import { readSubagentId } from "../../session/subagent.ts";
 import { workplaceOf, type Workplace, type WorktreeRequest } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
@@ -209,9 +210,12 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const sessions = await door.about(sessionId, state);
       return { status: (await sessions.isOpen(sessionId)) ? "open" : "saved" };
     }),
-    // ACP version 2, Cancelling Tool Calls: we offer it for none, as agents of version 1 have no such method.
-    door.serve(METHODS.cancelToolCall, () => refuseCancel("tool call")),
-    door.serve(METHODS.cancelTerminal, () => refuseCancel("terminal")),
+    door.serve(METHODS.cancelToolCall, ({ sessionId, toolCallId: id }, { state }) =>
+      cancelPart(door, sessionId, { kind: "tool_call", id }, state),
+    ),
+    door.serve(METHODS.cancelTerminal, ({ sessionId, terminalId: id }, { state }) =>
+      cancelPart(door, sessionId, { kind: "terminal", id }, state),
+    ),
   ];
 }
 
@@ -227,8 +231,20 @@ function archive(door: AcpDoor, isArchived: boolean): Handle<SessionParams> {
   };
 }
 
-function refuseCancel(what: string): never {
-  throw RpcError.of(STANDARD.invalidParams, `this ${what} cannot be cancelled by itself`);
+/** ACP version 2, Cancelling Tool Calls: answered when it is accepted; an update tells of the end. */
+async function cancelPart(
+  door: AcpDoor,
+  named: string,
+  part: TurnPart,
+  client: AcpConnection,
+): Promise<object> {
+  const { session: sessionId, child } = readSubagentId(named);
+  const session = await door.session(sessionId, client);
+  const what = part.kind.replace("_", " ");
+  refuseObserver(client, sessionId, `cancel a ${what}`);
+  if (await session.cancelPart({ ...part, child })) return {};
+  const says = `this ${what} is not there, is over, or cannot be cancelled by itself`;
+  throw RpcError.of(STANDARD.invalidParams, says);
 }
 
 /** Routes of settings: as modes and models (ACP message specification), and as config options. */

@@ -290,6 +290,34 @@ export interface ToolCalls {
   readonly series: readonly (readonly [number, number, number, number])[];
 }
 
+/* ------------------------------------------------------------------------------------------ agents */
+
+/**
+ * `GET /api/agents` → `OfferedAgents`. `POST /api/agents/add` `OfferedAgent` needs `admin` and `programs` →
+ * `AddedAgent`; 409 where it is not offered any more, or would run something else than was shown.
+ */
+export interface OfferedAgents {
+  /** Agents that are installed; none where the agent of new sessions has a model. */
+  readonly agents: readonly OfferedAgent[];
+  /** Whether the principal may add one. */
+  readonly mayAdd: boolean;
+}
+export interface OfferedAgent {
+  readonly name: string;
+  /** What was found of it. */
+  readonly path: string;
+  /** What is started for it. */
+  readonly runs: string;
+  /** What adds it in a terminal. */
+  readonly command: string;
+}
+export interface AddedAgent extends Done {
+  /** The file that it was added to. */
+  readonly file: string;
+  /** Why the change may not do what was meant. */
+  readonly notes: readonly string[];
+}
+
 /* -------------------------------------------------------------------------- upstreams and plugins */
 
 /** `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`. */

@@ -34,6 +34,7 @@ import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
+import { agentRoutes } from "./view/agents.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
@@ -254,6 +255,7 @@ function serverParts(
     route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
     ...(tools?.routes ?? []),
     ...(services?.routes ?? []),
+    ...(sources === undefined ? [] : agentRoutes(sources.input, app.log)),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
     ...identityRoutes(app, sessions.reader),
   ];

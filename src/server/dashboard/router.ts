@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { ApiCall, ApiRoute } from "../../base/capability/api-route.ts";
+import type { ApiCall, ApiRoute, Need } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import {
@@ -102,9 +102,13 @@ export function routeRefusal(
   principal: Principal,
   { method, path, needs, tool }: Pick<ApiRoute, "method" | "path" | "needs" | "tool">,
 ): string | undefined {
-  const lacking = needs === "nothing" ? undefined : scopeRefusal(principal, needs, path);
-  if (lacking !== undefined) return lacking;
-  if (needs === "admin" && !mayUseAll(principal)) {
+  const isForAll = needs === "admin" || needs === "programs";
+  const scopes = new Set<Need>(isForAll ? ["admin", needs] : [needs]);
+  for (const scope of scopes) {
+    const lacking = scope === "nothing" ? undefined : scopeRefusal(principal, scope, path);
+    if (lacking !== undefined) return lacking;
+  }
+  if (isForAll && !mayUseAll(principal)) {
     return `${path} is about what belongs to all, and this token is limited to a part of it.`;
   }
   if (method === "POST" && !mayControl(principal)) {

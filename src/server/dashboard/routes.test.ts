@@ -42,6 +42,7 @@ POST /api/threads/:id/reopen review review_reply
 GET /api/tools nothing
 GET /api/audit nothing
 GET /api/notifications nothing
+GET /api/agents admin
 GET /api/approvals admin
 GET /api/calls admin
 GET /api/fleet admin
@@ -49,6 +50,7 @@ GET /api/identities admin
 GET /api/plugins admin
 GET /api/servers admin
 GET /api/tokens admin
+POST /api/agents/add programs
 POST /api/approvals/approve admin
 POST /api/plugins/:id/restart admin
 POST /api/servers/:id/restart admin
@@ -68,6 +70,8 @@ async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   await using dashboard = await Dashboard.open(options);
   return dashboard.routes;
 }
+
+const isForAll = (needs: ApiRoute["needs"]): boolean => needs === "admin" || needs === "programs";
 
 const nameOf = ({ method, path }: ApiRoute): string => `${method} ${path}`;
 
@@ -108,20 +112,20 @@ describe("the routes of the dashboard", () => {
     for (const limit of limits) {
       assert.deepEqual(
         open({ limits: limit }),
-        these(({ needs }) => needs !== "admin"),
+        these(({ needs }) => !isForAll(needs)),
       );
     }
     assert.deepEqual(
       open({ profile: "x" }),
-      these(({ needs }) => needs !== "admin"),
+      these(({ needs }) => !isForAll(needs)),
     );
     assert.deepEqual(
       open({ limits: { tools: ["other"] } }),
-      these(({ needs, tool }) => needs !== "admin" && tool === undefined),
+      these(({ needs, tool }) => !isForAll(needs) && tool === undefined),
     );
     assert.deepEqual(
       open({ limits: { tools: ["review_list"] } }),
-      these(({ needs, tool }) => needs !== "admin" && tool !== "review_reply"),
+      these(({ needs, tool }) => !isForAll(needs) && tool !== "review_reply"),
     );
     for (const scope of ["sessions", "review", "admin"] as const) {
       assert.deepEqual(
@@ -129,11 +133,19 @@ describe("the routes of the dashboard", () => {
         these(({ needs }) => needs === "nothing" || needs === scope),
       );
     }
+    assert.deepEqual(
+      open({ scopes: ["dashboard", "programs"] }),
+      these(({ needs }) => needs === "nothing"),
+    );
+    assert.deepEqual(
+      open({ scopes: ["dashboard", "admin", "programs"] }),
+      these(({ needs }) => needs === "nothing" || isForAll(needs)),
+    );
   });
 
   it("that `admin` opens are those that SECURITY.md names", async () => {
     await using folder = await SampleFolder.create();
-    const admin = (await routesOf(folder.path)).filter(({ needs }) => needs === "admin");
+    const admin = (await routesOf(folder.path)).filter(({ needs }) => isForAll(needs));
     const text = await readFile(join(import.meta.dirname, "../../../docs/SECURITY.md"), "utf8");
     const [, section = ""] = /### What `admin` allows\n(.*?)\n##/s.exec(text) ?? [];
     const named = Array.from(

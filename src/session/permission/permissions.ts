@@ -126,6 +126,13 @@ export class PermissionRequests {
     });
   }
 
+  /** Cancels what a tool call asks. */
+  cancelFor(toolCallId: string): void {
+    for (const { pending } of this.#open.values()) {
+      if (pending.request.toolCall.toolCallId === toolCallId) pending.cancel();
+    }
+  }
+
   /** The process stops: open requests stay unanswered, and are asked again by the next one. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -365,7 +372,7 @@ export class PendingPermission implements PendingAnswer<Answered> {
 
   /** ACP session/cancel: open permission requests are answered with "cancelled". */
   cancel(): void {
-    this.#end({ outcome: { outcome: "cancelled" }, by: "cancel" }, "The turn was cancelled");
+    this.#end({ outcome: { outcome: "cancelled" }, by: "cancel" }, "It was cancelled");
   }
 
   /** Answers for somebody who is not attached. Throws if the answer does not count. */

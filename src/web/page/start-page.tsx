@@ -2,9 +2,10 @@ import type { JSX } from "preact";
 
 import type { OverviewStep } from "../../server/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
-import { overview, sessions } from "../client/state.ts";
+import { mayDo, overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { Deliveries } from "../view/deliveries.tsx";
+import { OfferedAgentList } from "../view/offered-agents.tsx";
 import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
 import { PushSwitch } from "../view/push-switch.tsx";
 import { StateBadge } from "../view/session-facts.tsx";
@@ -46,6 +47,7 @@ export function StartPage(): JSX.Element {
           <Step key={step.id} step={step} />
         ))}
       </ol>
+      {mayDo("admin") ? <OfferedAgentList /> : null}
       <PushSwitch />
       <Deliveries />
       <section aria-label="Addresses">

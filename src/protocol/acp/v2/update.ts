@@ -35,8 +35,13 @@ export function updateInV2(update: Update): JsonObject | undefined {
 export function toolCallInV2(toolCall: JsonObject, longest = LONGEST_PATCH): JsonObject {
   const { content, locations } = toolCall;
   const contents = listOf(content).map((part) => contentInV2(part, longest));
+  const { cancellable, isCancelled } = objectOf(objectOf(toolCall._meta).trunkline);
+  const isOver = toolCall.status === "completed" || toolCall.status === "failed";
   return {
     ...toolCall,
+    ...(cancellable === true ? { capabilities: { cancel: {} } } : {}),
+    ...(isOver ? { capabilities: null } : {}),
+    ...(isCancelled === true ? { status: "cancelled" } : {}),
     ...(Array.isArray(content) ? { content: contents } : {}),
     ...(Array.isArray(locations) ? { locations: listOf(locations).map(locationInV2) } : {}),
   };
