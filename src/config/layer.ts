@@ -91,11 +91,12 @@ export function formerName([, ...rest]: KeyPath): KeyPath {
 }
 
 /** Says the new names of settings that a layer calls by their old ones. */
-export function formerNames({ values: { [FORMER]: server }, where }: Layer): string[] {
+export function formerNames(layer: Layer): string[] {
+  const { [FORMER]: server } = layer.values;
   if (!isValues(server)) return [];
   return Object.keys(server).map((key) => {
     const path = [FORMER, key];
-    return `${where(path)}: '${keyText(path)}' is now '${keyText(newName(path))}'`;
+    return `${layer.where(path)}: '${keyText(path)}' is now '${keyText(newName(path))}'`;
   });
 }
 
