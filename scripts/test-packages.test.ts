@@ -10,7 +10,7 @@ const { TEST_PACKAGES } = (await import(new URL("test-packages.mjs", import.meta
   readonly TEST_PACKAGES: readonly string[];
 };
 const { testFiles } = (await import(new URL("test-files.mjs", import.meta.url).href)) as {
-  readonly testFiles: (root: string) => string[];
+  readonly testFiles: (root: string, kind?: string) => string[];
 };
 
 /** The texts of some files, and of all files of the project that they import. */
@@ -31,7 +31,8 @@ function textsOf(files: readonly string[]): string[] {
 
 describe("TEST_PACKAGES", () => {
   it("are all that tests of `npm test` install, so that none of them does in its own time", () => {
-    const files = testFiles(ROOT).map((file) => join(ROOT, file));
+    const all = [...testFiles(ROOT), ...testFiles(ROOT, "long")];
+    const files = all.map((file) => join(ROOT, file));
     const folders = textsOf(files.filter((file) => file !== import.meta.filename)).flatMap((text) =>
       Array.from(text.matchAll(/new Packages\("([^"]+)"\)/g), ([, folder]) => folder),
     );

@@ -19,7 +19,7 @@ describe("text for a person in a terminal", { timeout: 600_000 }, () => {
     ];
     using home = new ToolsHome({ other: tools }, { policy: { tools: { approve: "always" } } });
     const list = await home.run("tool", "list");
-    assert.match(list.out, /^plain +other +\(held: new\) Reads\\u202e\\u001b\[2J\\u200b/m);
+    assert.match(list.out, /^ {2}plain +\(held: new\) Reads\\u202e\\u001b\[2J\\u200b/m);
     const diff = await home.run("tool", "diff");
     assert.ok(diff.out.includes(`+ description: Line one${SHOWN}\n+ line two`), diff.out);
     const json = await home.run("tool", "list", "--json");

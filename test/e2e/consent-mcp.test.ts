@@ -122,7 +122,7 @@ describe("a list over MCP", { timeout: 600_000 }, () => {
     }
     await ended(program);
     const { out } = await home.run("tool", "list");
-    assert.match(out, /^secret_read +other +\(denied\)/m);
+    assert.match(out, /^ {2}secret_read +\(denied\)/m);
     assert.doesNotMatch(out, /^juggler_switch .*\(denied\)/m);
   });
 
@@ -144,8 +144,8 @@ describe("a list over MCP", { timeout: 600_000 }, () => {
       await ended(program);
     }
     const { out, err } = await home.run("tool", "list");
-    assert.match(out, /^juggIer_switch +other +\(held: like juggler_switch\)/m);
-    assert.match(out, /^read_n\\u3164ote +other +\(held: like read_note\)/m);
+    assert.match(out, /^ {2}juggIer_switch +\(held: like juggler_switch\)/m);
+    assert.match(out, /^ {2}read_n\\u3164ote +\(held: like read_note\)/m);
     assert.match(err, /4 held/);
     const diff = await home.run("tool", "diff");
     assert.match(
