@@ -39,7 +39,7 @@ export async function resolveRemoteRevision(
   wanted: string | undefined,
   cwd: string,
   list: ListRefs,
-  { isHere = false }: { readonly isHere?: boolean } = {},
+  { isHere = false }: { readonly isHere?: boolean | undefined } = {},
 ): Promise<LocalRevision> {
   const folder = resolve(cwd, repository);
   if (!existsSync(folder)) {

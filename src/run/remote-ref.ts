@@ -1,6 +1,8 @@
 import { lookup } from "node:dns/promises";
 
 import { hostFits } from "../base/host-pattern.ts";
+import { limitRefusal, mayUseRepository, type Principal } from "../base/principal.ts";
+import { SessionError } from "../session/session-error.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
 import { parseRemoteUrl, type RemoteUrl } from "../base/remote-url.ts";
@@ -70,6 +72,13 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): CheckedUrl {
     throw refuse(`'${host}' is not in \`remote.allowHosts\`.`);
   }
   return { ...remote, normal };
+}
+
+/** Throws if a principal may not use a repository, by the normal form of its address. */
+export function refuseRepository(principal: Principal, normal: string): void {
+  if (mayUseRepository(principal, [normal])) return;
+  const why = limitRefusal(principal, `the repository '${normal}'`, `--repo ${normal}`);
+  throw new SessionError("permission-denied", why);
 }
 
 /** Resolves the host and refuses private addresses. Returns the addresses. */

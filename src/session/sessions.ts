@@ -4,7 +4,7 @@ import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import { agentOptions } from "./agent-options.ts";
-import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
+import type { Agent, AgentOpenOptions, AgentSession, SessionSettings } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
 import {
   type ForeignName,
@@ -42,6 +42,8 @@ interface SessionsOptions extends SharedOptions {
    * kept, if there is one.
    */
   readonly forget?: (id: string, run: unknown) => Promise<string | undefined>;
+  /** A new session in a folder has begun, and its agent offers these settings. */
+  readonly begun?: (agent: string, settings: SessionSettings) => void;
 }
 
 /** A page of the list of sessions, the last used first. */
@@ -551,7 +553,9 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     try {
       const placed = await giveWorkplace(this.#options, held, setup);
-      return await this.#begin(placed, agent, setup, isOld);
+      const session = await this.#begin(placed, agent, setup, isOld);
+      if (setup.run === undefined) this.#options.begun?.(agent.name, session.settings);
+      return session;
     } catch (error) {
       const { id, notes } = held.record;
       await this.#unstarted.delete(id, async () => this.#options.forget?.(id, notes.run));

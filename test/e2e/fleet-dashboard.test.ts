@@ -24,14 +24,14 @@ describe("the dashboard of a fleet's gateway", { skip: noNats, timeout: 600_000 
     const gateway = await rig.gateway("g1");
     using page = new DashboardPage(gateway.ready.url, gateway.headers);
     const live = await page.events();
-    using client = await rig.client(gateway);
-    const place = { cwd: rig.folder, mcpServers: [] };
-    const { sessionId } = await client.ask("session/new", place);
+    // A session of the dashboard begins on a worker, and its prompt reaches that.
+    const prompt = { text: "say hello" };
+    const begun = await page.post("/api/sessions", { folder: rig.folder, prompt });
+    assert.equal(begun.status, 200, JSON.stringify(begun.body));
+    const sessionId: string = begun.body.id;
     const at = `/api/sessions/${sessionId}`;
     const isIdle = ({ id, row }: Json): boolean => id === sessionId && row.ended === "end_turn";
 
-    // A prompt of the dashboard reaches the worker.
-    assert.equal((await page.post(`${at}/prompt`, { text: "say hello" })).status, 200);
     const { row } = await live.find("session", isIdle);
     assert.deepEqual([row.state, row.open, row.agent], ["idle", "elsewhere", "other"]);
     const { rows } = await page.get("/api/sessions");

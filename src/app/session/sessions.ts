@@ -24,7 +24,7 @@ import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import { agentLogin } from "../door/agent-login.ts";
 import type { AnswerParams, InitializeResult } from "../../protocol/acp/schema.gen.ts";
-import type { Agent } from "../../session/agent.ts";
+import type { Agent, SessionSettings } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { SessionError } from "../../session/session-error.ts";
@@ -117,6 +117,7 @@ export async function openSessions(
       observer: app.observers?.turns,
       notices,
       forget,
+      begun: (name, offered) => agents.offered(name, offered),
     }),
   );
   const { deletedElsewhere: deleted } = shared;
@@ -211,6 +212,9 @@ class Agents implements AsyncDisposable {
   readonly #holder: string;
   readonly #made = new Map<string, Promise<Agent>>();
   readonly #traffic: TrafficRing | undefined;
+  /** What was kept last, by agent, and the last writing of it. */
+  readonly #offered = new Map<string, string>();
+  #keeping = Promise.resolve();
 
   constructor(
     app: AppContext,
@@ -240,7 +244,20 @@ class Agents implements AsyncDisposable {
     return made;
   }
 
+  /** Keeps what an agent offers to choose from. It works without that. */
+  offered(name: string, settings: SessionSettings): void {
+    const text = JSON.stringify(settings);
+    if (this.#offered.get(name) === text) return;
+    this.#offered.set(name, text);
+    const { config, log } = this.#app;
+    const known = new KnownAgents(config.data);
+    this.#keeping = this.#keeping
+      .then(() => known.keepSettings(name, config.agents[name], settings))
+      .catch((error: unknown) => log.warn("agent.not-noted", { name, error }));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#keeping;
     for (const made of this.#made.values()) {
       const agent = (await made.catch(() => undefined)) as Partial<AsyncDisposable> | undefined;
       await agent?.[Symbol.asyncDispose]?.();

@@ -34,6 +34,8 @@ export interface ApiRoute {
   readonly needs: Need;
   /** The tool that does the same: a token that is limited to tools must allow that tool. */
   readonly tool?: string;
+  /** Bytes of the body of a POST; a megabyte where it is left out. */
+  readonly largest?: number;
   readonly handle: ApiHandler;
 }
 

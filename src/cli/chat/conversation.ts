@@ -8,7 +8,7 @@ import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
 import { PermissionPrompt } from "./permission-prompt.ts";
 import { Picker, type PickerItem } from "./picker.ts";
-import { promptBlocks } from "./prompt-blocks.ts";
+import { promptBlocks } from "../../agent/prompt/prompt-blocks.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { Status } from "./status-line.ts";
 import { type Line, line, span } from "../transcript/styled-line.ts";

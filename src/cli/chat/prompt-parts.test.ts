@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Completions } from "./completion.ts";
-import { promptBlocks } from "./prompt-blocks.ts";
+import { promptBlocks } from "../../agent/prompt/prompt-blocks.ts";
 import { PromptHistory } from "./prompt-history.ts";
 
 const folder = () => mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));

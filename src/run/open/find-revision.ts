@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import type { Principal } from "../../base/principal.ts";
 import { Git } from "../../git/git.ts";
 import {
   type ListRefs,
@@ -8,7 +9,7 @@ import {
 } from "../../git/remote-revision.ts";
 import { writeAskpass } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
-import { checkRemoteUrl, pinAddresses } from "../remote-ref.ts";
+import { checkRemoteUrl, pinAddresses, refuseRepository } from "../remote-ref.ts";
 import { openData } from "../../config/data-folder.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { identifyFor } from "./identify.ts";
@@ -16,16 +17,24 @@ import { identifyFor } from "./identify.ts";
 const PROTOCOLS = ["https", "ssh", "file"];
 const TIMEOUT = 60_000;
 
+interface FindRevisionOptions {
+  /** The run is on this machine, so that a folder without a remote can be fetched from. */
+  readonly isHere?: boolean | undefined;
+  /** Who has asked a gateway; undefined for a person at the terminal. */
+  readonly principal?: Principal | undefined;
+}
+
 /**
  * Finds the commit of a branch, tag or hash in a repository. It uses the identity that matches the
- * repository, or else the person's own git configuration.
+ * repository, or else the person's own git configuration. A gateway asks as it would fetch: by the policy of
+ * remote runs, and never as the person.
  */
 export async function findRevision(
   app: AppContext,
   repository: string,
   wanted: string | undefined,
   cwd: string,
-  options: { readonly isHere?: boolean } = {},
+  { isHere, principal }: FindRevisionOptions = {},
 ): Promise<LocalRevision> {
   const list: ListRefs = async (url, refs) => {
     const listing = (address: string): string[] => [
@@ -36,7 +45,7 @@ export async function findRevision(
       ...refs,
     ];
     const { credentials } = await identifyFor(app)(url);
-    if (credentials.scope === "") {
+    if (principal === undefined && credentials.scope === "") {
       const git = new Git(cwd);
       return await git.text(listing(url), {
         mode: "write",
@@ -45,6 +54,7 @@ export async function findRevision(
       });
     }
     const { normal } = checkRemoteUrl(url, app.config.remote);
+    if (principal !== undefined) refuseRepository(principal, normal);
     openData(app.config.data);
     const gitDir = join(app.config.data, "run");
     const git = new ServerGit({
@@ -55,5 +65,5 @@ export async function findRevision(
     const remote = { url: normal, credentials };
     return await git.text(listing(normal), { remote, timeout: TIMEOUT });
   };
-  return await resolveRemoteRevision(repository, wanted, cwd, list, options);
+  return await resolveRemoteRevision(repository, wanted, cwd, list, { isHere });
 }

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, dirname } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
-import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import type { Run } from "../run.ts";
 import { RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
@@ -17,7 +17,6 @@ import { canOverlay, OverlayDriver } from "../workspace/overlay.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
-import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { openData } from "../../config/data-folder.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -47,7 +46,7 @@ import { hostText } from "../../base/address.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { type Identity, splitHost } from "../../identity/identity.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
-import { pinAddresses, type RemotePolicy } from "../remote-ref.ts";
+import { pinAddresses, refuseRepository, type RemotePolicy } from "../remote-ref.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -147,10 +146,7 @@ function place(
 ): SessionSetup | undefined {
   const wanted = runs.plan(meta);
   if (wanted === undefined) return undefined;
-  if (!mayUseRepository(principal, [wanted.url])) {
-    const why = limitRefusal(principal, `the repository '${wanted.url}'`, `--repo ${wanted.url}`);
-    throw new SessionError("permission-denied", why);
-  }
+  refuseRepository(principal, wanted.url);
   const plan = spares.reserve(wanted, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };

@@ -97,6 +97,8 @@ export interface Me {
   readonly name: string;
   /** What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`, `admin`. */
   readonly scopes: readonly string[];
+  /** It may look, and change nothing. */
+  readonly observes: boolean;
   readonly version: string;
   readonly epoch: string;
   /** The pool of the fleet that the server belongs to, where the principal may see it. */

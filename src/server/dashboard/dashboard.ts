@@ -7,6 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import {
   accessTokenOf,
   hasScope,
+  mayControl,
   mayUseAll,
   type Principal,
   SCOPES,
@@ -33,6 +34,7 @@ import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
+import { StartRoutes } from "./start/start-routes.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { agentRoutes } from "./view/agents.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
@@ -112,6 +114,10 @@ export class Dashboard implements AsyncDisposable {
       failed: (session, error) =>
         tellTrouble(this.#live, `A prompt in session ${session} failed`, error),
     });
+    const start = new StartRoutes({
+      ...{ app, door, rows, sessions: this.#sessions, clients: this.#clients },
+      hasWorkers: options.sources?.fleet !== undefined,
+    });
     const parts = serverParts(options, rows, threads, ends);
     this.#watching = new Watching({
       rows: this.#live,
@@ -119,7 +125,7 @@ export class Dashboard implements AsyncDisposable {
       failed: (error) => tellTrouble(this.#live, "The dashboard cannot see what changes", error),
     });
     this.#options = options;
-    const own = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
+    const own = [this.#sessions, start, runs, threads, parts].flatMap((part) => part.routes);
     this.routes = [...this.#ownRoutes(), ...own, ...routes];
     this.#router = new Router(this.routes, app.log);
   }
@@ -173,6 +179,7 @@ export class Dashboard implements AsyncDisposable {
     return {
       name,
       scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
+      observes: !mayControl(principal),
       version: VERSION,
       epoch: this.#live.epoch,
       ...(pool === undefined ? {} : { fleet: pool }),

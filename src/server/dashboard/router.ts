@@ -89,7 +89,7 @@ export class Router {
     const refusal = routeRefusal(call.principal, route);
     if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
     if (route.method === "GET") return route.handle(call);
-    return route.handle({ ...call, body: await readJson(call.request, LARGEST) });
+    return route.handle({ ...call, body: await readJson(call.request, route.largest ?? LARGEST) });
   }
 }
 

@@ -17,6 +17,11 @@ const NEEDS = `
 GET /api/me nothing
 GET /api/events nothing
 GET /api/overview nothing
+GET /api/start/agents sessions
+GET /api/start/folders sessions
+GET /api/start/files sessions
+POST /api/sessions sessions
+POST /api/runs sessions
 GET /api/sessions nothing
 GET /api/sessions/:id nothing
 GET /api/sessions/:id/events nothing

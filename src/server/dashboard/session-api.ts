@@ -204,9 +204,16 @@ export interface FileDiff {
  * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
  */
 export interface PromptBody {
+  /** Files of the project that it names by `@` are named to the agent, images of it are added. */
   readonly text: string;
+  readonly images?: readonly PromptImage[];
   /** While a turn runs: join it, or wait for its end. Default queue. */
   readonly whileRunning?: "steer" | "queue";
+}
+/** As ACP has it: png, jpeg, gif or webp, in base64. */
+export interface PromptImage {
+  readonly mimeType: string;
+  readonly data: string;
 }
 export interface AnswerBody {
   /** `Ask.id` */
@@ -230,4 +237,61 @@ export interface CommentBody {
   readonly end?: number;
   readonly text: string;
   readonly severity?: Severity;
+}
+
+/* ------------------------------------------------------------------------------- beginning something */
+
+/**
+ * All of these need `sessions`, and a token that does more than observe:
+ * - `GET /api/start/agents` → `{agents}`: those that the principal may use, the default one first.
+ * - `GET /api/start/folders[?path=PATH]` → `FolderPage`: the folders in a folder; without a path, where to begin.
+ * - `GET /api/start/files?folder=PATH&q=TEXT` → `{files}`: names of files for `@` in a prompt.
+ * - `POST /api/sessions` `NewSession` → `Begun`, as soon as the prompt is accepted. Where something of it
+ *   fails, the session is deleted again.
+ * - `POST /api/runs` `NewRun` → `Begun`: what `trunkline run` does, on this server.
+ */
+export interface AgentChoice {
+  readonly name: string;
+  /** What it offered when it was last started; empty where it never was. */
+  readonly settings: SessionDetail["settings"];
+  /** False where it said that it takes no images. */
+  readonly takesImages: boolean;
+}
+export interface FolderPage {
+  /** Empty where the principal may see several folders, which are listed. */
+  readonly path: string;
+  /** The folder above, where the principal may see that. */
+  readonly parent?: string;
+  readonly folders: readonly {
+    readonly name: string;
+    readonly path: string;
+    readonly isRepository: boolean;
+  }[];
+  /** There are more than are listed. */
+  readonly isCut: boolean;
+}
+export interface NewSession {
+  /** Absolute; `~` is the home folder of the owner. */
+  readonly folder: string;
+  readonly agent?: string;
+  /** Whether it gets a work tree of its own, and the branch of that; a new one where it is left out. */
+  readonly worktree?: boolean;
+  readonly branch?: string;
+  /** Chosen before the prompt is sent. */
+  readonly settings?: readonly SettingBody[];
+  /** The session waits where it is left out. */
+  readonly prompt?: PromptBody;
+}
+export interface NewRun {
+  /** An address, or an absolute folder with a clone of it. */
+  readonly repository: string;
+  /** A branch, a tag or a full hash. */
+  readonly revision?: string;
+  readonly agent?: string;
+  readonly pullRequest?: boolean;
+  readonly prompt: PromptBody;
+}
+export interface Begun {
+  /** Of the session; a run has the same. */
+  readonly id: string;
 }

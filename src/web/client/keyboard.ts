@@ -37,6 +37,8 @@ export function listenToKeys(): void {
   let before: { readonly key: string; readonly at: number } | undefined;
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    // A dialog with fields has the keys for itself.
+    if (event.target instanceof Element && event.target.closest("dialog form") !== null) return;
     const isTyping = isTextField(event.target);
     if (isTyping) {
       if (event.key === "Escape") (event.target as HTMLElement).blur();

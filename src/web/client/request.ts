@@ -12,19 +12,26 @@ export class RequestError extends Error {
 }
 
 const TIMEOUT_MS = 30_000;
+/** An agent is started first, which may load a package before. */
+export const START_TIMEOUT_MS = 300_000;
 
 export function get<T>(path: string): Promise<T> {
   return request<T>("GET", `/api${path}`);
 }
 
-export function post<T>(path: string, body: object = {}): Promise<T> {
-  return request<T>("POST", `/api${path}`, body);
+export function post<T>(path: string, body: object = {}, timeout = TIMEOUT_MS): Promise<T> {
+  return request<T>("POST", `/api${path}`, body, timeout);
 }
 
 /** A request to a path that is not of the API. */
-export async function request<T>(method: string, path: string, body?: object): Promise<T> {
+export async function request<T>(
+  method: string,
+  path: string,
+  body?: object,
+  timeout = TIMEOUT_MS,
+): Promise<T> {
   const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await send(path, { method, ...(body === undefined ? {} : sent) });
+  const response = await send(path, { method, ...(body === undefined ? {} : sent) }, timeout);
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
   throw new RequestError(
@@ -33,14 +40,16 @@ export async function request<T>(method: string, path: string, body?: object): P
   );
 }
 
-async function send(path: string, init: RequestInit): Promise<Response> {
+async function send(path: string, init: RequestInit, timeout: number): Promise<Response> {
   try {
-    return await fetch(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return await fetch(path, { ...init, signal: AbortSignal.timeout(timeout) });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     throw new RequestError(
       0,
-      isLate ? "The server has not answered in 30 seconds." : "The server cannot be reached.",
+      isLate
+        ? `The server has not answered in ${timeout / 1000} seconds.`
+        : "The server cannot be reached.",
     );
   }
 }

@@ -69,8 +69,13 @@ let stream: EventStream | undefined;
 let listener: SessionListener | undefined;
 let epoch: string | undefined;
 
-export function mayDo(scope: string): boolean {
+export function hasScope(scope: string): boolean {
   return me.value?.scopes.includes(scope) ?? false;
+}
+
+/** Whether the person may change something that needs the scope. */
+export function mayDo(scope: string): boolean {
+  return hasScope(scope) && me.value?.observes !== true;
 }
 
 export const waitingCount = computed(

@@ -6,6 +6,7 @@ import { addShortcuts, shortcuts } from "../client/keyboard.ts";
 import { go, linkTo, type Route, route } from "../client/router.ts";
 import {
   connection,
+  hasScope,
   mayDo,
   me,
   overview,
@@ -14,6 +15,8 @@ import {
   troubles,
   waitingCount,
 } from "../client/state.ts";
+import { draft } from "../start/start-draft.ts";
+import { openStart, StartDialog } from "../start/start-dialog.tsx";
 import { SessionPage } from "../session/session-page.tsx";
 import { Button, Command, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
@@ -83,6 +86,7 @@ export function App(): JSX.Element {
         says: name,
         run: () => go(linkTo(page)),
       })),
+      { keys: "c", says: "New session or remote run", run: () => openStart() },
       { keys: "/", says: "Search", run: focusSearch },
       { keys: "?", says: "Keyboard help", run: toggle(isHelpOpen) },
       { keys: "Escape", says: "", run: closeAll },
@@ -116,6 +120,7 @@ export function App(): JSX.Element {
         )}
       </main>
       {isHelpOpen.value ? <Help /> : null}
+      {draft.value.isOpen && mayDo("sessions") ? <StartDialog /> : null}
     </div>
   );
 }
@@ -135,7 +140,7 @@ function closeAll(): boolean {
 
 function isShown({ scope, isOfFleet }: Entry): boolean {
   if (isOfFleet === true && me.value?.fleet === undefined) return false;
-  return scope === undefined || mayDo(scope);
+  return scope === undefined || hasScope(scope);
 }
 
 function Sidebar({ current }: { readonly current: string }): JSX.Element {
@@ -144,6 +149,11 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
       <div class="brand">
         <strong>Trunkline</strong>
         <Connection />
+        {mayDo("sessions") ? (
+          <Button class="start-button" onClick={() => openStart()}>
+            New <kbd>c</kbd>
+          </Button>
+        ) : null}
         <Button
           class="quiet menu-button"
           aria-expanded={isMenuOpen.value}

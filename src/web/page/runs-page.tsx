@@ -5,14 +5,16 @@ import type { RunDetail, RunRow } from "../../server/dashboard/api.ts";
 import type { FileDiff } from "../../server/dashboard/session-api.ts";
 import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
-import { runs } from "../client/state.ts";
+import { mayDo, runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
 import { partsOfPatch } from "../../base/text/patch-names.ts";
 import { hunksIn } from "../text/unified-diff.ts";
+import { openStart } from "../start/start-dialog.tsx";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
 import {
   Badge,
+  Button,
   Command,
   Empty,
   Facts,
@@ -85,7 +87,13 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
   if (id !== undefined) return <RunPage key={id} id={id} />;
   return (
     <>
-      <PageHead title="Remote runs" note={plural(runs.rows.value.length, "run")} />
+      <PageHead title="Remote runs" note={plural(runs.rows.value.length, "run")}>
+        {mayDo("sessions") ? (
+          <Button class="primary" onClick={() => openStart("run")}>
+            New remote run
+          </Button>
+        ) : null}
+      </PageHead>
       <DataTable
         label="Remote runs"
         of={runs}

@@ -16,6 +16,7 @@ import {
   TwoLines,
 } from "../view/parts.tsx";
 import { ContextBar, COST_AND_USE, StateBadge } from "../view/session-facts.tsx";
+import { NewSessionButton } from "../start/start-dialog.tsx";
 import { matcher } from "../text/search.ts";
 
 const search = signal("");
@@ -116,6 +117,7 @@ export function SessionsPage(): JSX.Element {
             </Button>
           ))}
         </div>
+        <NewSessionButton />
         <SearchField label="Search sessions" value={search.value} onInput={setterOf(search)} />
       </PageHead>
       <DataTable

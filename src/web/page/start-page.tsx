@@ -2,8 +2,9 @@ import type { JSX } from "preact";
 
 import type { OverviewStep } from "../../server/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
-import { mayDo, overview, sessions } from "../client/state.ts";
+import { hasScope, overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
+import { NewSessionButton } from "../start/start-dialog.tsx";
 import { Deliveries } from "../view/deliveries.tsx";
 import { OfferedAgentList } from "../view/offered-agents.tsx";
 import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
@@ -40,14 +41,16 @@ export function StartPage(): JSX.Element {
         note={
           open === 0 ? "Everything is connected" : `${open} of ${found.steps.length} steps left`
         }
-      />
+      >
+        <NewSessionButton />
+      </PageHead>
       <Attention />
       <ol class="steps">
         {found.steps.map((step) => (
           <Step key={step.id} step={step} />
         ))}
       </ol>
-      {mayDo("admin") ? <OfferedAgentList /> : null}
+      {hasScope("admin") ? <OfferedAgentList /> : null}
       <PushSwitch />
       <Deliveries />
       <section aria-label="Addresses">

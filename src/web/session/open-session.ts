@@ -1,7 +1,13 @@
 import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../server/dashboard/api.ts";
-import type { Ask, EventLog, LogEvent, SessionDetail } from "../../server/dashboard/session-api.ts";
+import type {
+  Ask,
+  EventLog,
+  LogEvent,
+  PromptBody,
+  SessionDetail,
+} from "../../server/dashboard/session-api.ts";
 import { oncePerFrame } from "../client/collection.ts";
 import { get, post, RequestError } from "../client/request.ts";
 import { listen, readMarks, sessions } from "../client/state.ts";
@@ -73,8 +79,8 @@ export class OpenSession {
     }
   }
 
-  prompt(text: string, whileRunning: "steer" | "queue"): Promise<unknown> {
-    return post(`${this.path}/prompt`, { text, whileRunning });
+  prompt(prompt: PromptBody): Promise<unknown> {
+    return post(`${this.path}/prompt`, prompt);
   }
 
   cancel(): Promise<unknown> {

@@ -3,13 +3,11 @@ import { useRef, useState } from "preact/hooks";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
-import { act, Button } from "../view/parts.tsx";
-import {
-  type ChoiceGroup,
-  type OpenSession,
-  type SettingChoice,
-  settingChoices,
-} from "./open-session.ts";
+import { act, Button, problem } from "../view/parts.tsx";
+import { type OpenSession, type SettingChoice, settingChoices } from "./open-session.ts";
+import { PromptField } from "./prompt-field.tsx";
+import type { NamedImage } from "./prompt-images.ts";
+import { SettingFields } from "./setting-fields.tsx";
 
 /** The field for prompts. During a turn, a prompt joins the turn or waits for its end. */
 export function PromptBox(props: {
@@ -18,6 +16,7 @@ export function PromptBox(props: {
 }): JSX.Element | null {
   const { session, row } = props;
   const [text, setText] = useState("");
+  const [images, setImages] = useState<readonly NamedImage[]>([]);
   const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");
   const field = useRef<HTMLTextAreaElement>(null);
   if (!mayDo("sessions")) return null;
@@ -25,11 +24,15 @@ export function PromptBox(props: {
   const send = (): void => {
     if (text.trim() === "") return;
     act(async () => {
-      await session.prompt(text, whileRunning);
+      await session.prompt({ text, images, whileRunning });
       setText("");
+      setImages([]);
     });
   };
-  const commands = text.startsWith("/") ? commandsFor(session, text) : [];
+  const choose = ({ kind, id }: SettingChoice, value: string | boolean): void => {
+    const isOption = kind === "option";
+    act(() => (isOption ? session.choose(kind, id, value) : session.choose(kind, String(value))));
+  };
   return (
     <form
       class="prompt-box"
@@ -39,38 +42,25 @@ export function PromptBox(props: {
         send();
       }}
     >
-      {commands.length === 0 ? null : (
-        <ul class="commands">
-          {commands.map(({ name, description }) => (
-            <li key={name}>
-              <Button
-                class="quiet"
-                onClick={() => {
-                  setText(`/${name} `);
-                  field.current?.focus();
-                }}
-              >
-                <code>/{name}</code> <span class="note">{description}</span>
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
-      <textarea
-        ref={field}
-        rows={Math.min(10, Math.max(2, text.split("\n").length))}
+      <PromptField
+        field={field}
+        text={text}
         placeholder={isRunning ? "Say something to the running turn" : "Prompt the agent"}
-        aria-label="Prompt"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-          event.preventDefault();
-          send();
+        onText={setText}
+        onSend={send}
+        onProblem={(says) => {
+          problem.value = says;
         }}
+        folder={row?.isRun === true ? undefined : row?.cwd}
+        commands={session.shown.value.conversation.commands ?? session.detail.value?.commands ?? []}
+        images={images}
+        onImages={setImages}
       />
       <div class="prompt-bar">
-        <Settings session={session} />
+        <SettingFields
+          choices={settingChoices(session.detail.value?.settings ?? {})}
+          choose={choose}
+        />
         <span class="space" />
         {isRunning ? (
           <>
@@ -92,69 +82,5 @@ export function PromptBox(props: {
         </button>
       </div>
     </form>
-  );
-}
-
-function commandsFor(
-  session: OpenSession,
-  text: string,
-): readonly { readonly name: string; readonly description: string }[] {
-  const all = session.shown.value.conversation.commands ?? session.detail.value?.commands ?? [];
-  const typed = text.slice(1);
-  return all.filter(({ name }) => name.startsWith(typed) && name !== typed).slice(0, 8);
-}
-
-/** The mode, the model and the other options that the agent offers. */
-function Settings({ session }: { readonly session: OpenSession }): JSX.Element {
-  const choices = settingChoices(session.detail.value?.settings ?? {});
-  const choose = ({ kind, id }: SettingChoice, value: string | boolean): void => {
-    const isOption = kind === "option";
-    act(() => (isOption ? session.choose(kind, id, value) : session.choose(kind, String(value))));
-  };
-  return (
-    <>
-      {choices.map((setting) =>
-        typeof setting.value === "boolean" ? (
-          <label key={setting.id} class="check">
-            <input
-              type="checkbox"
-              checked={setting.value}
-              onChange={(event) => choose(setting, event.currentTarget.checked)}
-            />
-            {setting.name}
-          </label>
-        ) : (
-          <select
-            key={setting.id}
-            aria-label={setting.name}
-            title={setting.name}
-            value={setting.value}
-            onChange={(event) => choose(setting, event.currentTarget.value)}
-          >
-            {setting.groups.map((group) =>
-              group.name === undefined ? (
-                <Choices group={group} />
-              ) : (
-                <optgroup key={group.name} label={group.name}>
-                  <Choices group={group} />
-                </optgroup>
-              ),
-            )}
-          </select>
-        ),
-      )}
-    </>
-  );
-}
-
-function Choices({ group }: { readonly group: ChoiceGroup }): JSX.Element {
-  return (
-    <>
-      {group.choices.map(({ value, name }) => (
-        <option key={value} value={value}>
-          {name}
-        </option>
-      ))}
-    </>
   );
 }

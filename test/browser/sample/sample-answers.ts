@@ -2,6 +2,7 @@ import type { SessionRow } from "../../../src/server/dashboard/session-api.ts";
 import { DIFF, FILES, sampleThread, traffic } from "./sample-changes.ts";
 import type { Answers } from "./sample-dashboard.ts";
 import {
+  AGENTS,
   APPROVAL,
   AUDIT,
   CALLS,
@@ -13,6 +14,7 @@ import {
   RUN_DETAIL,
   SERVERS,
   DELIVERIES,
+  FOLDERS,
   TOKENS,
   TOOLS,
 } from "./sample-rows.ts";
@@ -27,6 +29,10 @@ export function sampleAnswers(): Answers {
   return {
     "GET /api/me": () => ME,
     "GET /api/overview": () => OVERVIEW,
+    "GET /api/agents": () => ({ agents: [], mayAdd: false }),
+    "GET /api/start/agents": () => ({ agents: AGENTS }),
+    "GET /api/start/folders": () => FOLDERS,
+    "GET /api/start/files": () => ({ files: ["src/net/retry.ts", "src/net/retry.test.ts"] }),
     "GET /api/sessions": () => ({ rows: sessions }),
     "GET /api/sessions/*": ({ parts: [id = ""] }) => sampleDetail(rowOf(id)),
     "GET /api/sessions/*/events": ({ parts: [id] }) => ({

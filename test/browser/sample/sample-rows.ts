@@ -13,13 +13,50 @@ import type {
   ToolCalls,
   ToolRow,
 } from "../../../src/server/dashboard/api.ts";
+import type { AgentChoice, FolderPage } from "../../../src/server/dashboard/session-api.ts";
 import { at, MINUTE, NOW } from "./sample-time.ts";
 
 export const ME: Me = {
   name: "owner",
+  observes: false,
   scopes: ["tools", "sessions", "programs", "review", "dashboard", "admin"],
   version: "0.1.0",
   epoch: "sample",
+};
+
+export const AGENTS: AgentChoice[] = [
+  {
+    name: "claude",
+    takesImages: true,
+    settings: {
+      modes: {
+        currentModeId: "default",
+        availableModes: [
+          { id: "default", name: "Always ask" },
+          { id: "plan", name: "Plan" },
+        ],
+      },
+      models: {
+        currentModelId: "opus",
+        availableModels: [
+          { modelId: "opus", name: "Opus" },
+          { modelId: "sonnet", name: "Sonnet" },
+        ],
+      },
+    },
+  },
+  { name: "trunkline", takesImages: true, settings: {} },
+];
+
+export const FOLDERS: FolderPage = {
+  path: "/home/ann/code",
+  parent: "/home/ann",
+  folders: ["atlas", "harbour", "notes"].map((name) => ({
+    name,
+    path: `/home/ann/code/${name}`,
+    isRepository: name !== "notes",
+  })),
+  isCut: false,
 };
 
 export const OVERVIEW: Overview = {

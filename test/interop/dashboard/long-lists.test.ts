@@ -49,6 +49,11 @@ describe(
       await expectNoLongTask(t, loaded, async () => {
         for (let at = 0; at < 20; at++) await page.evaluate(jumpTo(((at * 7) % 20) / 20, GRID));
         await page.evaluate(wheel(120, GRID));
+        // The dialog finds the last used folders among all of them.
+        await page.keyboard.press("c");
+        await page.getByRole("textbox", { name: "Prompt" }).waitFor();
+        await page.keyboard.type("Fix the test");
+        await page.keyboard.press("Escape");
       });
       await page.getByRole("searchbox").fill("(9876)");
       await page.getByText("1 of 10000").waitFor();

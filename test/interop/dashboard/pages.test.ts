@@ -67,6 +67,37 @@ describe(
       }
     });
 
+    it("has a dialog that begins things, light and dark, wide and narrow", async () => {
+      await using server = await SampleDashboard.start(sampleAnswers());
+      for (const colorScheme of ["light", "dark"] as const) {
+        await using watched = await browser.open({ colorScheme });
+        const { page } = watched;
+        await page.goto(`${server.url}/#/sessions`);
+        await page.getByText("Replace moment with Temporal").first().waitFor();
+        await page.keyboard.press("c");
+        const dialog = page.getByRole("dialog", { name: "New session" });
+        await dialog.getByRole("combobox", { name: "Model" }).selectOption("Sonnet");
+        await dialog.getByRole("checkbox", { name: "Work tree of its own" }).check();
+        await dialog
+          .getByRole("textbox", { name: "Prompt" })
+          .fill("Retry only what failed, see @re");
+        await dialog.getByRole("button", { name: "@src/net/retry.ts" }).waitFor();
+        if (colorScheme === "light") await picture(page, "new-session");
+        await dialog.getByRole("button", { name: "Browse" }).click();
+        await dialog.getByRole("button", { name: "atlas git" }).waitFor();
+        for (const what of ["Session in a folder", "Remote run on a repository"]) {
+          await page.getByRole("radio", { name: what }).check();
+          for (const width of [1280, 400]) {
+            await page.setViewportSize({ width, height: 800 });
+            assert.deepEqual(await problemsOf(page), [], `${what}, ${colorScheme}, ${width} px`);
+            const wide = Number(await page.evaluate("document.documentElement.scrollWidth"));
+            assert.ok(wide <= width, `${what} is ${wide} px wide`);
+          }
+        }
+        watched.expectClean();
+      }
+    });
+
     it("shows on a phone no separator before a branch that is not there, and the state as a small badge", async () => {
       const detached = sampleSessions().map((row) => ({
         ...row,

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { promptBlocks } from "../../../agent/prompt/prompt-blocks.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { AnswerEvent, SessionEvent } from "../../../session/event.ts";
+import { workplaceOf } from "../../../session/workplace.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { BUILT_IN } from "../../../config/config.ts";
 import type { AnswerBody, PromptBody } from "../session-api.ts";
@@ -17,8 +19,8 @@ export interface SessionActionsOptions {
 }
 
 /** Milliseconds for which an answer or a prompt may take to be in the log. */
-const PATIENCE = 10_000;
-const LOOK_AGAIN = 20;
+export const PATIENCE = 10_000;
+export const LOOK_AGAIN = 20;
 
 /** What a person does in a session from the dashboard. */
 export class SessionActions {
@@ -33,7 +35,11 @@ export class SessionActions {
     const { clients, rows, failed } = this.#options;
     const client = await clients.at(principal, session);
     const before = await rows.need(principal, session.id);
-    const ended = client.prompt(body);
+    const folder = workplaceOf(session.notes)?.folder ?? session.cwd;
+    // Links of a project lead nowhere else: a person adds other images to the prompt itself.
+    const blocks = await promptBlocks(body.text, folder, [folder]);
+    const images = body.images?.map((image) => ({ type: "image", ...image })) ?? [];
+    const ended = client.prompt([...blocks, ...images], body.whileRunning);
     let isAccepted = false;
     ended.catch((error: unknown) => {
       if (isAccepted) failed(session.id, error);

@@ -1,6 +1,7 @@
 import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { AcpConnection } from "../../../protocol/acp/connection.ts";
+import { type Attached, openSession, type Wanted } from "../../../protocol/acp/attach.ts";
 import type { AcpDoor } from "../../../protocol/acp/door.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -15,6 +16,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import { route, routes } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { ContentBlock } from "../../../session/agent.ts";
 import { SessionError } from "../../../session/session-error.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
 import type { Ask, PromptBody, SettingBody } from "../session-api.ts";
@@ -64,8 +66,7 @@ export class SessionClients implements AsyncDisposable {
       door,
       peer,
       principal,
-      sessionId,
-      cwd,
+      wanted: { sessionId, cwd },
       changed: () => changed(sessionId),
     });
     const used: ClientEntry = { opening, watchers: 0, usedAt: performance.now() };
@@ -75,6 +76,25 @@ export class SessionClients implements AsyncDisposable {
       if (this.#clients.get(key) === used) this.#clients.delete(key);
     });
     return opening;
+  }
+
+  /** Begins a session, as ACP's session/new does for an editor, and stays attached to it. */
+  async begin(principal: Principal, wanted: Wanted): Promise<SessionClient> {
+    const { door, peer, changed } = this.#options;
+    const opening: Promise<SessionClient> = SessionClient.open({
+      ...{ door, peer, principal, wanted },
+      changed: () => {
+        opening.then(
+          ({ sessionId }) => changed(sessionId),
+          () => {},
+        );
+      },
+    });
+    const client = await opening;
+    const entry = { opening, watchers: 0, usedAt: performance.now() };
+    this.#clients.set(keyOf(principal, client.sessionId), entry);
+    this.#sweep();
+    return client;
   }
 
   /** The client, if it is attached already. */
@@ -128,8 +148,8 @@ function keyOf({ id }: Principal, sessionId: string): string {
 
 export interface SessionClientOptions extends Pick<SessionClientsOptions, "door" | "peer"> {
   readonly principal: Principal;
-  readonly sessionId: string;
-  readonly cwd: string;
+  /** The session, or what is to be begun. */
+  readonly wanted: Wanted;
   /** What is asked in the session has changed. */
   readonly changed: () => void;
 }
@@ -144,23 +164,23 @@ interface Question {
  * server, which reaches the session wherever it is open, exactly as for an editor.
  */
 export class SessionClient implements AsyncDisposable {
+  readonly sessionId: string;
   readonly settings: SettingsResult;
   readonly questions: Questions;
-  readonly #sessionId: string;
   readonly #peer: Peer;
   /** Prompts that were not answered yet. */
   #prompts = 0;
 
   private constructor(id: string, peer: Peer, settings: SettingsResult, questions: Questions) {
-    this.#sessionId = id;
+    this.sessionId = id;
     this.#peer = peer;
     this.settings = settings;
     this.questions = questions;
   }
 
-  /** Attaches to the session. Opens it where no process has it open. */
+  /** Attaches to a session, which is opened where no process has it open, or begins one. */
   static async open(options: SessionClientOptions): Promise<SessionClient> {
-    const { door, peer: peerOptions, principal, sessionId, cwd } = options;
+    const { door, peer: peerOptions, principal, wanted } = options;
     const [ours, theirs] = memoryPair();
     const conversation = new AcpConversation(door, theirs, { peer: peerOptions, principal });
     background(
@@ -175,8 +195,8 @@ export class SessionClient implements AsyncDisposable {
         clientInfo: { name: "dashboard", version: VERSION },
         clientCapabilities: { elicitation: { form: {}, url: {} } },
       });
-      const params = { sessionId, cwd, mcpServers: [] };
-      const settings = await peer.request(METHODS.resumeSession, params);
+      const { sessionId, settings } =
+        "sessionId" in wanted ? await resume(peer, wanted) : await openSession(peer, wanted);
       return new SessionClient(sessionId, peer, settings, questions);
     } catch (error) {
       await peer.close();
@@ -194,12 +214,14 @@ export class SessionClient implements AsyncDisposable {
   }
 
   /** Sends a prompt. Resolves when its turn has ended. */
-  async prompt({ text, whileRunning = "queue" }: PromptBody): Promise<void> {
-    const sessionId = this.#sessionId;
+  async prompt(
+    prompt: readonly ContentBlock[],
+    whileRunning: PromptBody["whileRunning"] = "queue",
+  ): Promise<void> {
+    const { sessionId } = this;
     const _meta = { trunkline: { whileRunning } };
     this.#prompts++;
     try {
-      const prompt = [{ type: "text", text }];
       await this.#peer.request(METHODS.prompt, { sessionId, prompt, _meta });
     } catch (error) {
       throw inWords(error);
@@ -209,11 +231,11 @@ export class SessionClient implements AsyncDisposable {
   }
 
   cancel(): void {
-    this.#peer.notify(METHODS.cancel, { sessionId: this.#sessionId });
+    this.#peer.notify(METHODS.cancel, { sessionId: this.sessionId });
   }
 
   async choose({ kind, id, value }: SettingBody): Promise<void> {
-    const sessionId = this.#sessionId;
+    const { sessionId } = this;
     const chosen =
       kind === "mode"
         ? this.#peer.request(METHODS.setMode, { sessionId, modeId: id })
@@ -225,9 +247,23 @@ export class SessionClient implements AsyncDisposable {
     });
   }
 
+  /** Deletes the session. */
+  async discard(): Promise<void> {
+    await this.#peer.request(METHODS.deleteSession, { sessionId: this.sessionId });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#peer.close();
   }
+}
+
+/** Without what was said in it: the dashboard reads that from the log. */
+async function resume(
+  peer: Peer,
+  { sessionId, cwd }: { readonly sessionId: string; readonly cwd: string },
+): Promise<Pick<Attached, "sessionId" | "settings">> {
+  const params = { sessionId, cwd, mcpServers: [] };
+  return { sessionId, settings: await peer.request(METHODS.resumeSession, params) };
 }
 
 /** The requests to a client that are not answered yet. */

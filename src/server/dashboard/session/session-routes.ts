@@ -1,4 +1,6 @@
+import { IMAGE_TYPES } from "../../../agent/prompt/prompt-blocks.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { hasScope } from "../../../base/principal.ts";
 import { maskWords } from "../../../base/text/mask.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -15,6 +17,8 @@ import type {
   AnswerBody,
   Ask,
   EventLog,
+  PromptBody,
+  PromptImage,
   SessionDetail,
   SettingBody,
   Traffic,
@@ -38,16 +42,18 @@ export interface SessionRoutesOptions {
 
 const MOST_ROWS = 500;
 const MOST_EVENTS = 2_000;
+/** Bytes of a prompt with images: what one message may have. */
+export const LARGEST_PROMPT = DEFAULT_LIMITS.maxMessage;
 const DONE = { ok: true } as const;
 
 /** The endpoints of sessions. */
 export class SessionRoutes {
   readonly #options: SessionRoutesOptions;
-  readonly #actions: SessionActions;
+  readonly actions: SessionActions;
 
   constructor(options: SessionRoutesOptions) {
     this.#options = options;
-    this.#actions = new SessionActions(options);
+    this.actions = new SessionActions(options);
   }
 
   get routes(): readonly ApiRoute[] {
@@ -59,7 +65,7 @@ export class SessionRoutes {
         const done = await work(call, await rows.need(call.principal, call.id));
         return typeof done === "object" && done !== null ? done : DONE;
       });
-    const actions = this.#actions;
+    const { actions } = this;
     return [
       get("", async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
@@ -83,11 +89,12 @@ export class SessionRoutes {
         await exportSession(rows.reader, session, format, response);
         return undefined;
       }),
-      act("/prompt", ({ principal, body }, session) => {
-        const { whileRunning } = body;
-        const joins = whileRunning === "steer" ? ({ whileRunning } as const) : {};
-        return actions.prompt(principal, session, { text: textIn(body, "text"), ...joins });
-      }),
+      {
+        ...act("/prompt", ({ principal, body }, session) =>
+          actions.prompt(principal, session, readPrompt(body)),
+        ),
+        largest: LARGEST_PROMPT,
+      },
       act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
       act("/undo", ({ principal }, session) => actions.undo(principal, session)),
       act("/answer", ({ principal, body }, session) =>
@@ -197,7 +204,24 @@ function readAnswer(body: ApiCall["body"]): AnswerBody {
   throw new TrunklineError("usage", "Give 'optionId', or 'result' for a question.");
 }
 
-function readSetting(body: ApiCall["body"]): SettingBody {
+export function readPrompt(body: ApiCall["body"]): PromptBody {
+  const { whileRunning, images = [] } = body;
+  if (!Array.isArray(images) || !images.every(isImage)) {
+    const types = IMAGE_TYPES.join(", ");
+    const says = `'images' has to be a list of objects with 'data' and a 'mimeType': ${types}.`;
+    throw new TrunklineError("usage", says);
+  }
+  const shown = images.map(({ mimeType, data }) => ({ mimeType, data }));
+  const joins = whileRunning === "steer" ? ({ whileRunning } as const) : {};
+  return { text: textIn(body, "text"), images: shown, ...joins };
+}
+
+function isImage(value: unknown): value is PromptImage {
+  const { mimeType, data } = (value ?? {}) as Partial<Record<keyof PromptImage, unknown>>;
+  return typeof data === "string" && IMAGE_TYPES.some((type) => type === mimeType);
+}
+
+export function readSetting(body: ApiCall["body"]): SettingBody {
   const { kind, value } = body;
   if (kind === "mode" || kind === "model" || kind === "option") {
     return { kind, id: textIn(body, "id"), value };

@@ -1,0 +1,315 @@
+import { computed, signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { AgentChoice, Begun } from "../../server/dashboard/session-api.ts";
+import { get, post, RequestError, START_TIMEOUT_MS } from "../client/request.ts";
+import { go, linkTo } from "../client/router.ts";
+import { mayDo, sessions } from "../client/state.ts";
+import { PromptField } from "../session/prompt-field.tsx";
+import { SettingFields } from "../session/setting-fields.tsx";
+import { Button, setterOf, useLoaded } from "../view/parts.tsx";
+import { FolderPicker } from "./folder-picker.tsx";
+import {
+  change,
+  choose,
+  clearDraft,
+  draft,
+  draftImages,
+  offeredSettings,
+  runOf,
+  sessionOf,
+  type StartDraft,
+} from "./start-draft.ts";
+
+const MOST_RECENT = 8;
+
+/** An agent takes a while to start, and the dialog may be closed meanwhile. */
+const isStarting = signal(false);
+const failed = signal<string | undefined>(undefined);
+const fail = setterOf(failed);
+
+/** Opens the dialog; false where the person may begin nothing. */
+export function openStart(what?: StartDraft["what"]): boolean {
+  if (!mayDo("sessions")) return false;
+  fail(undefined);
+  change({ isOpen: true, ...(what === undefined ? {} : { what }) });
+  return true;
+}
+
+export function NewSessionButton(): JSX.Element | null {
+  if (!mayDo("sessions")) return null;
+  return (
+    <Button class="primary" onClick={() => openStart("session")}>
+      New session
+    </Button>
+  );
+}
+
+/** The folders of the sessions that the person may see, the last used first. */
+const recentFolders = computed(() => {
+  const rows = sessions.rows.value.filter(({ isRun }) => !isRun);
+  const used = rows.toSorted((a, b) => b.updated - a.updated).map(({ cwd }) => cwd);
+  return [...new Set(used)].slice(0, MOST_RECENT);
+});
+
+/** Begins a session in a folder, or a remote run. */
+export function StartDialog(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const isBusy = isStarting.value;
+  const says = failed.value;
+  const [found, unlisted] = useLoaded(
+    () => get<{ readonly agents: readonly AgentChoice[] }>("/start/agents"),
+    [],
+  );
+  const now = draft.value;
+  const isRun = now.what === "run";
+  const agents = found?.agents ?? [];
+  const agent = agents.find(({ name }) => name === now.agent) ?? agents[0];
+  const [recent = ""] = recentFolders.value;
+  useEffect(() => {
+    if (draft.value.folder === "") change({ folder: recent });
+  }, [recent]);
+  useEffect(() => {
+    dialog.current?.showModal();
+    const first = dialog.current?.querySelector<HTMLElement>(".start-fields .mono");
+    (draft.value.folder === "" ? first : field.current)?.focus();
+  }, []);
+  const images = agent?.takesImages === false ? undefined : draftImages.value;
+  const start = async (): Promise<void> => {
+    // The agent that is shown: the one of an old draft may be gone.
+    const shown = { ...draft.value, agent: agent?.name ?? "" };
+    const { id } = isRun
+      ? await post<Begun>("/runs", runOf(shown, images ?? []), START_TIMEOUT_MS)
+      : await post<Begun>(
+          "/sessions",
+          sessionOf(shown, images ?? [], agent?.settings),
+          START_TIMEOUT_MS,
+        );
+    clearDraft();
+    go(linkTo(isRun ? "runs" : "sessions", id));
+  };
+  const isReady = isRun
+    ? now.repository.trim() !== "" && now.text.trim() !== ""
+    : now.folder.trim() !== "";
+  const send = (): void => {
+    if (isBusy || !isReady) return;
+    isStarting.value = true;
+    fail(undefined);
+    start()
+      .catch((error: unknown) => {
+        if (!(error instanceof RequestError)) throw error;
+        fail(error.message);
+        // It may have been closed in the meantime.
+        change({ isOpen: true });
+      })
+      .finally(() => {
+        isStarting.value = false;
+      });
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="start-dialog"
+      aria-labelledby="start-title"
+      onClose={() => change({ isOpen: false })}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <header class="page-head">
+          <h2 id="start-title">{isRun ? "New remote run" : "New session"}</h2>
+          <div class="actions">
+            <Button onClick={() => dialog.current?.close()}>Close</Button>
+          </div>
+        </header>
+        <div class="start-fields">
+          <What />
+          {isRun ? <RunFields /> : <FolderField />}
+          <div class="start-row">
+            <label class="field">
+              <span>Agent</span>
+              <select
+                value={agent?.name}
+                onChange={({ currentTarget }) =>
+                  change({ agent: currentTarget.value, settings: {} })
+                }
+              >
+                {agents.map(({ name }) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </label>
+            {isRun ? null : <AgentSettings agent={agent} />}
+          </div>
+          {isRun ? null : <WorktreeFields />}
+          <PromptField
+            field={field}
+            text={now.text}
+            placeholder={isRun ? "What should be done?" : "First prompt; @ names a file"}
+            onText={(text) => change({ text })}
+            onSend={send}
+            onProblem={fail}
+            folder={isRun || now.folder === "" ? undefined : now.folder}
+            images={images}
+            onImages={setterOf(draftImages)}
+          />
+          {(says ?? unlisted) === undefined ? null : (
+            <p class="banner bad" role="alert">
+              {says ?? unlisted}
+            </p>
+          )}
+          <div class="prompt-bar">
+            <span class="note" role="status">
+              {isBusy ? "Starting the agent …" : ""}
+            </span>
+            <span class="space" />
+            <button type="submit" class="primary" disabled={isBusy || !isReady}>
+              Start
+            </button>
+          </div>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+const KINDS = [
+  { what: "session", says: "Session in a folder" },
+  { what: "run", says: "Remote run on a repository" },
+] as const;
+
+function What(): JSX.Element {
+  return (
+    <fieldset>
+      <legend>Begin</legend>
+      {KINDS.map(({ what, says }) => (
+        <label key={what} class="check">
+          <input
+            type="radio"
+            name="what"
+            checked={draft.value.what === what}
+            onChange={() => change({ what })}
+          />
+          {says}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function FolderField(): JSX.Element {
+  const [isPicking, setPicking] = useState(false);
+  const { folder } = draft.value;
+  return (
+    <>
+      <div class="start-row">
+        <label class="field wide">
+          <span>Folder</span>
+          <input
+            class="mono"
+            value={folder}
+            placeholder="/home/ann/project"
+            onInput={({ currentTarget }) => change({ folder: currentTarget.value })}
+          />
+        </label>
+        <Button aria-expanded={isPicking} onClick={() => setPicking(!isPicking)}>
+          Browse
+        </Button>
+      </div>
+      {isPicking ? (
+        <FolderPicker
+          path={folder}
+          recent={recentFolders.value}
+          onChoose={(path) => change({ folder: path })}
+        />
+      ) : null}
+    </>
+  );
+}
+
+function AgentSettings({ agent }: { readonly agent: AgentChoice | undefined }): JSX.Element | null {
+  if (agent === undefined) return null;
+  const offered = offeredSettings(agent.settings, draft.value.settings);
+  if (offered.length === 0) {
+    return <p class="note">Its modes and models are known once it has started.</p>;
+  }
+  return <SettingFields choices={offered.map(({ choice }) => choice)} choose={choose} />;
+}
+
+function WorktreeFields(): JSX.Element {
+  const { worktree, branch } = draft.value;
+  return (
+    <div class="start-row">
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={worktree}
+          onChange={({ currentTarget }) => change({ worktree: currentTarget.checked })}
+        />
+        Work tree of its own
+      </label>
+      {worktree ? (
+        <TextField
+          label="Branch"
+          placeholder="a new one"
+          value={branch}
+          onText={(text) => change({ branch: text })}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function RunFields(): JSX.Element {
+  const { repository, revision, pullRequest } = draft.value;
+  return (
+    <>
+      <TextField
+        label="Repository"
+        placeholder="https://example.com/team/app.git, or a folder"
+        value={repository}
+        onText={(text) => change({ repository: text })}
+      />
+      <div class="start-row">
+        <TextField
+          label="Revision"
+          placeholder="the default branch"
+          value={revision}
+          onText={(text) => change({ revision: text })}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={pullRequest}
+            onChange={({ currentTarget }) => change({ pullRequest: currentTarget.checked })}
+          />
+          Open a pull request
+        </label>
+      </div>
+    </>
+  );
+}
+
+function TextField(props: {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly onText: (text: string) => void;
+}): JSX.Element {
+  return (
+    <label class="field wide">
+      <span>{props.label}</span>
+      <input
+        class="mono"
+        placeholder={props.placeholder}
+        value={props.value}
+        onInput={({ currentTarget }) => props.onText(currentTarget.value)}
+      />
+    </label>
+  );
+}
