@@ -3,7 +3,14 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../test/support/requirement.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
-import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
+import { OWNER, type Principal } from "../base/principal.ts";
+import {
+  checkRemoteUrl,
+  pinAddresses,
+  readRemoteRef,
+  refuseRepository,
+  type RemotePolicy,
+} from "./remote-ref.ts";
 
 const REVISION = "0123456789abcdef0123456789abcdef01234567";
 const URL = "https://example.com/acme/app.git";
@@ -171,5 +178,19 @@ describe("pinAddresses()", () => {
     assert.deepEqual(await pin(URL, ["192.0.43.8"]), ["192.0.43.8"]);
     assert.deepEqual(await pin("https://8.8.8.8/a", ["unused"]), ["8.8.8.8"]);
     assert.deepEqual(await pin("/srv/repo", ["unused"]), []);
+  });
+});
+
+describe("refuseRepository()", () => {
+  it("holds the limits of a token for repositories on this machine, which are folders", () => {
+    const limited = (limits: object): Principal => ({ ...OWNER, id: "token t", limits });
+    const inside = limited({ folders: ["/srv/team"] });
+    refuseRepository(inside, "file:///srv/team/app");
+    refuseRepository(inside, "https://example.com/team/app.git");
+    for (const other of ["file:///srv/other", "/srv/other", "file:///srv/team/../other"]) {
+      assert.throws(() => refuseRepository(inside, other), /may not use the folder/);
+    }
+    const repository = limited({ repositories: ["https://example.com/team/*"] });
+    assert.throws(() => refuseRepository(repository, "file:///srv/team/app"));
   });
 });

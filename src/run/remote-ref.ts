@@ -1,7 +1,9 @@
 import { lookup } from "node:dns/promises";
+import { isAbsolute } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { hostFits } from "../base/host-pattern.ts";
-import { limitRefusal, mayUseRepository, type Principal } from "../base/principal.ts";
+import { limitRefusal, mayUseFolder, mayUseRepository, type Principal } from "../base/principal.ts";
 import { SessionError } from "../session/session-error.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
@@ -76,6 +78,12 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): CheckedUrl {
 
 /** Throws if a principal may not use a repository, by the normal form of its address. */
 export function refuseRepository(principal: Principal, normal: string): void {
+  // A repository on this machine is a folder, too.
+  const folder = normal.startsWith("file:") ? fileURLToPath(normal) : normal;
+  if (isAbsolute(folder) && !mayUseFolder(principal, folder)) {
+    const why = limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    throw new SessionError("permission-denied", why);
+  }
   if (mayUseRepository(principal, [normal])) return;
   const why = limitRefusal(principal, `the repository '${normal}'`, `--repo ${normal}`);
   throw new SessionError("permission-denied", why);
