@@ -40,7 +40,7 @@ const OWN_SETTINGS = ["TRUNKLINE_CONFIG", "TRUNKLINE_DATA", "TRUNKLINE_TOKEN"];
 const TASKS = {
   start: async (args) => {
     await build();
-    return node(["dist/trunkline.js", "serve", ...args], { env: withoutNpm() });
+    return node(["dist/trunkline.js", "serve", "--open", ...args], { env: withoutNpm() });
   },
   test: (args) => test(args, { tests: testFiles(ROOT), isFull: false }),
   "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), isFull: true }),
