@@ -80,15 +80,21 @@ export async function run(invocation: Invocation<DemoValues>): Promise<number> {
 /** Plays one session for a person in a browser, until they stop it. */
 async function playLive(invocation: Invocation<DemoValues>, signal: AbortSignal): Promise<number> {
   const { LiveDemo, showDemo } = await import("./live-demo.ts");
-  await using live = await LiveDemo.begin(invocation.env, signal);
-  const { link, chat } = live;
-  if (invocation.values.json === true) invocation.data(`${JSON.stringify({ link, chat })}\n`);
-  else {
-    await showDemo(live, invocation);
-    invocation.out("Stop with Ctrl-C.\n");
+  const { env, values, out, data } = invocation;
+  try {
+    await using live = await LiveDemo.begin(env, signal);
+    const { link, chat } = live;
+    if (values.json === true) data(`${JSON.stringify({ link, chat })}\n`);
+    else {
+      await showDemo(live, invocation);
+      out("Stop with Ctrl-C.\n");
+    }
+    if (!signal.aborted) await once(signal, "abort");
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return 1;
+    throw error;
   }
-  if (!signal.aborted) await once(signal, "abort");
-  return 0;
 }
 
 /** One of the things that are shown. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
@@ -19,20 +19,35 @@ interface StageOptions {
   /** Columns of a line. */
   readonly width: number;
   readonly signal: AbortSignal;
+  /** Where its folder is made: that of temporary files if left out. */
+  readonly parent?: string;
 }
 
 const PREFIX = "trunkline-demo-";
 const LOCK = "lock";
 
+async function temporaryFolder(parent: string): Promise<string> {
+  try {
+    removeLeft(parent);
+    return await mkdtemp(join(parent, PREFIX));
+  } catch (error) {
+    const says = `Cannot make a folder in '${parent}': ${fileWords(error, parent)}`;
+    throw new TrunklineError("unavailable", `${says}. Set TMPDIR to another.`, { cause: error });
+  }
+}
+
 /** Removes the folders of demos that were killed: their lock is there, and nobody has it. */
-function removeLeft(): void {
-  for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(PREFIX))) {
-    const folder = join(tmpdir(), name);
-    const lock = join(folder, LOCK);
+function removeLeft(parent: string): void {
+  for (const name of readdirSync(parent).filter((each) => each.startsWith(PREFIX))) {
+    const folder = join(parent, name);
     // Others can make folders there, too.
     const isOwn = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
-    if (!isOwn || !isLeft(lock)) continue;
-    rmSync(folder, { recursive: true, force: true });
+    if (!isOwn || !isLeft(join(folder, LOCK))) continue;
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // The next demo tries again.
+    }
   }
 }
 
@@ -75,8 +90,7 @@ export class Stage implements AsyncDisposable {
   }
 
   static async set(options: StageOptions): Promise<Stage> {
-    removeLeft();
-    const stage = new Stage(await mkdtemp(join(tmpdir(), PREFIX)), options);
+    const stage = new Stage(await temporaryFolder(options.parent ?? tmpdir()), options);
     stage.#lock = await FileLock.take(stage.path(LOCK));
     await mkdir(stage.path("home"));
     return stage;
