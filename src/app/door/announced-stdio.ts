@@ -1,4 +1,3 @@
-import { background } from "../../base/background.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 import type { Client } from "../../store/access/running-clients.ts";
@@ -46,22 +45,17 @@ export function announcedStdio(app: AppContext, kind: Client["kind"]): Channel<s
       return sink.message(text, value);
     },
     fault: (fault) => sink.fault(fault),
-    end: (error) => {
-      left = 0;
-      if (announced !== undefined) {
-        background(
-          announced.then((lock) => lock?.[Symbol.dispose]()),
-          "Announcing the end of a client",
-        );
-      }
-      sink.end(error);
-    },
+    end: (error) => sink.end(error),
   });
   return {
     receive: (sink) => channel.receive(sinkFor(sink)),
     send: (message, topic) => channel.send(message, topic),
     abort: (reason) => channel.abort(reason),
-    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      // Where a signal ends the process at once, the system releases it.
+      (await announced)?.[Symbol.dispose]();
+      await channel[Symbol.asyncDispose]();
+    },
   };
 }
 

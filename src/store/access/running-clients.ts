@@ -46,7 +46,7 @@ export async function announceClient(data: string, client: Client): Promise<Disp
 
 /** The clients of a data folder, the last one first. */
 export function seenClients(data: string): SeenClient[] {
-  return stored(data).map(({ path: _, ...client }) => client);
+  return stored(data);
 }
 
 function stored(data: string): StoredClient[] {

@@ -115,4 +115,22 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await gone(other.path);
     assert.deepEqual(demosIn(other.path), []);
   });
+
+  it("begins as well when a person types npx and the packed file", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
+    const home = folder.path;
+    // npm-exec(1) sets it.
+    const env = { HOME: home, TMPDIR: home, TRUNKLINE_SERVE_PORT: "0", npm_command: "exec" };
+    const command = [process.execPath, join(ROOT, "dist/trunkline.js")];
+    await using terminal = new Tmux({ command, cwd: home, env, columns: 500 });
+    await terminal.shows(
+      /Trunkline .* is running/,
+      /no browser can be opened here/,
+      /leaves nothing/,
+    );
+    terminal.press("C-c");
+    assert.equal(await terminal.ended(), 0);
+    await gone(home);
+    assert.deepEqual(demosIn(home), []);
+  });
 });
