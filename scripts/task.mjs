@@ -40,7 +40,7 @@ const OWN_SETTINGS = ["TRUNKLINE_CONFIG", "TRUNKLINE_DATA", "TRUNKLINE_TOKEN"];
 const TASKS = {
   start: async (args) => {
     await build();
-    return node(["dist/trunkline.js", "serve", ...args], { env: withoutNpm() });
+    return node(["dist/trunkline.js", "serve", "--open", ...args], { env: withoutNpm() });
   },
   // Whoever names a file wants it, however long it takes.
   test: (args) => {

@@ -41,7 +41,7 @@ export async function run(
   );
   const out: Write = (text) => print(painted(text));
   const data: Write = (text) => print(host.stdout.isTTY === true ? painted(text) : text);
-  const parsed = parse(args, program);
+  const parsed = parse(isBegun(args, host) ? ["serve", "--open"] : args, program);
   try {
     return await follow(parsed, host, { out, err, data });
   } catch (error) {
@@ -51,6 +51,11 @@ export async function run(
     err(text);
     return exitCode;
   }
+}
+
+/** `npx trunkline`, typed by a person: it begins as `npm start` does. Others see the help. */
+function isBegun(args: readonly string[], { env, stdout }: Host): boolean {
+  return args.length === 0 && env.npm_command === "exec" && stdout.isTTY === true;
 }
 
 async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<number> {

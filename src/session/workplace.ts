@@ -44,6 +44,14 @@ export function workplaceOf(notes: Readonly<Record<string, unknown>>): Workplace
   return typeof worktree === "object" && worktree !== null ? (worktree as Workplace) : undefined;
 }
 
+/** The folder in which the agent of a session works. */
+export function workingFolder(session: {
+  readonly cwd: string;
+  readonly notes: Readonly<Record<string, unknown>>;
+}): string {
+  return workplaceOf(session.notes)?.folder ?? session.cwd;
+}
+
 /**
  * Creates the work tree of a new session that asks for one. The session is stored before it, so that no
  * work tree is without a session.

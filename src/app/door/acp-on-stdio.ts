@@ -8,7 +8,7 @@ import { agentLogin } from "./agent-login.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
 import { jugglerRoutes, jugglerServer } from "../../protocol/juggler/serve.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import { stdioChannel } from "../../wire/channel/stdio.ts";
+import { announcedStdio } from "./announced-stdio.ts";
 
 export interface AcpOnStdioOptions {
   /** Who works in new sessions. */
@@ -36,7 +36,7 @@ export async function serveAcpOnStdio(
     ...agentLogin(app),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
-  const channel = stdioChannel(app.config.limits);
+  const channel = announcedStdio(app, "editor");
   await untilOver(new AcpConversation(door, channel, { peer: app.withLimits(options) }));
 }
 

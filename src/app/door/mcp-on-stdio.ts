@@ -9,7 +9,7 @@ import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { OpenedMcp } from "../../server/relay/own-server.ts";
 import type { Channel } from "../../wire/channel.ts";
-import { stdioChannel } from "../../wire/channel/stdio.ts";
+import { announcedStdio } from "./announced-stdio.ts";
 
 export interface OpenMcpOptions {
   /** The id of our first request. */
@@ -20,7 +20,7 @@ export interface OpenMcpOptions {
 
 /** `trunkline mcp`, which assistants start. */
 export async function serveMcpOnStdio(app: AppContext, profile?: string): Promise<void> {
-  await using opened = await openMcp(app, stdioChannel(app.config.limits), { profile });
+  await using opened = await openMcp(app, announcedStdio(app, "assistant"), { profile });
   await untilOver(opened.peer);
 }
 

@@ -1,4 +1,4 @@
-import { stdioChannel } from "../../wire/channel/stdio.ts";
+import { announcedStdio } from "./announced-stdio.ts";
 import { openMcp } from "./mcp-on-stdio.ts";
 import { untilOver } from "./until-over.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -28,7 +28,7 @@ export async function relayStdio(
   });
   if (gateway === undefined) return false;
   const relay = new McpRelay({
-    client: stdioChannel(limits),
+    client: announcedStdio(app, "assistant"),
     gateway,
     open: (channel, firstId) => openMcp(app, channel, { firstId, profile }),
     tookOver: () => log.info("relay.took-over"),

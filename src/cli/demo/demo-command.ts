@@ -11,11 +11,15 @@ export const demo: Command = {
     "no network. It reads and writes nothing outside of a temporary folder, which it removes at the " +
     "end. Exits with 0 if everything worked.",
   options: {
+    open: flag(
+      "Open one session of it in your browser, which works and waits for you, until Ctrl-C",
+    ),
     keep: flag("Leave the temporary folder, to look around in it"),
-    json: flag("Print one JSON object at the end, and nothing else"),
+    json: flag("Print one JSON object, and nothing else: at the end, or with --open at once"),
   },
   examples: {
     "trunkline demo": "Watch it all.",
+    "trunkline demo --open": "Take part in it, in your browser.",
     "trunkline demo --json": "Let a program check that this machine can do it.",
   },
   load: () => import("./demo.ts"),

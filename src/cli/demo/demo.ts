@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,13 +8,10 @@ import { VERSION } from "../../base/version.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { paint } from "../shell/layout.ts";
-import { Stage, Transcript } from "./stage.ts";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { json } from "node:stream/consumers";
+import { type Script, startScriptedModel } from "./scripted-model.ts";
+import { idIn, Stage, Transcript } from "./stage.ts";
 
-type DemoValues = OptionValues<never, "keep">;
+type DemoValues = OptionValues<never, "keep" | "open">;
 
 interface Played {
   readonly title: string;
@@ -30,6 +28,7 @@ export async function run(invocation: Invocation<DemoValues>): Promise<number> {
     untilSignal().then(() => stop.abort(new Error("It was stopped"))),
     "Stopping the demo",
   );
+  if (values.open === true) return await playLive(invocation, stop.signal);
   const begun = performance.now();
   await using ending = new AsyncDisposableStack();
   const model = ending.use(await startScriptedModel(SCRIPT));
@@ -78,6 +77,26 @@ export async function run(invocation: Invocation<DemoValues>): Promise<number> {
   return isGood ? 0 : 1;
 }
 
+/** Plays one session for a person in a browser, until they stop it. */
+async function playLive(invocation: Invocation<DemoValues>, signal: AbortSignal): Promise<number> {
+  const { LiveDemo, showDemo } = await import("./live-demo.ts");
+  const { env, values, out, data } = invocation;
+  try {
+    await using live = await LiveDemo.begin(env, signal);
+    const { link, chat } = live;
+    if (values.json === true) data(`${JSON.stringify({ link, chat })}\n`);
+    else {
+      await showDemo(live, invocation);
+      out("Stop with Ctrl-C.\n");
+    }
+    if (!signal.aborted) await once(signal, "abort");
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return 1;
+    throw error;
+  }
+}
+
 /** One of the things that are shown. */
 interface Act {
   readonly title: string;
@@ -103,7 +122,7 @@ const SCRIPT: Script = {
     },
     ([claimed = ""]) => ({
       tool: "review_reply",
-      arguments: { id: idIn(claimed), text: "Without a name it greets the world now." },
+      arguments: { id: idIn(claimed) ?? "none", text: "Without a name it greets the world now." },
     }),
     "Fixed: without a name it greets the world.",
   ],
@@ -118,12 +137,6 @@ const SCRIPT: Script = {
     "Added saluer.js.",
   ],
 };
-
-/** The id of the thread in what `review_claim` answered. */
-function idIn(claimed: string): string {
-  const [id] = /\br[a-z0-9]{5}\b/.exec(claimed) ?? [];
-  return id ?? "none";
-}
 
 /** Prepares what the acts need: a repository, a forge, a plugin, and a configuration for them. */
 async function prepare(stage: Stage, model: string): Promise<void> {
@@ -246,93 +259,4 @@ const ACTS: readonly Act[] = [
 function expect(text: string, part: string): void {
   if (text.includes(part)) return;
   throw new TrunklineError("unavailable", `Expected '${part}' in: ${text.slice(0, 200)}`);
-}
-
-/** What it says, or which tool it calls. */
-export type Line = string | { readonly tool: string; readonly arguments: object };
-
-/** The answers of the model, by words of the prompt. An answer may use the result of a tool. */
-export type Script = Readonly<Record<string, readonly (Line | ((results: string[]) => Line))[]>>;
-
-interface Message {
-  readonly role: string;
-  readonly content?: unknown;
-}
-
-/** Starts an OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
-export async function startScriptedModel(
-  script: Script,
-): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer((request, response) => {
-    answer(script, request, response).catch((error: Error) => {
-      response.writeHead(500).end(JSON.stringify({ error: { message: error.message } }));
-    });
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-async function answer(
-  script: Script,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  if (request.method === "GET") {
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model" }] }));
-    return;
-  }
-  const { messages } = (await json(request)) as { messages: readonly Message[] };
-  const line = nextLine(script, messages);
-  const delta =
-    typeof line === "string"
-      ? { role: "assistant", content: line }
-      : {
-          role: "assistant",
-          tool_calls: [
-            {
-              index: 0,
-              id: `call_${messages.length}`,
-              type: "function",
-              function: { name: line.tool, arguments: JSON.stringify(line.arguments) },
-            },
-          ],
-        };
-  const reason = typeof line === "string" ? "stop" : "tool_calls";
-  const chunk = (choice: object, more: object = {}): string =>
-    `data: ${JSON.stringify({
-      id: "demo",
-      object: "chat.completion.chunk",
-      created: 0,
-      model: "scripted",
-      choices: [{ index: 0, finish_reason: null, delta: {}, ...choice }],
-      ...more,
-    })}\n\n`;
-  const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.end(chunk({ delta }) + chunk({ finish_reason: reason }, { usage }) + "data: [DONE]\n\n");
-}
-
-/** The next answer to the last prompt. */
-function nextLine(script: Script, messages: readonly Message[]): Line {
-  const last = messages.findLastIndex(({ role }) => role === "user");
-  const prompt = textOf(messages[last]);
-  const [, lines] = Object.entries(script).find(([words]) => prompt.includes(words)) ?? [];
-  const results = messages
-    .slice(last + 1)
-    .filter(({ role }) => role === "tool")
-    .map((message) => textOf(message));
-  const line = lines?.[results.length] ?? "I have nothing to say to that.";
-  return typeof line === "function" ? line(results) : line;
-}
-
-function textOf(message: Message | undefined): string {
-  const { content } = message ?? {};
-  return typeof content === "string" ? content : JSON.stringify(content ?? "");
 }

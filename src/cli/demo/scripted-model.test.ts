@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { startScriptedModel } from "./demo.ts";
+import { startScriptedModel } from "./scripted-model.ts";
 
 async function ask(url: string, messages: readonly object[]): Promise<string> {
   const body = JSON.stringify({ model: "scripted", stream: true, messages });

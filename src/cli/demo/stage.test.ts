@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Stage } from "./stage.ts";
 
-async function stage(width = 80) {
+async function stage(width = 80, parent = tmpdir()) {
   const lines: string[] = [];
   const stop = new AbortController();
-  const set = await Stage.set({ show: (line) => lines.push(line), width, signal: stop.signal });
+  const show = (line: string) => lines.push(line);
+  const set = await Stage.set({ show, width, signal: stop.signal, parent });
   return { set, lines, stop };
 }
 
@@ -46,5 +50,30 @@ describe("Stage", () => {
     await using _ = set;
     stop.abort(new Error("stopped"));
     await assert.rejects(set.type(["true"], { cwd: "." }), { message: "stopped" });
+  });
+
+  it("removes the folders of those that were killed, and no others", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-stages-"));
+    const { set: running } = await stage(80, folder.path);
+    await using _running = running;
+    const make = (name: string, ...files: string[]): string => {
+      const path = join(folder.path, name);
+      mkdirSync(path);
+      for (const file of files) {
+        writeFileSync(join(path, file), "");
+        utimesSync(join(path, file), 0, 0);
+      }
+      return path;
+    };
+    utimesSync(running.path("lock"), 0, 0);
+    const killed = make("trunkline-demo-killed", "lock", "other");
+    const kept = [make("trunkline-demo-kept", "other"), make("other", "lock"), running.folder];
+    await using _next = (await stage(80, folder.path)).set;
+    assert.ok(!existsSync(killed));
+    for (const path of kept) assert.ok(existsSync(path), path);
+  });
+
+  it("says where no folder can be made", async () => {
+    await assert.rejects(stage(80, "/no/such"), { message: /in '\/no\/such': no such.*TMPDIR/ });
   });
 });

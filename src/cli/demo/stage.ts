@@ -1,16 +1,17 @@
-import { rmSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
+import { FileLock } from "../../store/file-lock.ts";
 
 interface StageOptions {
   /** Takes a line that a person sees. */
@@ -18,6 +19,42 @@ interface StageOptions {
   /** Columns of a line. */
   readonly width: number;
   readonly signal: AbortSignal;
+  /** Where its folder is made: that of temporary files if left out. */
+  readonly parent?: string;
+}
+
+const PREFIX = "trunkline-demo-";
+const LOCK = "lock";
+
+async function temporaryFolder(parent: string): Promise<string> {
+  try {
+    removeLeft(parent);
+    return await mkdtemp(join(parent, PREFIX));
+  } catch (error) {
+    const says = `Cannot make a folder in '${parent}': ${fileWords(error, parent)}`;
+    throw new TrunklineError("unavailable", `${says}. Set TMPDIR to another.`, { cause: error });
+  }
+}
+
+/** Removes the folders of demos that were killed: their lock is there, and nobody has it. */
+function removeLeft(parent: string): void {
+  for (const name of readdirSync(parent).filter((each) => each.startsWith(PREFIX))) {
+    const folder = join(parent, name);
+    // Others can make folders there, too.
+    const isOwn = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+    if (!isOwn || !isLeft(join(folder, LOCK))) continue;
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // The next demo tries again.
+    }
+  }
+}
+
+/** One that was just made may not be locked yet. */
+function isLeft(lock: string): boolean {
+  const made = lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
+  return made < Date.now() - 10_000 && !FileLock.isTaken(lock);
 }
 
 /** A program that goes on while others run. */
@@ -33,6 +70,7 @@ export class Stage implements AsyncDisposable {
   readonly env: NodeJS.ProcessEnv;
   readonly #options: StageOptions;
   readonly #children = new Set<OwnedChild>();
+  #lock: FileLock | undefined;
   /** The process ends at once when nobody reads its output any more. */
   readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
 
@@ -52,7 +90,8 @@ export class Stage implements AsyncDisposable {
   }
 
   static async set(options: StageOptions): Promise<Stage> {
-    const stage = new Stage(await mkdtemp(join(tmpdir(), "trunkline-demo-")), options);
+    const stage = new Stage(await temporaryFolder(options.parent ?? tmpdir()), options);
+    stage.#lock = await FileLock.take(stage.path(LOCK));
     await mkdir(stage.path("home"));
     return stage;
   }
@@ -119,6 +158,9 @@ export class Stage implements AsyncDisposable {
     process.off("exit", this.#atExit);
     await Promise.all([...this.#children].map((child) => child[Symbol.asyncDispose]()));
     this.#children.clear();
+    // A folder that is left on purpose has no lock.
+    rmSync(this.path(LOCK), { force: true });
+    this.#lock?.[Symbol.dispose]();
   }
 
   async #start(
@@ -143,9 +185,10 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-interface Message {
+export interface Message {
   readonly id?: unknown;
   readonly method?: string;
+  readonly params?: unknown;
   readonly result?: unknown;
   readonly error?: { readonly message: string };
 }
@@ -161,14 +204,23 @@ export class Transcript {
     this.#program = program;
   }
 
-  /** Sends a request, shows all that comes until its answer, and gives the answer. */
-  async ask(method: string, params: object): Promise<Readonly<Record<string, unknown>>> {
+  /**
+   * Sends a request, shows all that comes until its answer, and gives the answer. `reply` may answer what
+   * is asked meanwhile.
+   */
+  async ask(
+    method: string,
+    params: object,
+    reply: (asked: Message) => object | undefined = () => undefined,
+  ): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#last;
     this.#send({ jsonrpc: "2.0", id, method, params });
     for (;;) {
       const text = await this.#program.line();
       this.#stage.say(`  ← ${text}`);
       const message = JSON.parse(text) as Message;
+      const result = message.method === undefined ? undefined : reply(message);
+      if (result !== undefined) this.#send({ jsonrpc: "2.0", id: message.id, result });
       if (message.id !== id || message.method !== undefined) continue;
       if (message.error !== undefined) throw new Error(`${method}: ${message.error.message}`);
       return message.result as Readonly<Record<string, unknown>>;
@@ -184,4 +236,9 @@ export class Transcript {
     this.#stage.say(`  → ${text}`);
     this.#program.send(text);
   }
+}
+
+/** The id of a thread in what a review tool answered. */
+export function idIn(answer: string): string | undefined {
+  return /\b(r[a-z0-9]{5}) \(/.exec(answer)?.[1];
 }

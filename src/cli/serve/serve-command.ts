@@ -18,6 +18,7 @@ export const serve: Command = {
       "PORT",
       "Port to listen on, instead of the configured one (4180); 0 picks a free one",
     ),
+    open: flag("Open the dashboard in your browser, and at the very first start a demo"),
     json: flag("Print one JSON line with the addresses once it is ready"),
     "no-auth": flag("For development, on loopback only: accept requests without a token"),
     bus: BUS,

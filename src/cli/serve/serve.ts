@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
@@ -15,16 +16,18 @@ import { Observers } from "../../server/telemetry/observers.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
+import { hasSessions } from "../../store/session/session-reader.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { paint } from "../shell/layout.ts";
 import { configFlags, globalOptions, openLastingApp } from "../shell/open-app.ts";
+import { isAttended, openPage } from "../shell/open-page.ts";
 
 /** Milliseconds that requests in flight have to finish after Ctrl-C. */
 const STOP_GRACE = 500;
 
 type ServeValues = OptionValues<
   "host" | "port" | "bus" | "pool" | "name",
-  "no-auth" | "unsafe-no-sandbox"
+  "no-auth" | "unsafe-no-sandbox" | "open"
 >;
 
 /** `trunkline serve` */
@@ -37,6 +40,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     ...{ host, port, noSandbox },
     more: fleetValues({ bus: url, pool, name }),
   });
+  const isFirst = !hasSessions(app.config.data);
   openData(app.config.data);
   await using _repair = repairIdentities(app.config.data, app.log);
   const metrics = new Metrics();
@@ -80,6 +84,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     fleet?.join(server.publicUrl ?? server.localUrl);
     await greet(server, invocation);
+    await using _demo = await openPages(server, invocation, { isFirst, signalled });
     await Promise.race([
       signalled,
       ...(fleet === undefined ? [] : [fleet.fleet.untilRefused(log)]),
@@ -116,6 +121,36 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
   const command = { program: typedCommand(invocation.env), options: globalOptions(invocation) };
   const noAuth = values["no-auth"];
   out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth, command }));
+}
+
+/** With --open: shows the person the demo when they have just begun, and later their dashboard. */
+async function openPages(
+  server: HttpServer,
+  invocation: Invocation<ServeValues>,
+  { isFirst, signalled }: { readonly isFirst: boolean; readonly signalled: Promise<unknown> },
+): Promise<AsyncDisposable | undefined> {
+  const { values, env, out, err } = invocation;
+  if (values.open !== true || values.json === true || !isAttended(invocation)) return undefined;
+  out("\n");
+  if (isFirst) {
+    const stop = new AbortController();
+    background(
+      signalled.then(() => stop.abort(new Error("It was stopped"))),
+      "Stopping the demo",
+    );
+    try {
+      const { LiveDemo, showDemo } = await import("../demo/live-demo.ts");
+      const demo = await LiveDemo.begin(env, stop.signal);
+      await showDemo(demo, invocation);
+      return demo;
+    } catch (error) {
+      if (stop.signal.aborted) return undefined;
+      err(`trunkline: warning: Cannot show the demo: ${(error as Error).message}\n`);
+    }
+  }
+  const isOpen = await openPage(await server.loginLink(), env);
+  out(isOpen ? "It is open in your browser.\n" : "No browser can be opened here: use the link.\n");
+  return undefined;
 }
 
 function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; publicUrl?: string } {

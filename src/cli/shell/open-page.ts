@@ -1,7 +1,14 @@
+import type { Invocation } from "./command.ts";
+
 /** Opens a page in a browser on this machine, if it has a screen. Returns whether a browser could be started. */
 export async function openPage(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const opener = openerOf(env);
   return opener !== undefined && (await start(opener, url));
+}
+
+/** Whether a person is at the terminal, to whom a browser may be opened unasked. */
+export function isAttended({ env, isTerminal }: Pick<Invocation, "env" | "isTerminal">): boolean {
+  return isTerminal && (env.CI ?? "") === "";
 }
 
 function openerOf(env: NodeJS.ProcessEnv): string | undefined {

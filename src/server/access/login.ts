@@ -23,10 +23,13 @@ export function isForPerson({ method, headers: { accept = "" } }: IncomingMessag
   return method === "GET" && !accept.startsWith("application/json");
 }
 
-/** The code is in the fragment of the link, which browsers do not send: the page posts it. */
+/**
+ * The code is in the fragment of the link, which browsers do not send: the page posts it. After the code may
+ * stand the page of the dashboard to go to, such as `CODE/sessions/ID`.
+ */
 const SCRIPT = `
 const says = document.getElementById("says");
-const code = location.hash.slice(1);
+const [code, ...page] = location.hash.slice(1).split("/");
 history.replaceState(null, "", location.pathname);
 const show = (text) => { says.textContent = text; };
 if (code === "") show("This link has no code. Get one with: trunkline open");
@@ -35,7 +38,7 @@ else fetch("login", {
   headers: { "content-type": "application/json" },
   body: JSON.stringify({ code }),
 }).then(async (answer) => {
-  if (answer.ok) location.replace("./");
+  if (answer.ok) location.replace("./" + (page.length > 0 ? "#/" + page.join("/") : ""));
   else show((await answer.json()).error);
 }).catch(() => show("The gateway does not answer. Is it still running?"));
 `;

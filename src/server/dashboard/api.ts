@@ -119,6 +119,8 @@ export interface Overview {
     readonly running: number;
     readonly threads: number;
     readonly approvals: number;
+    /** Servers that should run and do not. */
+    readonly down: number;
   };
   readonly uptimeSeconds: number;
   /** The addresses for other programs. */
@@ -126,12 +128,14 @@ export interface Overview {
 }
 
 export interface OverviewStep {
-  readonly id: "assistant" | "editor" | "server" | "identity";
+  readonly id: "assistant" | "editor" | "agent" | "server" | "identity";
   readonly isDone: boolean;
   /** Who was seen, or what is there: "Claude Code", "2 servers". Absent until it is done. */
   readonly says?: string;
-  /** When it was last seen. */
+  /** When it was last seen; absent while it is connected. */
   readonly at?: number;
+  /** Some of it does not work, as `says` tells. */
+  readonly isBroken?: boolean;
   /** Exact commands, the most likely first. */
   readonly commands: readonly { readonly run: string; readonly explains: string }[];
 }

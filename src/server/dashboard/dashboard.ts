@@ -257,6 +257,7 @@ function serverParts(
     config: () => config,
     threads: (principal) => threads.count(principal),
     approvals: () => tools?.approvals().length ?? 0,
+    down: () => services?.down() ?? 0,
   };
   const routes = [
     route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { Database } from "../database.ts";
@@ -54,8 +55,14 @@ export interface SessionReading extends Disposable {
 /** Everything of a session, with the number of its last event. */
 const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
     ORDER BY first DESC LIMIT 1) AS last FROM session`;
+const FILE = "sessions.sqlite";
 /** Sessions by last use, among which changes without an event are looked for. */
 export const RECENT = 100;
+
+/** Whether a data folder has ever had sessions opened. */
+export function hasSessions(data: string): boolean {
+  return existsSync(join(data, FILE));
+}
 
 /**
  * Reads sessions that this and other processes write. It has a connection of its own: `PRAGMA
@@ -71,7 +78,7 @@ export class SessionReader implements SessionReading {
   }
 
   static async open(data: string): Promise<SessionReader> {
-    const path = join(data, "sessions.sqlite");
+    const path = join(data, FILE);
     const database = await Database.open(path, SESSION_MIGRATIONS, { pageSize: PAGE_SIZE });
     return new SessionReader(database, Holder.at(join(data, HOLDERS)));
   }

@@ -22,6 +22,10 @@ const STEPS: Readonly<
     title: "Connect an editor",
     why: "Its agent panel talks to any agent through Trunkline, and you can follow it here.",
   },
+  agent: {
+    title: "Talk with an agent",
+    why: "The one that is built in, or Claude Code, Codex, Gemini and others that speak ACP.",
+  },
   server: { title: "Add a server", why: "An MCP server whose tools every assistant may use." },
   identity: {
     title: "Add an identity",
@@ -100,7 +104,7 @@ function Step({ step }: { readonly step: OverviewStep }): JSX.Element {
       <div class="step-head">
         <h2>{title}</h2>
         {step.isDone ? (
-          <Badge tone="good">
+          <Badge tone={step.isBroken === true ? "bad" : "good"}>
             {step.says ?? "done"}
             {step.at === undefined ? null : (
               <>

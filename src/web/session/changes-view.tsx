@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { ThreadRow } from "../../server/dashboard/api.ts";
+import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import type { ChangedFile, ChangedFiles, FileDiff } from "../../server/dashboard/session-api.ts";
 import { get, post } from "../client/request.ts";
 import { mayDo, sessions, threads } from "../client/state.ts";
@@ -139,10 +139,18 @@ function isAbout(thread: ThreadRow, session: OpenSession): boolean {
 }
 
 function ThreadNote({ thread }: { readonly thread: ThreadRow }): JSX.Element {
+  const { id, state, by, comment, updated } = thread;
+  const [detail] = useLoaded(() => get<ThreadDetail>(`/threads/${id}`), [id, updated]);
+  const [, ...replies] = detail?.events.filter(({ text }) => text !== undefined) ?? [];
   return (
     <div class="thread">
-      <Badge tone={thread.state === "resolved" ? "good" : "wait"}>{thread.state}</Badge>
-      <strong>{thread.by}</strong> <span class="comment">{thread.comment}</span>
+      <Badge tone={state === "resolved" ? "good" : "wait"}>{state}</Badge> <strong>{by}</strong>{" "}
+      <span class="comment">{comment}</span>
+      {replies.map(({ seq, by: from, text }) => (
+        <p key={seq}>
+          <strong>{from}</strong> {text}
+        </p>
+      ))}
     </div>
   );
 }

@@ -97,7 +97,7 @@ export const OVERVIEW: Overview = {
       ],
     },
   ],
-  counts: { sessions: 7, waiting: 2, running: 1, threads: 2, approvals: 1 },
+  counts: { sessions: 7, waiting: 2, running: 1, threads: 2, approvals: 1, down: 0 },
   uptimeSeconds: 5000,
   urls: { mcp: "http://127.0.0.1:7878/mcp", acp: "ws://127.0.0.1:7878/acp" },
 };
@@ -105,7 +105,7 @@ export const OVERVIEW: Overview = {
 export const EMPTY_OVERVIEW: Overview = {
   ...OVERVIEW,
   steps: OVERVIEW.steps.map(({ id, commands }) => ({ id, commands, isDone: false })),
-  counts: { sessions: 0, waiting: 0, running: 0, threads: 0, approvals: 0 },
+  counts: { sessions: 0, waiting: 0, running: 0, threads: 0, approvals: 0, down: 0 },
 };
 
 export const RUN: RunRow = {

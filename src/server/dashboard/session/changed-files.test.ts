@@ -113,3 +113,36 @@ describe("the changed files of a session in one folder of a repository", () => {
     }
   });
 });
+
+describe("the changed files of a session with a work tree of its own", () => {
+  it("are those of that tree, for whoever may see the folder that it came from", async () => {
+    await using folder = await SampleFolder.create();
+    const data = folder.path;
+    const [cwd, tree] = [join(data, "work"), join(data, "tree")];
+    await mkdir(cwd, { recursive: true });
+    const git = (...args: string[]): string => {
+      const who = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+      return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8" }).trim();
+    };
+    git("init", "-q", "-b", "main");
+    await writeFile(join(cwd, "a.txt"), "one\n");
+    git("add", ".");
+    git("commit", "-qm", "first");
+    git("worktree", "add", "-q", "-b", "own", tree);
+    await writeFile(join(tree, "a.txt"), "two\n");
+    git("-C", tree, "commit", "-qam", "second");
+    const base = { revision: git("rev-parse", "main") };
+    const place = { folder: tree, tree, repository: cwd, branch: "own", isOwnBranch: true, base };
+    const own = { ...session(cwd), notes: { worktree: { ...place, warnings: [] } } };
+    const limited: Principal = { id: "t", limits: { folders: [cwd] } };
+    for (const principal of [OWNER, limited]) {
+      const { files } = await changedFiles(data, own, principal);
+      assert.deepEqual(
+        files.map(({ path }) => path),
+        ["a.txt"],
+      );
+    }
+    assert.match((await diffOfFile(data, own, "a.txt", OWNER)).diff, /^-one\n\+two$/m);
+    assert.deepEqual((await changedFiles(data, session(cwd), OWNER)).files, []);
+  });
+});

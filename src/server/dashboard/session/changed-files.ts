@@ -10,6 +10,7 @@ import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import { Git } from "../../../git/git.ts";
 import { findRepository } from "../../../review/repository.ts";
+import { workingFolder, workplaceOf } from "../../../session/workplace.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { ChangedFile, ChangedFiles, FileDiff } from "../session-api.ts";
 
@@ -24,7 +25,7 @@ interface FormerFile {
 }
 
 /**
- * What a session has changed. In a repository that is the work tree against the commit that was
+ * What a session has changed. In a repository that is its work tree against the commit that was
  * checked out when the session began, with files that git does not know yet; elsewhere what the
  * built-in agent has recorded for `/undo`.
  */
@@ -33,13 +34,14 @@ export async function changedFiles(
   session: ReadSession,
   principal: Principal,
 ): Promise<ChangedFiles> {
-  const repository = findRepository(session.cwd);
+  const repository = findRepository(workingFolder(session));
   if (repository !== undefined && !repository.isBare) {
     const git = new Git(repository.root);
-    const base = await baseOf(git, session.created);
+    const base = await baseOf(git, session);
     const all = [...(await tracked(git, base)), ...(await untracked(git))];
-    // A token may be limited to one folder of the repository.
-    const files = all.filter(({ path }) => mayUseFolder(principal, join(repository.root, path)));
+    // A token may be limited to one folder of the repository, whichever work tree the session has.
+    const root = findRepository(session.cwd)?.root ?? repository.root;
+    const files = all.filter(({ path }) => mayUseFolder(principal, join(root, path)));
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
     return {
@@ -80,14 +82,16 @@ export async function diffOfFile(
 }
 
 /** The commit against which the changes of a session are shown. */
-export async function baseOfSession({ cwd, created }: ReadSession): Promise<string | undefined> {
-  const repository = findRepository(cwd);
-  return repository === undefined ? undefined : baseOf(new Git(repository.root), created);
+export async function baseOfSession(session: ReadSession): Promise<string | undefined> {
+  const repository = findRepository(workingFolder(session));
+  return repository === undefined ? undefined : baseOf(new Git(repository.root), session);
 }
 
-/** The commit that was checked out at a time, by the reflog; where that does not tell, now. */
-async function baseOf(git: Git, time: number): Promise<string> {
-  const when = new Date(time).toISOString();
+/** The commit that a session began with: by the reflog, and where that does not tell, what is there now. */
+async function baseOf(git: Git, { created, notes }: ReadSession): Promise<string> {
+  const place = workplaceOf(notes);
+  if (place !== undefined) return place.base.revision;
+  const when = new Date(created).toISOString();
   for (const name of [`HEAD@{${when}}`, "HEAD"]) {
     const { code, stdout } = await git.run(["rev-parse", "--verify", "--quiet", name], {
       accepts: [0, 1, 128],
@@ -137,9 +141,10 @@ async function untracked(git: Git): Promise<ChangedFile[]> {
 }
 
 async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Promise<string> {
-  const root = findRepository(session.cwd)?.root ?? session.cwd;
+  const folder = workingFolder(session);
+  const root = findRepository(folder)?.root ?? folder;
   const git = new Git(root);
-  const base = await baseOf(git, session.created);
+  const base = await baseOf(git, session);
   const args = ["diff", "--no-renames", "--no-color", base, "--", `:(literal)${path}`];
   const diff = await git.text(args);
   if (diff !== "" || change !== "added") return diff;

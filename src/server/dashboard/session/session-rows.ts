@@ -2,6 +2,7 @@ import { maskText, maskWords } from "../../../base/text/mask.ts";
 import { mayUseAgent, mayUseAll, mayUseFolder, type Principal } from "../../../base/principal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { OpenQuestion } from "../../../session/client/questions.ts";
+import { workingFolder } from "../../../session/workplace.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
@@ -106,7 +107,7 @@ export class SessionRows {
       mode: digest.mode ?? chosen.modeId,
       client: digest.client,
       cwd,
-      ...(run === undefined ? placeOf(cwd) : runPlace(run)),
+      ...(run === undefined ? placeOf(workingFolder(session)) : runPlace(run)),
       context: digest.context,
       cost: digest.cost,
       created,

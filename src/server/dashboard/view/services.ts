@@ -14,10 +14,19 @@ const MOST_LINES = 50;
 export function serviceParts(
   sources: DashboardSources,
   configured: () => Config["mcpServers"],
-): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
+): {
+  readonly routes: readonly ApiRoute[];
+  readonly live: readonly LiveSource[];
+  /** How many servers do not work. */
+  readonly down: () => number;
+} {
   const servers = async () => serverRows(sources, configured());
   const plugins = () => pluginRows(sources);
   return {
+    down: () =>
+      sources.tools
+        .status()
+        .filter(({ name, state }) => name in configured() && stateOf(state) === "down").length,
     routes: [
       route("GET /api/servers", "admin", async () => ({ servers: await servers() })),
       route("GET /api/plugins", "admin", async () => ({ plugins: await plugins() })),

@@ -13,6 +13,7 @@ import {
 import { maskText } from "../../../base/text/mask.ts";
 import { addComment } from "../../../review/add-comment.ts";
 import { openRepository } from "../../../review/repository.ts";
+import { workingFolder } from "../../../session/workplace.ts";
 import { SEVERITIES, STATES, type Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -146,10 +147,11 @@ export class Threads implements Disposable {
       throw new TrunklineError("usage", "'line' and 'end' have to be whole numbers.");
     }
     const isOld = side === "old";
-    const repository = openRepository(session.cwd);
-    await this.#know(repository.root);
-    if (!this.#maySee(principal, repository.root)) {
-      const { root } = repository;
+    const repository = openRepository(workingFolder(session));
+    // What a person may see goes by the folder that they have opened, whichever work tree the session has.
+    const { root } = openRepository(session.cwd);
+    await this.#know(root);
+    if (!this.#maySee(principal, root)) {
       throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
     }
     const { id } = await addComment(this.#reviews, repository, repository.root, {

@@ -1,0 +1,177 @@
+import { mkdir } from "node:fs/promises";
+
+import { background } from "../../base/background.ts";
+import { typedCommand } from "../../base/process/self-command.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
+import { VERSION } from "../../base/version.ts";
+import type { Invocation } from "../shell/command.ts";
+import { isAttended, openPage } from "../shell/open-page.ts";
+import { type Line, type Script, startScriptedModel } from "./scripted-model.ts";
+import { idIn, type Message, Stage, Transcript } from "./stage.ts";
+
+const PROMPT =
+  "Greet the world when nobody is named. Run the tests, then wait for my review comments.";
+const GREET = `#!/bin/sh
+# Greets somebody.
+echo "Hello $1"
+`;
+const TEST = `test "$(sh greet.sh Ada)" = "Hello Ada" && echo "ok: greets Ada"
+test "$(sh greet.sh)" = "Hello world" && echo "ok: greets the world"
+`;
+const NEW_LINE = 'echo "Hello ${1:-world}"';
+
+/** How the session goes, by the results so far. Somebody may refuse a step, and may take long to comment. */
+function nextLine(results: string[]): Line {
+  const last = results.at(-1) ?? "";
+  if (results.length === 0) {
+    return {
+      says: "`greet.sh` says `Hello` to nobody when it gets no name. I give it a default.",
+      tool: "edit_file",
+      arguments: { path: "greet.sh", old_string: 'echo "Hello $1"', new_string: NEW_LINE },
+    };
+  }
+  if (results.length === 1) {
+    return {
+      says: "Now the tests. That is a command, so you are asked first.",
+      tool: "run_command",
+      arguments: { command: "sh test.sh" },
+    };
+  }
+  const claimed = results.findIndex((result) => idIn(result) !== undefined);
+  if (claimed === -1) {
+    if (results.length > 2 && !last.includes("No new review comments")) {
+      return `I cannot wait for comments: ${last}`;
+    }
+    const says =
+      "Look at **Changes** (key `2`) and press a line number to comment on that line. I wait for it.";
+    const wait = { tool: "review_wait", arguments: { timeoutSeconds: 300 } };
+    return results.length === 2 ? { says, ...wait } : wait;
+  }
+  switch (results.length - claimed) {
+    case 1:
+      return {
+        says: "A comment. I explain the line in the script.",
+        tool: "edit_file",
+        arguments: {
+          path: "greet.sh",
+          old_string: NEW_LINE,
+          new_string: `# Without a name, it greets the world.\n${NEW_LINE}`,
+        },
+      };
+    case 2: {
+      const text =
+        "I explained the line in the script. A language model would do what you wrote; this is a demo.";
+      return { tool: "review_reply", arguments: { id: idIn(results[claimed] ?? ""), text } };
+    }
+    case 3:
+      return {
+        says: "Answered. Last, a commit on the branch of this session.",
+        tool: "git_commit",
+        arguments: { message: "Greet the world when nobody is named", paths: ["greet.sh"] },
+      };
+    default:
+      return last.includes("Repository: ") ? DONE : `Nothing was committed: ${last}`;
+  }
+}
+
+const DONE =
+  "Done. The top of this page names the branch, and the checkout that it came from is as it was. In a " +
+  "repository of yours, `trunkline session land` brings such a branch into it.";
+
+const SCRIPT: Script = { [PROMPT]: nextLine };
+
+/**
+ * A session that works before a person's eyes, and waits for them: the built-in agent with a scripted model
+ * in a sample repository, in a gateway of its own. All of it is in a temporary folder, which ends with it.
+ */
+export class LiveDemo implements AsyncDisposable {
+  /** Logs a browser in, once, and shows the session. */
+  readonly link: string;
+  /** The command that shows the same session in a terminal. */
+  readonly chat: string;
+  readonly #ending: AsyncDisposableStack;
+
+  private constructor(link: string, chat: string, ending: AsyncDisposableStack) {
+    this.link = link;
+    this.chat = chat;
+    this.#ending = ending;
+  }
+
+  static async begin(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<LiveDemo> {
+    await using ending = new AsyncDisposableStack();
+    const model = ending.use(await startScriptedModel(SCRIPT));
+    const stage = ending.use(await Stage.set({ show: () => {}, width: 80, signal }));
+    await prepare(stage, model.url);
+    const gateway = await stage.start(["trunkline", "serve", "--port", "0", "--json"]);
+    const { login } = JSON.parse(await gateway.line()) as { login: string };
+    const editor = new Transcript(stage, await stage.start(["trunkline", "acp", "--worktree"]));
+    const clientInfo = { name: "demo", version: VERSION };
+    await editor.ask("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo });
+    const opened = await editor.ask("session/new", { cwd: stage.path("app"), mcpServers: [] });
+    const sessionId = String(opened["sessionId"]);
+    await editor.ask("session/set_mode", { sessionId, modeId: "auto-accept" });
+    const prompt = [{ type: "text", text: PROMPT }];
+    const turn = editor.ask("session/prompt", { sessionId, prompt }, allowReviews);
+    // Its page says how the turn ended, also if it failed; here it only must not be unhandled.
+    background(
+      turn.catch(() => undefined),
+      "The session of the demo",
+    );
+    const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = stage.env;
+    const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
+    const words = ["chat", "--session", sessionId, ...files].map(shellWord);
+    const chat = `cd ${shellWord(stage.path("app"))} && ${typedCommand(env)} ${words.join(" ")}`;
+    return new LiveDemo(`${login}/sessions/${sessionId}`, chat, ending.move());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ending.disposeAsync();
+  }
+}
+
+/** The person answers for commands and commits. That the agent reads and answers comments is their wish. */
+function allowReviews({ method, params }: Message): object | undefined {
+  if (method !== "session/request_permission") return undefined;
+  const { toolCall, options } = params as {
+    readonly toolCall: { readonly title?: string };
+    readonly options: readonly { readonly kind: string; readonly optionId: string }[];
+  };
+  const optionId = options.find(({ kind }) => kind === "allow_once")?.optionId;
+  if (toolCall.title?.startsWith("Call 'review_") !== true || optionId === undefined)
+    return undefined;
+  return { outcome: { outcome: "selected", optionId } };
+}
+
+async function prepare(stage: Stage, baseUrl: string): Promise<void> {
+  await mkdir(stage.path("app"));
+  await stage.write("app/greet.sh", GREET);
+  await stage.write("app/test.sh", TEST);
+  const config = {
+    models: { local: false, default: "demo/scripted", providers: { demo: { baseUrl } } },
+    log: { level: "error" },
+  };
+  await stage.write("config.jsonc", JSON.stringify(config, undefined, 2));
+  const git = (...args: string[]) => stage.type(["git", ...args]);
+  await git("init", "-q", "-b", "main");
+  await git("config", "user.name", "Ada");
+  await git("config", "user.email", "ada@home.example");
+  await git("add", ".");
+  await git("commit", "-qm", "Greet");
+}
+
+/** Opens the demo in a browser, or says how to get to it. */
+export async function showDemo(
+  { link, chat }: LiveDemo,
+  invocation: Pick<Invocation, "env" | "out" | "isTerminal">,
+): Promise<void> {
+  const { env, out, isTerminal } = invocation;
+  if (isAttended(invocation) && (await openPage(link, env))) {
+    out("A demo works in your browser, on a sample repository. Answer it there with `y`.\n");
+  } else {
+    out("A demo works on a sample repository, but no browser can be opened here.\n");
+    // Output that is not a terminal may be a log file, which must not contain a login link.
+    if (isTerminal) out(`  Open this link, which works once, within 15 minutes:\n  ${link}\n`);
+    out(`  Or answer it in another terminal:\n  ${chat}\n`);
+  }
+  out("It needs no key and no network, and leaves nothing when it ends.\n");
+}
