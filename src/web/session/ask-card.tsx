@@ -5,6 +5,7 @@ import type { Ask } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { act, Ago } from "../view/parts.tsx";
+import { titleOf } from "./conversation.ts";
 import type { OpenSession } from "./open-session.ts";
 import { QuestionForm } from "./question-form.tsx";
 import { ToolContent } from "./tool-call.tsx";
@@ -72,12 +73,11 @@ function AskCard(props: {
       </div>
     );
   }
-  const title = ask.toolCall?.["title"];
   return (
     <div class="ask-card">
       <div class="ask-head">
         <strong>Permission</strong>
-        <code>{typeof title === "string" ? title : "a tool call"}</code>
+        <code>{titleOf(ask.toolCall ?? {}) ?? "a tool call"}</code>
         <Ago at={ask.at} />
       </div>
       {isShort ? null : <ToolContent call={ask.toolCall ?? {}} />}
