@@ -11,6 +11,9 @@ import {
   settingChoices,
 } from "./open-session.ts";
 
+/** What the agent is told to do with a turn that was interrupted. */
+const GO_ON = "Go on where you were interrupted.";
+
 /** The field for prompts. During a turn, a prompt joins the turn or waits for its end. */
 export function PromptBox(props: {
   session: OpenSession;
@@ -86,6 +89,13 @@ export function PromptBox(props: {
               Stop
             </Button>
           </>
+        ) : row?.ended === "interrupted" ? (
+          <Button
+            title="The last turn was interrupted"
+            onClick={() => act(() => session.prompt(GO_ON, "queue"))}
+          >
+            Go on
+          </Button>
         ) : null}
         <button type="submit" class="primary" disabled={text.trim() === ""}>
           Send
