@@ -113,6 +113,11 @@ export class SessionNotes {
     if (!this.#isOver) await this.#write(more);
   }
 
+  /** Changes the given notes. They are written with the next ones, such as those of the next turn. */
+  later(notes: Notes): void {
+    this.#notes = { ...this.#notes, ...notes };
+  }
+
   async #write(more: SessionDescription = {}): Promise<void> {
     const all = { ...this.#unwritten, ...more };
     try {

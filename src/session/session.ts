@@ -139,7 +139,7 @@ export class Session implements TurnHost {
     const { currentModelId } = this.settings.models ?? {};
     if (chosen?.modelId !== undefined || currentModelId === model) return;
     // Readers of the store, which is all that lists have, would not know it otherwise.
-    this.#keep({ model: currentModelId });
+    this.#notes.later({ model: currentModelId });
   }
 
   /** Id of the principal that owns the session. */
@@ -413,12 +413,7 @@ export class Session implements TurnHost {
     if (subagentOf(update) !== undefined) return;
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
-    this.#keep({}, { title: update.title });
-  }
-
-  /** Changes notes that nobody waits for. */
-  #keep(...notes: Parameters<SessionNotes["keep"]>): void {
-    this.#notes.keep(...notes).catch((error: unknown) => {
+    this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
   }

@@ -121,10 +121,14 @@ export class SessionRoutes {
     const joins = session.holder !== undefined && hasScope(principal, "sessions");
     const client = joins ? await clients.at(principal, session).catch(() => undefined) : undefined;
     const digest = await rows.digests.of(session);
+    const row = rows.rowWith(session, digest);
+    const settings = settingsOf((client?.settings ?? {}) as unknown as Settings, digest);
+    // Before its first turn, only the agent knows the model of a session.
+    const model = row.model ?? settings.models?.currentModelId;
     return {
-      row: rows.rowWith(session, digest),
+      row: model === undefined ? row : { ...row, model },
       plan: digest.plan,
-      settings: settingsOf((client?.settings ?? {}) as unknown as Settings, digest),
+      settings,
       commands: digest.commands,
       asks: await this.asks(principal, session),
       canUndo: canUndo(session),
