@@ -60,7 +60,8 @@ export class Journal {
   /** Starts the record of a turn. Nothing is written before the first change. */
   begin({ isRedo = false } = {}): TurnJournal {
     return new TurnJournal(async () => {
-      if (!isRedo) await remove(join(this.#folder, UNDONE));
+      const undone = this.undone();
+      if (!isRedo && (await undone.#turns()).length > 0) await undone.remove();
       const turns = await this.#turns();
       for (const old of turns.slice(0, Math.max(0, turns.length - MOST_TURNS + 1))) {
         await remove(join(this.#folder, old));
@@ -93,7 +94,7 @@ export class Journal {
     await remove(turn.folder);
   }
 
-  /** Removes the record of a session that is deleted. */
+  /** Removes the record, for example of a session that is deleted. */
   async remove(): Promise<void> {
     await remove(this.#folder);
   }
