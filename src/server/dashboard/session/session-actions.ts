@@ -55,13 +55,13 @@ export class SessionActions {
     (await this.#options.clients.at(principal, session)).cancel();
   }
 
-  /** Restores the files that the last turn changed, as `/undo` does. */
-  async undo(principal: Principal, session: ReadSession): Promise<void> {
+  /** Restores the files that the last turn changed, as `/undo` does, or takes that back. */
+  async undo(principal: Principal, session: ReadSession, what: "undo" | "redo"): Promise<void> {
     if (!canUndo(session)) {
       const why = `only the built-in agent keeps what it needs for that, not '${session.agent}'`;
-      throw new TrunklineError("conflict", `Cannot undo: ${why}.`);
+      throw new TrunklineError("conflict", `Cannot ${what}: ${why}.`);
     }
-    await this.prompt(principal, session, { text: "/undo" });
+    await this.prompt(principal, session, { text: `/${what}` });
   }
 
   /** Answers a permission or a question. Throws "conflict" where it is no longer asked. */

@@ -21,7 +21,7 @@ import type {
 } from "../session-api.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
-import { changedFiles, diffOfFile } from "./changed-files.ts";
+import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
 import { exportSession } from "./export-session.ts";
 import { canUndo, SessionActions } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
@@ -77,6 +77,9 @@ export class SessionRoutes {
       get("/:id/diff", async ({ principal, id, query }) =>
         diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
       ),
+      get("/:id/undo", async ({ principal, id }) =>
+        undoPreview(data, await rows.need(principal, id), principal),
+      ),
       get("/:id/export", async ({ principal, id, query, response }) => {
         const session = await rows.need(principal, id);
         const format = query.get("format") === "html" ? "html" : "ndjson";
@@ -89,7 +92,8 @@ export class SessionRoutes {
         return actions.prompt(principal, session, { text: textIn(body, "text"), ...joins });
       }),
       act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
-      act("/undo", ({ principal }, session) => actions.undo(principal, session)),
+      act("/undo", ({ principal }, session) => actions.undo(principal, session, "undo")),
+      act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
       ),
