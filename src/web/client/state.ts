@@ -16,6 +16,7 @@ import type {
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
 import { EventStream, type ServerEvent, type StreamState } from "./event-stream.ts";
+import { Drafts } from "./drafts.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { get, RequestError } from "./request.ts";
 
@@ -24,6 +25,7 @@ export const overview = signal<Overview | undefined>(undefined);
 export const connection = signal<StreamState>({ is: "connecting" });
 export const troubles = signal<readonly Trouble[]>([]);
 export const readMarks = new ReadMarks(globalThis.localStorage);
+export const drafts = new Drafts(globalThis.localStorage);
 
 const RANK = { waiting: 0, running: 1, idle: 2 } as const;
 
@@ -153,7 +155,11 @@ function receive({ name, data }: ServerEvent): void {
     case "hello": {
       const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
       epoch = event.data.epoch;
-      if (isRestarted) reloadEverything();
+      if (isRestarted) {
+        // The next process tells its own.
+        troubles.value = [];
+        reloadEverything();
+      }
       break;
     }
     case "reset":

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
-import { act, Button } from "../view/parts.tsx";
+import { act, Button, useDraft } from "../view/parts.tsx";
 import {
   type ChoiceGroup,
   type OpenSession,
@@ -20,7 +20,7 @@ export function PromptBox(props: {
   row: SessionRow | undefined;
 }): JSX.Element | null {
   const { session, row } = props;
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`prompt/${session.id}`);
   const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");
   const field = useRef<HTMLTextAreaElement>(null);
   if (!mayDo("sessions")) return null;
