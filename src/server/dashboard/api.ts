@@ -87,6 +87,8 @@ export interface Trouble {
   readonly at: number;
   readonly level: "warn" | "error";
   readonly says: string;
+  /** The session that it is about. */
+  readonly session?: string;
 }
 
 /* ------------------------------------------------------------------------------ overview and person */

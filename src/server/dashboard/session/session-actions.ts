@@ -12,8 +12,8 @@ import type { SessionRows } from "./session-rows.ts";
 export interface SessionActionsOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
-  /** A prompt that was accepted has failed. */
-  readonly failed: (session: string, error: unknown) => void;
+  /** A prompt of a principal that was accepted has failed; undefined once another is accepted. */
+  readonly failed: (session: string, principal: Principal, error: unknown) => void;
 }
 
 /** Milliseconds for which an answer or a prompt may take to be in the log. */
@@ -36,13 +36,14 @@ export class SessionActions {
     const ended = client.prompt(body);
     let isAccepted = false;
     ended.catch((error: unknown) => {
-      if (isAccepted) failed(session.id, error);
+      if (isAccepted) failed(session.id, principal, error);
     });
     try {
       const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
       if (isRunning) return;
       const signal = AbortSignal.timeout(PATIENCE);
       await Promise.race([ended, this.#logged(session.id, before.last, "prompt", signal)]);
+      failed(session.id, principal, undefined);
     } finally {
       isAccepted = true;
     }

@@ -23,7 +23,7 @@ import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
 import { exportSession } from "./export-session.ts";
-import { canUndo, SessionActions } from "./session-actions.ts";
+import { canUndo, SessionActions, type SessionActionsOptions } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import type { SessionClients } from "./session-clients.ts";
 import { askOf, type SessionRows } from "./session-rows.ts";
@@ -33,7 +33,7 @@ export interface SessionRoutesOptions {
   readonly clients: SessionClients;
   readonly data: string;
   readonly traffic: TrafficRing;
-  readonly failed: (session: string, error: unknown) => void;
+  readonly failed: SessionActionsOptions["failed"];
 }
 
 const MOST_ROWS = 500;
