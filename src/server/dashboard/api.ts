@@ -99,6 +99,8 @@ export interface Me {
   readonly name: string;
   /** What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`, `admin`. */
   readonly scopes: readonly string[];
+  /** It only looks: every change is refused. */
+  readonly observes?: true;
   readonly version: string;
   readonly epoch: string;
   /** The pool of the fleet that the server belongs to, where the principal may see it. */

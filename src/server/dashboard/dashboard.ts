@@ -8,6 +8,7 @@ import {
   accessTokenOf,
   hasScope,
   mayUseAll,
+  mayControl,
   type Principal,
   SCOPES,
 } from "../../base/principal.ts";
@@ -177,6 +178,7 @@ export class Dashboard implements AsyncDisposable {
     return {
       name,
       scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
+      ...(mayControl(principal) ? {} : { observes: true }),
       version: VERSION,
       epoch: this.#live.epoch,
       ...(pool === undefined ? {} : { fleet: pool }),

@@ -71,8 +71,14 @@ let stream: EventStream | undefined;
 let listener: SessionListener | undefined;
 let epoch: string | undefined;
 
-export function mayDo(scope: string): boolean {
+/** Whether the person may see what a scope covers. */
+export function hasScope(scope: string): boolean {
   return me.value?.scopes.includes(scope) ?? false;
+}
+
+/** Whether the person may change it. */
+export function mayDo(scope: string): boolean {
+  return hasScope(scope) && me.value?.observes !== true;
 }
 
 export const waitingCount = computed(

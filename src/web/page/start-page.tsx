@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 
 import type { OverviewStep } from "../../server/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
-import { mayDo, overview, sessions } from "../client/state.ts";
+import { hasScope, overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { Deliveries } from "../view/deliveries.tsx";
 import { OfferedAgentList } from "../view/offered-agents.tsx";
@@ -47,7 +47,7 @@ export function StartPage(): JSX.Element {
           <Step key={step.id} step={step} />
         ))}
       </ol>
-      {mayDo("admin") ? <OfferedAgentList /> : null}
+      {hasScope("admin") ? <OfferedAgentList /> : null}
       <PushSwitch />
       <Deliveries />
       <section aria-label="Addresses">
