@@ -48,6 +48,8 @@ export interface Notes {
   /** Id of the principal that created the session; absent for the owner of the data folder. */
   readonly owner?: string;
   readonly chosen?: ChosenSettings;
+  /** The model that the agent had when it was last opened; not where one is in `chosen`. */
+  readonly model?: string | undefined;
   /** A person has chosen the title. */
   readonly isTitled?: true;
   /** It is left out of the list. */
@@ -109,6 +111,11 @@ export class SessionNotes {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
     if (!this.#isOver) await this.#write(more);
+  }
+
+  /** Changes the given notes. They are written with the next ones, such as those of the next turn. */
+  later(notes: Notes): void {
+    this.#notes = { ...this.#notes, ...notes };
   }
 
   async #write(more: SessionDescription = {}): Promise<void> {

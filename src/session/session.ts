@@ -135,6 +135,11 @@ export class Session implements TurnHost {
   /** Called by `Sessions` once the agent has opened the session. */
   begin(agent: AgentSession): void {
     this.#agent = agent;
+    const { chosen, model } = this.notes;
+    const { currentModelId } = this.settings.models ?? {};
+    if (chosen?.modelId !== undefined || currentModelId === model) return;
+    // Readers of the store, which is all that lists have, would not know it otherwise.
+    this.#notes.later({ model: currentModelId });
   }
 
   /** Id of the principal that owns the session. */
@@ -279,8 +284,8 @@ export class Session implements TurnHost {
   /** Records a choice and tells the other clients. */
   async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { settings } = this;
-    const { chosen = {} } = this.notes;
-    await this.#notes.keep({ chosen: chosenAfter(chosen, setting, settings.configOptions ?? []) });
+    const chosen = chosenAfter(this.notes.chosen ?? {}, setting, settings.configOptions ?? []);
+    await this.#notes.keep({ chosen, ...(chosen.modelId && { model: undefined }) });
     if (!this.isRunning) this.#transcript.clearFailure();
     const { modes: _, ...others } = settings;
     const shows = shownSettings(setting.setting === "mode" ? settings : others);

@@ -50,6 +50,19 @@ async function open(app: AcpApp): Promise<Session> {
   return app.sessions.create({ cwd: "/tmp", additionalDirectories: [], mcpServers: [] });
 }
 
+describe("the model in the notes of a session", () => {
+  it("is the one that the agent had when it was opened, unless one was chosen", async () => {
+    await using app = await AcpApp.open();
+    const session = await open(app);
+    const usual = session.settings.models?.currentModelId;
+    assert.ok(usual !== undefined);
+    assert.equal(session.notes.model, usual);
+    await choose(session, "model", "openai/gpt-4");
+    const { model, chosen } = session.notes;
+    assert.deepEqual([model, chosen?.modelId], [undefined, "openai/gpt-4"]);
+  });
+});
+
 describe("choosing a setting", () => {
   it("passes a mode or model on as the option for it, if the agent has no other way", async () => {
     await using app = await AcpApp.open({ agent: new OptionAgent() });

@@ -1,7 +1,7 @@
 import { suggest } from "../../base/text/suggest.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import { background } from "./background.ts";
-import { commit, diff, undo } from "./diff.ts";
+import { commit, diff, redo, undo } from "./diff.ts";
 import { fixComments, review } from "./review.ts";
 import { help, offlineText } from "./help.ts";
 import { format, init, test } from "./project-commands.ts";
@@ -29,6 +29,7 @@ const COMMANDS: readonly SlashCommand[] = [
   format,
   commit,
   undo,
+  redo,
   init,
   remember,
   memory,

@@ -1,4 +1,4 @@
-import type { Change, RecordedTurn } from "../files/journal.ts";
+import type { Change, Journal, RecordedTurn, TurnJournal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { committedText, workingChanges } from "../files/workspace-git.ts";
 import { maskWhole } from "../../base/text/mask.ts";
@@ -136,39 +136,77 @@ export const undo: SlashCommand = {
   name: "undo",
   description: "Restore the files that the last turn changed",
   hint: "[force]",
-  run: async (input, context) => {
-    const { journal, speaker } = context;
-    const last = await journal.last();
-    if (last === undefined) {
-      await speaker.text("There is nothing to undo: no turn of this session has changed a file.\n");
-      return;
-    }
-    const { left, answer } = await restoreAll(last, input === "force", context);
-    if (answer.isError !== true && left.length === 0) await journal.forget(last);
-    await speaker.text(`${answer.text}\n${commandsText(last)}`);
+  run: (input, context) => {
+    const { journal } = context;
+    const into = journal.undone().begin();
+    return restoreLast(input, context, { name: "undo", from: journal, into, back: "redo" });
   },
 };
 
+export const redo: SlashCommand = {
+  name: "redo",
+  description: "Take back the last /undo",
+  hint: "[force]",
+  run: (input, context) => {
+    const { journal } = context;
+    const into = journal.begin({ isRedo: true });
+    return restoreLast(input, context, {
+      name: "redo",
+      from: journal.undone(),
+      into,
+      back: "undo",
+    });
+  },
+};
+
+/** From where files are restored, and where it is recorded what they were. */
+interface Way {
+  readonly name: "undo" | "redo";
+  readonly from: Journal;
+  readonly into: TurnJournal;
+  /** The command that goes back. */
+  readonly back: "undo" | "redo";
+}
+
+async function restoreLast(input: string, context: CommandContext, way: Way): Promise<void> {
+  const { speaker } = context;
+  const last = await way.from.last();
+  if (last === undefined) {
+    const why =
+      way.name === "undo"
+        ? "no turn of this session has changed a file"
+        : "nothing was undone since the last change";
+    await speaker.text(`There is nothing to ${way.name}: ${why}.\n`);
+    return;
+  }
+  const { left, answer } = await restoreAll(last, input === "force", context, way);
+  if (answer.isError !== true && left.length === 0) await way.from.forget(last);
+  await speaker.text(`${answer.text}\n${commandsText(last)}`);
+}
+
 async function restoreAll(
-  { changes }: RecordedTurn,
+  { changes, commands }: RecordedTurn,
   force: boolean,
   context: CommandContext,
+  { name, into, back }: Way,
 ): Promise<{ left: readonly Change[]; answer: { text: string; isError?: boolean } }> {
   let left: readonly Change[] = [];
   if (changes.length === 0) return { left, answer: { text: "That turn wrote no file itself." } };
+  const verb = name === "undo" ? "Undo" : "Redo";
   const answer = await context.perform({
-    title: `Undo changes of ${changes.length} file${changes.length === 1 ? "" : "s"}`,
+    title: `${verb} changes of ${changes.length} file${changes.length === 1 ? "" : "s"}`,
     kind: "edit",
     need: "write",
     call: async (work) => {
       const { files } = work;
       const wanted = force ? changes : await agreedTo(changes, work);
       const restored = new Set<Change>();
+      const lost: Change[] = [];
       const failures: string[] = [];
       for (const change of changes.toReversed()) {
         if (!wanted.includes(change)) continue;
         try {
-          await files.restore(change);
+          if (!(await files.restore(change, into))) lost.push(change);
           restored.add(change);
         } catch (error) {
           // The other files are restored nevertheless.
@@ -177,11 +215,16 @@ async function restoreAll(
           );
         }
       }
+      if (restored.size > lost.length) for (const command of commands) await into.ran(command);
       left = changes.filter((change) => !restored.has(change));
       const locations = changes.map(({ path }) => ({ path }));
       const kept = left.filter((change) => !wanted.includes(change));
-      const said = resultText(namesOf([...restored], files), namesOf(kept, files));
-      const text = [said, ...failures].filter(Boolean).join("\n");
+      const said = resultText(namesOf([...restored], files), namesOf(kept, files), name);
+      const notBack =
+        lost.length === 0
+          ? ""
+          : `\`/${back}\` cannot bring back: ${namesOf(lost, files).join(", ")}.`;
+      const text = [said, ...failures, notBack].filter(Boolean).join("\n");
       return { text, isError: left.length > 0, locations };
     },
   });
@@ -225,11 +268,15 @@ function namesOf(changes: readonly Change[], files: TurnFiles): string[] {
   return changes.map(({ path }) => files.workspace.nameOf(path));
 }
 
-function resultText(restored: readonly string[], left: readonly string[]): string {
+function resultText(
+  restored: readonly string[],
+  left: readonly string[],
+  name: Way["name"],
+): string {
   const done = restored.length === 0 ? "" : `Restored: ${restored.join(", ")}.`;
   if (left.length === 0) return done;
   const kept = `Not restored, since they were changed since: ${left.join(", ")}.`;
-  return `${done}\n${kept} \`/undo force\` restores those, too.`.trim();
+  return `${done}\n${kept} \`/${name} force\` restores those, too.`.trim();
 }
 
 function commandsText({ commands }: RecordedTurn): string {

@@ -55,6 +55,44 @@ describe("/undo", () => {
     assert.match(again.text, /nothing to undo/);
   });
 
+  it("is taken back by /redo, with folders and modes, as often as one likes", async () => {
+    await using at = await changed();
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, "change");
+    chmodSync(join(at.rig.cwd, "a.txt"), 0o640);
+    for (let round = 0; round < 2; round++) {
+      await at.rig.turnOf(session, "/undo");
+      assert.equal(at.rig.read("a.txt"), "A0");
+      assert.equal(existsSync(join(at.rig.cwd, "new")), false);
+      await at.rig.turnOf(session, "/redo");
+      assert.equal(at.rig.read("a.txt"), "A2");
+      assert.equal(at.rig.read("new/deep/b.txt"), "B");
+    }
+    assert.equal(statSync(join(at.rig.cwd, "a.txt")).mode & 0o777, 0o640);
+    const { turn } = await at.rig.turnOf(session, "/redo");
+    assert.match(turn.text, /nothing to redo/);
+  });
+
+  it("is not taken back over what a person has written since, nor after another turn", async () => {
+    const edits = { toolCalls: [write("c.txt", "C")] };
+    const done = { content: "Done." };
+    const steps = [reading, { toolCalls: [write("a.txt", "A1")] }, done, edits, done];
+    await using llm = await FakeLlm.start(steps);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "change");
+    await rig.turnOf(session, "/undo");
+    rig.write("a.txt", "mine");
+    const { turn } = await rig.turnOf(session, "/redo");
+    assert.match(turn.text, /Not restored.*a\.txt.*`\/redo force`/s);
+    assert.equal(rig.read("a.txt"), "mine");
+    await rig.turnOf(session, "other");
+    assert.equal(rig.read("c.txt"), "C");
+    const { turn: late } = await rig.turnOf(session, "/redo");
+    assert.match(late.text, /nothing to redo/);
+    assert.equal(rig.read("a.txt"), "mine");
+  });
+
   it("works after a restart", async () => {
     await using at = await changed();
     await at.rig.turn("change");

@@ -40,6 +40,7 @@ interface Line {
 }
 
 const FILE = "turn.jsonl";
+const UNDONE = "undone";
 const MOST_TURNS = 20;
 
 /**
@@ -48,14 +49,19 @@ const MOST_TURNS = 20;
  */
 export class Journal {
   readonly #folder: string;
+  /** The same for what `/undo` has changed, for `/redo`. Other changes remove it. */
+  readonly undone: () => Journal;
 
-  constructor(data: string, sessionId: string) {
-    this.#folder = join(data, "undo", encodeURIComponent(sessionId).replaceAll(".", "%2E"));
+  constructor(data: string, sessionId: string, part = "") {
+    this.#folder = join(data, "undo", encodeURIComponent(sessionId).replaceAll(".", "%2E"), part);
+    this.undone = () => new Journal(data, sessionId, UNDONE);
   }
 
   /** Starts the record of a turn. Nothing is written before the first change. */
-  begin(): TurnJournal {
+  begin({ isRedo = false } = {}): TurnJournal {
     return new TurnJournal(async () => {
+      const undone = this.undone();
+      if (!isRedo && (await undone.#turns()).length > 0) await undone.remove();
       const turns = await this.#turns();
       for (const old of turns.slice(0, Math.max(0, turns.length - MOST_TURNS + 1))) {
         await remove(join(this.#folder, old));
@@ -88,7 +94,7 @@ export class Journal {
     await remove(turn.folder);
   }
 
-  /** Removes the record of a session that is deleted. */
+  /** Removes the record, for example of a session that is deleted. */
   async remove(): Promise<void> {
     await remove(this.#folder);
   }

@@ -163,9 +163,13 @@ export class TurnFiles {
     return forms.every((form) => after.includes(digestOf(form)));
   }
 
-  /** Restores a file to its content before a turn. A link in its place is removed, not followed. */
-  async restore(change: Change): Promise<void> {
+  /**
+   * Restores a file to its content before a turn, and records what it was. A link in its place is removed,
+   * not followed. Returns whether it is recorded: what is no file, or too large, is not.
+   */
+  async restore(change: Change, record: TurnJournal): Promise<boolean> {
     const { path, before, mode, made, isLink: wasLink, after = [] } = change;
+    const isOther = !wasLink && standIn(path) !== undefined;
     // Nothing is removed where a link above it leads out of the workspace.
     await this.workspace.findToWrite(dirname(path));
     if (!wasLink && (await isLink(path))) await rm(path);
@@ -176,8 +180,24 @@ export class TurnFiles {
       const says = `something that is no file has taken the place of '${target.name}'`;
       throw new TrunklineError("conflict", says);
     }
+    const isRecorded = !isOther && (await this.#recordNow(target, wasLink, record));
     if (before === undefined) await this.#remove(target, made);
     else await this.#giveBack(target, before, mode);
+    if (isRecorded) await record.after(path, [before, this.#bytesOf(target)], made);
+    return isRecorded;
+  }
+
+  async #recordNow(target: WorkspacePath, wasLink: boolean, record: TurnJournal): Promise<boolean> {
+    let now: Buffer | undefined;
+    try {
+      const buffered = await this.#fromEditor(target);
+      now = buffered === undefined ? this.#bytesOf(target) : Buffer.from(buffered);
+    } catch {
+      return false;
+    }
+    const mode = lstatSync(target.real, { throwIfNoEntry: false })?.mode;
+    await record.before(target.path, now, { mode, isLink: wasLink });
+    return true;
   }
 
   async #fromEditor(target: WorkspacePath): Promise<string | undefined> {

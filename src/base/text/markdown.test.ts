@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseInline, parseMarkdown } from "./markdown.ts";
+import { hasFence, parseInline, parseMarkdown } from "./markdown.ts";
 
 test("parseMarkdown() reads headings, paragraphs, code, quotes and rules", () => {
   const blocks = parseMarkdown(
@@ -139,4 +139,11 @@ test("parseInline() shows code without one space on either side, and lines that 
     ...["a", { kind: "break" }, "b", { kind: "break" }],
     "c \nd",
   ]);
+});
+
+test("hasFence() tells Markdown from the plain output of a program", () => {
+  for (const text of ["```\na\n```", "Runs:\n```sh\nls", "  ```diff\n+a"])
+    assert.ok(hasFence(text), text);
+  const plain = ["# a comment\n* not a list", "say ``` here", "int x\n  ~~~ ^", "    ```", ""];
+  for (const text of plain) assert.ok(!hasFence(text), text);
 });

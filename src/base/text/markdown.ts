@@ -45,6 +45,14 @@ export function parseMarkdown(text: string): Block[] {
   return blocksOf(text.replaceAll("\r\n", "\n").split("\n"), 0);
 }
 
+/**
+ * Whether a text is Markdown rather than plain output: only then has it a fence. Those of `~` do not count,
+ * since compilers underline with it.
+ */
+export function hasFence(text: string): boolean {
+  return /^ {0,3}```/m.test(text);
+}
+
 function blocksOf(lines: readonly string[], depth: number): Block[] {
   const blocks: Block[] = [];
   let paragraph: string[] = [];

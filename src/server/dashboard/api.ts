@@ -87,6 +87,8 @@ export interface Trouble {
   readonly at: number;
   readonly level: "warn" | "error";
   readonly says: string;
+  /** The session that it is about. */
+  readonly session?: string;
 }
 
 /* ------------------------------------------------------------------------------ overview and person */
@@ -355,13 +357,18 @@ export interface PluginRow {
 
 /* ------------------------------------------------------------------------------- audit and tokens */
 
-/** `GET /api/audit?q=TEXT&cursor=&limit=` → `Page<AuditRow>`, newest first. `q` is looked for in the line. */
+/**
+ * `GET /api/audit?q=TEXT&tool=TEXT&who=TEXT&outcome=BEGINNING&from=TIME&to=TIME&cursor=&limit=` →
+ * `Page<AuditRow>`, newest first. `q` is looked for in the line.
+ */
 export interface AuditRow {
   readonly id: string;
   readonly time: string;
   /** `call`, or the event that it records, such as `permission`. */
   readonly event: string;
+  /** The tool; of a permission, what was permitted. */
   readonly tool?: string;
+  /** Who called; of a permission, who answered. */
   readonly caller?: string;
   readonly door?: string;
   readonly session?: string;

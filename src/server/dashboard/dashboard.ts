@@ -111,8 +111,11 @@ export class Dashboard implements AsyncDisposable {
       clients: this.#clients,
       data,
       traffic: options.traffic,
-      failed: (session, error) =>
-        tellTrouble(this.#live, `A prompt in session ${session} failed`, error),
+      failed: (session, { id }, error) =>
+        tellTrouble(this.#live, {
+          ...{ id: `${id} ${session}`, session, what: "The last prompt failed", error },
+          isFor: (principal) => principal.id === id,
+        }),
     });
     const start = new StartRoutes({
       ...{ app, door, rows, sessions: this.#sessions, clients: this.#clients },
@@ -122,7 +125,8 @@ export class Dashboard implements AsyncDisposable {
     this.#watching = new Watching({
       rows: this.#live,
       sources: [this.#source, threads.source, ...parts.live],
-      failed: (error) => tellTrouble(this.#live, "The dashboard cannot see what changes", error),
+      failed: (error) => tellTrouble(this.#live, { ...BLIND, error }),
+      recovered: () => tellTrouble(this.#live, BLIND),
     });
     this.#options = options;
     const own = [this.#sessions, start, runs, threads, parts].flatMap((part) => part.routes);
@@ -277,11 +281,22 @@ function serverParts(
   return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
 }
 
-/** Shows a failure that belongs to no row on every page. */
-function tellTrouble(live: LiveRows, what: string, error: unknown): void {
+interface Failure {
+  readonly id: string;
+  readonly what: string;
+  readonly session?: string;
+  /** Undefined once it is over. */
+  readonly error?: unknown;
+  readonly isFor: (principal: Principal) => boolean;
+}
+
+const BLIND = { id: "changes", what: "The dashboard cannot see what changes", isFor: mayUseAll };
+
+/** Shows a failure that belongs to no row on every page, until it is over. */
+function tellTrouble(live: LiveRows, { id, what, session, error, isFor }: Failure): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
-  const id = crypto.randomUUID();
   const says = maskText(`${what}: ${why}`);
-  const trouble: Trouble = { id, at: Date.now(), level: "error", says };
-  live.set("trouble", id, trouble, mayUseAll);
+  const about = session === undefined ? {} : { session };
+  const trouble: Trouble = { id, at: Date.now(), level: "error", says, ...about };
+  live.set("trouble", id, error === undefined ? null : trouble, isFor);
 }

@@ -29,10 +29,12 @@ GET /api/sessions/:id/traffic nothing
 GET /api/sessions/:id/traffic/:part nothing
 GET /api/sessions/:id/files nothing
 GET /api/sessions/:id/diff nothing
+GET /api/sessions/:id/undo nothing
 GET /api/sessions/:id/export nothing
 POST /api/sessions/:id/prompt sessions
 POST /api/sessions/:id/cancel sessions
 POST /api/sessions/:id/undo sessions
+POST /api/sessions/:id/redo sessions
 POST /api/sessions/:id/answer sessions
 POST /api/sessions/:id/setting sessions
 POST /api/sessions/:id/comment review review_reply

@@ -68,6 +68,18 @@ export interface SessionDetail {
   readonly canUndo: boolean;
 }
 
+/** `GET /api/sessions/ID/undo`: what undo and redo would do now; absent where there is nothing to do. */
+export interface UndoPreview {
+  readonly undo?: UndoneTurn;
+  readonly redo?: UndoneTurn;
+}
+export interface UndoneTurn {
+  /** Files that are restored, unless they were changed since. */
+  readonly files: readonly string[];
+  /** Commands that ran in the turn, whose other effects stay. */
+  readonly commands: readonly string[];
+}
+
 export interface Named {
   readonly id: string;
   readonly name: string;
@@ -199,7 +211,7 @@ export interface FileDiff {
  * - `POST /api/sessions/ID/cancel` → `Done`
  * - `POST /api/sessions/ID/answer` `AnswerBody` → `Done`; 409 where somebody else answered before.
  * - `POST /api/sessions/ID/setting` `SettingBody` → `{settings}` as in `SessionDetail`
- * - `POST /api/sessions/ID/undo` → `Done`: `/undo` of the built-in agent.
+ * - `POST /api/sessions/ID/undo` and `…/redo` → `Done`: `/undo` and `/redo` of the built-in agent.
  * Needs `review`: `POST /api/sessions/ID/comment` `CommentBody` → `ThreadRow`
  * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
  */

@@ -28,9 +28,13 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
       if (cursor !== undefined && !CURSOR.test(cursor)) {
         throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
       }
-      const text = (query.get("q") ?? "").toLowerCase();
+      const wordsIn = (name: string): string => (query.get(name) ?? "").toLowerCase();
+      const search = {
+        ...{ cursor, limit, text: wordsIn("q"), tool: wordsIn("tool"), who: wordsIn("who") },
+        ...{ outcome: wordsIn("outcome"), from: timeIn(query, "from"), to: timeIn(query, "to") },
+      };
       using _share = await shares.enter({ key: principal.id });
-      return await searchAudit(data, principal, { cursor, text, limit });
+      return await searchAudit(data, principal, search);
     }),
   ];
 }
@@ -40,19 +44,41 @@ export function tooMany(what: string, most: number): string {
   return `Too many ${what} of this token at once: it may have ${most}. Wait for one to end.`;
 }
 
+function timeIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) || undefined;
+  const time = text === undefined ? undefined : Date.parse(text);
+  if (!Number.isNaN(time)) return time;
+  const example = new Date(0).toISOString();
+  throw new TrunklineError("usage", `'${name}' has to be a time such as ${example}.`);
+}
+
+/** Texts are in lower case. */
 export interface AuditSearch {
   readonly cursor?: string | undefined;
-  /** In lower case. */
-  readonly text: string;
+  /** Found anywhere in the entry. */
+  readonly text?: string;
+  /** Found in the name of the tool, or in what was permitted. */
+  readonly tool?: string;
+  /** Found in the name of who called or answered. */
+  readonly who?: string;
+  /** How the outcome begins: `ok`, or `allow` for all that was allowed. */
+  readonly outcome?: string;
+  /** Milliseconds since 1970, both included. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
   readonly limit: number;
 }
 
-/** Entries that contain a text, the newest first. Others than the owner see their own alone. */
+/** An entry that is older than what is looked for by this is followed by older ones only. */
+const LARGEST_DISORDER = 60 * 60 * 1000;
+
+/** Entries that match, the newest first. Others than the owner see their own alone. */
 export async function searchAudit(
   data: string,
   principal: Principal,
-  { cursor, text, limit }: AuditSearch,
+  search: AuditSearch,
 ): Promise<Page<AuditRow>> {
+  const { cursor, limit, from = -Infinity } = search;
   const rows: AuditRow[] = [];
   let read = 0;
   let last = cursor;
@@ -65,8 +91,8 @@ export async function searchAudit(
   for await (const record of wholeAuditBackwards(data, options)) {
     last = record.cursor;
     const isOwn = mayUseAll(principal) || record.entry.principal === principal.id;
-    if (isOwn && JSON.stringify(record.entry).toLowerCase().includes(text))
-      rows.push(rowOf(record));
+    if (timeOf(record.entry) < from - LARGEST_DISORDER) break;
+    if (isOwn && matches(record.entry, search)) rows.push(rowOf(record));
     if (rows.length === limit || read > MOST_READ) {
       return { rows, ...(last === undefined ? {} : { next: last }) };
     }
@@ -74,7 +100,43 @@ export async function searchAudit(
   return { rows };
 }
 
-const TEXTS = ["tool", "caller", "door", "session", "project", "reason"] as const;
+type Entry = AuditRecord["entry"];
+
+function matches(entry: Entry, search: AuditSearch): boolean {
+  const { text = "", tool = "", who = "", outcome = "" } = search;
+  const { from = -Infinity, to = Infinity } = search;
+  const time = timeOf(entry);
+  if (time < from || time > to) return false;
+  const facts = factsOf(entry);
+  const has = (fact: string | undefined, words: string): boolean =>
+    words === "" || fact?.toLowerCase().includes(words) === true;
+  if (!has(facts.tool, tool) || !has(facts.caller, who)) return false;
+  if (facts.outcome?.startsWith(outcome) !== true && outcome !== "") return false;
+  return has(JSON.stringify(entry), text);
+}
+
+/** An entry without a time is of any. */
+function timeOf({ time }: Entry): number {
+  return typeof time === "string" ? Date.parse(time) : Number.NaN;
+}
+
+/** What was called or permitted, by whom, in which folder and with what outcome. */
+function factsOf(entry: Entry): Pick<AuditRow, "tool" | "caller" | "project" | "outcome"> {
+  const text = (...names: string[]): string | undefined => {
+    const found = names.map((name) => entry[name]).find((value) => typeof value === "string");
+    return found as string | undefined;
+  };
+  const { outcome } = entry;
+  const facts = {
+    tool: text("tool", "title", "toolCallId"),
+    caller: text("caller", "by"),
+    project: text("project", "workspace"),
+    outcome: outcome === undefined || outcome === null ? undefined : outcomeText(outcome),
+  };
+  return Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined));
+}
+
+const TEXTS = ["door", "session", "reason"] as const;
 
 function rowOf({ place, entry }: AuditRecord): AuditRow {
   const shown = mask(entry) as AuditRow["entry"];
@@ -83,21 +145,22 @@ function rowOf({ place, entry }: AuditRecord): AuditRow {
     const value = shown[name];
     if (typeof value === "string") texts[name] = value;
   }
-  const { time, event, outcome, milliseconds } = shown;
+  const { time, event, milliseconds } = shown;
   return {
     id: place,
     time: typeof time === "string" ? time : "",
     event: typeof event === "string" ? event : "call",
     ...texts,
-    ...(outcome === undefined ? {} : { outcome: outcomeText(outcome) }),
+    ...factsOf(shown),
     ...(typeof milliseconds === "number" ? { milliseconds } : {}),
     entry: shown,
   };
 }
 
+/** Of a permission, the kind of the answer: the ids of options are the agent's own. */
 function outcomeText(outcome: unknown): string {
   if (typeof outcome === "string") return outcome;
-  const { outcome: what, optionId } = outcome as { outcome?: unknown; optionId?: unknown };
-  const [words] = [optionId, what].filter((each) => typeof each === "string");
+  const { outcome: what, kind, optionId } = outcome as Readonly<Record<string, unknown>>;
+  const [words] = [kind, optionId, what].filter((each) => typeof each === "string");
   return words ?? "";
 }

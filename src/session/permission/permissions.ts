@@ -242,7 +242,7 @@ export class PermissionRequests {
     await rules?.add({ workspace, subject: subjectKey(subject), decision, session, by, principal });
   }
 
-  #audit({ subject, toolCall }: PermissionRequest, { outcome, by }: Answered): void {
+  #audit({ subject, toolCall }: PermissionRequest, { outcome, by, principal }: Answered): void {
     const { sessionId: session, workspace, audit } = this.#options;
     const { toolCallId, title } = toolCall;
     const time = new Date().toISOString();
@@ -256,6 +256,8 @@ export class PermissionRequests {
       title,
       outcome,
       by,
+      // As in the records of calls: left out for the owner.
+      principal: principal === OWNER.id ? undefined : principal,
     });
   }
 }

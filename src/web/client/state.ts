@@ -16,6 +16,7 @@ import type {
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
 import { EventStream, type ServerEvent, type StreamState } from "./event-stream.ts";
+import { Drafts } from "./drafts.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { get, RequestError } from "./request.ts";
 
@@ -24,6 +25,7 @@ export const overview = signal<Overview | undefined>(undefined);
 export const connection = signal<StreamState>({ is: "connecting" });
 export const troubles = signal<readonly Trouble[]>([]);
 export const readMarks = new ReadMarks(globalThis.localStorage);
+export const drafts = new Drafts(globalThis.localStorage);
 
 const RANK = { waiting: 0, running: 1, idle: 2 } as const;
 
@@ -69,11 +71,12 @@ let stream: EventStream | undefined;
 let listener: SessionListener | undefined;
 let epoch: string | undefined;
 
+/** Whether the person may see what a scope covers. */
 export function hasScope(scope: string): boolean {
   return me.value?.scopes.includes(scope) ?? false;
 }
 
-/** Whether the person may change something that needs the scope. */
+/** Whether the person may change it. */
 export function mayDo(scope: string): boolean {
   return hasScope(scope) && me.value?.observes !== true;
 }
@@ -158,7 +161,11 @@ function receive({ name, data }: ServerEvent): void {
     case "hello": {
       const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
       epoch = event.data.epoch;
-      if (isRestarted) reloadEverything();
+      if (isRestarted) {
+        // The next process tells its own.
+        troubles.value = [];
+        reloadEverything();
+      }
       break;
     }
     case "reset":

@@ -205,6 +205,10 @@ const dismiss = setterOf(problem);
 /** What the person should know above every page. */
 function Banner(): JSX.Element {
   const { is } = connection.value;
+  useEffect(() => {
+    // What failed for want of a connection can be done now.
+    if (is === "live") dismiss(undefined);
+  }, [is]);
   return (
     <div class="banners" aria-live="polite">
       {is === "waiting" ? (
@@ -219,9 +223,10 @@ function Banner(): JSX.Element {
           <Button onClick={() => dismiss(undefined)}>Dismiss</Button>
         </div>
       )}
-      {troubles.value.map(({ id, level, says }) => (
+      {troubles.value.map(({ id, level, says, session }) => (
         <div key={id} class={`banner ${level === "error" ? "bad" : "wait"}`} role="status">
           {says}
+          {session === undefined ? null : <a href={linkTo("sessions", session)}>Session</a>}
         </div>
       ))}
     </div>

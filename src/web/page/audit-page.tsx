@@ -24,7 +24,7 @@ const TYPING_MS = 250;
 
 function toneOf(outcome: string | undefined): Tone {
   if (outcome === undefined) return "plain";
-  return /deni|refus|error|fail|held/i.test(outcome) ? "bad" : "good";
+  return /deni|refus|reject|error|fail|held/i.test(outcome) ? "bad" : "good";
 }
 
 const COLUMNS: readonly Column<AuditRow>[] = [
@@ -60,27 +60,44 @@ const COLUMNS: readonly Column<AuditRow>[] = [
   },
 ];
 
+/** What the address has: the texts of the filters by their names. */
+type Filters = Readonly<Record<string, string>>;
+
+const OUTCOMES = ["ok", "error", "refused", "cancelled", "begun", "allow", "reject"] as const;
+
 export function AuditPage(): JSX.Element {
-  const q = route.value.query.get("q") ?? "";
-  const [text, setText] = useState(q);
+  const address = route.value.query.toString();
+  const [filters, setFilters] = useState<Filters>(() => Object.fromEntries(route.value.query));
   const [rows, setRows] = useState<readonly AuditRow[]>([]);
   const [next, setNext] = useState<string | undefined>(undefined);
   const [isLoaded, setLoaded] = useState(false);
   useEffect(() => {
+    const wanted = queryOf(filters).toString();
     const timer = setTimeout(() => {
-      if (text !== q) go(`${linkTo("audit")}?q=${encodeURIComponent(text)}`);
+      if (wanted !== address) go(`${linkTo("audit")}?${wanted}`);
     }, TYPING_MS);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [filters]);
   const load = async (cursor: string | undefined, before: readonly AuditRow[]): Promise<void> => {
-    const query = new URLSearchParams({ q, limit: String(PAGE) });
+    const query = new URLSearchParams(address);
+    for (const name of ["from", "to"]) {
+      const time = Date.parse(query.get(name) ?? "");
+      // The fields have the time of the person, without its zone.
+      if (!Number.isNaN(time)) query.set(name, new Date(time).toISOString());
+    }
+    query.set("limit", String(PAGE));
     if (cursor !== undefined) query.set("cursor", cursor);
     const page = await get<Page<AuditRow>>(`/audit?${query.toString()}`);
     setRows([...before, ...page.rows]);
     setNext(page.next);
     setLoaded(true);
   };
-  useEffect(() => act(() => load(undefined, [])), [q]);
+  useEffect(() => act(() => load(undefined, [])), [address]);
+  const field = (name: string) => ({
+    value: filters[name] ?? "",
+    onInput: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) =>
+      setFilters({ ...filters, [name]: currentTarget.value }),
+  });
   return (
     <>
       <PageHead title="Audit" note={`${rows.length}${next === undefined ? "" : "+"} entries`}>
@@ -89,8 +106,32 @@ export function AuditPage(): JSX.Element {
             Load older
           </Button>
         )}
-        <SearchField label="Search the audit" value={text} onInput={setText} />
+        <SearchField
+          label="Search the audit"
+          value={filters["q"] ?? ""}
+          onInput={(q) => setFilters({ ...filters, q })}
+        />
       </PageHead>
+      <div class="toolbar" role="group" aria-label="Filter">
+        <input type="text" aria-label="What" placeholder="What" {...field("tool")} />
+        <input type="text" aria-label="Who" placeholder="Who" {...field("who")} />
+        <select aria-label="Outcome" {...field("outcome")}>
+          <option value="">any outcome</option>
+          {OUTCOMES.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+        {["from", "to"].map((name) => (
+          <label key={name}>
+            {name} <input type="datetime-local" {...field(name)} />
+          </label>
+        ))}
+        {address === "" ? null : (
+          <Button class="quiet small" onClick={() => setFilters({})}>
+            Clear
+          </Button>
+        )}
+      </div>
       <DataTable
         label="Audit"
         rows={rows}
@@ -99,7 +140,7 @@ export function AuditPage(): JSX.Element {
         detail={({ entry }) => <Entry entry={entry} />}
         empty={
           isLoaded ? (
-            <Empty title={q === "" ? "Nothing is recorded yet" : "No entry matches"} />
+            <Empty title={address === "" ? "Nothing is recorded yet" : "No entry matches"} />
           ) : (
             <p class="loading">Loading …</p>
           )
@@ -107,6 +148,10 @@ export function AuditPage(): JSX.Element {
       />
     </>
   );
+}
+
+function queryOf(filters: Filters): URLSearchParams {
+  return new URLSearchParams(Object.entries(filters).filter(([, text]) => text !== ""));
 }
 
 function Entry({ entry }: { readonly entry: AuditRow["entry"] }): JSX.Element {

@@ -1,6 +1,5 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 
 import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
@@ -24,6 +23,7 @@ import {
   type Tone,
   TwoLines,
   Unloaded,
+  useDraft,
   useLoaded,
 } from "../view/parts.tsx";
 
@@ -108,7 +108,7 @@ export function ReviewPage(): JSX.Element {
 function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
   const path = `/threads/${encodeURIComponent(row.id)}`;
   const [detail, failed] = useLoaded(() => get<ThreadDetail>(path), [row.id, row.updated]);
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`reply/${row.id}`);
   if (detail === undefined) return <Unloaded what="The thread" failed={failed} />;
   const send = (action: string): void =>
     act(async () => {

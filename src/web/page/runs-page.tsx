@@ -7,6 +7,7 @@ import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { mayDo, runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { partsOfPatch } from "../../base/text/patch-names.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { openStart } from "../start/start-dialog.tsx";
@@ -76,8 +77,15 @@ const COLUMNS: readonly Column<RunRow>[] = [
     name: "Pushes to",
     width: "minmax(8rem, 2fr)",
     isCode: true,
-    cell: ({ target, pushed }) => (
-      <TwoLines main={target} sub={pushed?.slice(0, 8) ?? "not pushed"} />
+    cell: (row) => (
+      <TwoLines
+        main={row.target}
+        sub={
+          <>
+            {row.pushed?.slice(0, 8) ?? "not pushed"} <PullRequest row={row} />
+          </>
+        }
+      />
     ),
   },
   ...COST_AND_USE,
@@ -126,7 +134,6 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
   );
   if (detail === undefined) return <Unloaded what="This run" failed={failed} />;
   const shown = row ?? detail.row;
-  const pullRequest = shown.pullRequest;
   return (
     <div class="page">
       <header class="page-head">
@@ -136,11 +143,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         <h1>{shown.title ?? "Remote run"}</h1>
         <Stage row={shown} />
         <div class="actions">
-          {pullRequest !== undefined && /^https?:/.test(pullRequest) ? (
-            <a href={pullRequest} target="_blank" rel="noopener noreferrer">
-              Pull request
-            </a>
-          ) : null}
+          <PullRequest row={shown} />
           <a href={linkTo("sessions", id)}>Conversation</a>
         </div>
       </header>
@@ -155,6 +158,12 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
           ["Cost", shown.cost && money(shown.cost)],
         ]}
       />
+      {shown.pushed === undefined ? null : (
+        <Command
+          isElsewhere
+          run={`git fetch ${[shown.repository, shown.target].map(shellWord).join(" ")}`}
+        />
+      )}
       <section aria-label="Log">
         <h2>Log</h2>
         <ol class="log">
@@ -181,6 +190,15 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         ))}
       </section>
     </div>
+  );
+}
+
+function PullRequest({ row: { pullRequest: url } }: { readonly row: RunRow }): JSX.Element | null {
+  if (url === undefined || !/^https?:/.test(url)) return null;
+  return (
+    <a href={url} target="_blank" rel="noopener noreferrer">
+      Pull request
+    </a>
   );
 }
 

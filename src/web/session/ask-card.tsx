@@ -3,8 +3,10 @@ import { useEffect } from "preact/hooks";
 
 import type { Ask } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
+import { mayDo } from "../client/state.ts";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { act, Ago } from "../view/parts.tsx";
+import { titleOf } from "./conversation.ts";
 import type { OpenSession } from "./open-session.ts";
 import { QuestionForm } from "./question-form.tsx";
 import { ToolContent } from "./tool-call.tsx";
@@ -19,7 +21,8 @@ export function Asks(props: {
 }): JSX.Element | null {
   const { session, isShort } = props;
   const asks = session.asks.value;
-  const first = asks.find(({ kind }) => kind === "permission");
+  const canAnswer = mayDo("sessions");
+  const first = canAnswer ? asks.find(({ kind }) => kind === "permission") : undefined;
   useEffect(() => {
     if (first === undefined) return undefined;
     const choose = (kinds: readonly string[]) => (): boolean => {
@@ -43,6 +46,7 @@ export function Asks(props: {
           session={session}
           hasKeys={ask === first}
           isShort={isShort}
+          canAnswer={canAnswer}
         />
       ))}
     </section>
@@ -54,8 +58,9 @@ function AskCard(props: {
   readonly session: OpenSession;
   readonly hasKeys: boolean;
   readonly isShort: boolean;
+  readonly canAnswer: boolean;
 }): JSX.Element {
-  const { ask, session, hasKeys, isShort } = props;
+  const { ask, session, hasKeys, isShort, canAnswer } = props;
   if (ask.kind === "question") {
     const message = ask.question?.["message"];
     return (
@@ -65,24 +70,25 @@ function AskCard(props: {
           <Ago at={ask.at} />
         </div>
         <MarkdownView text={typeof message === "string" ? message : "The agent asks:"} />
-        <QuestionForm
-          question={ask.question ?? {}}
-          onAnswer={(result) => act(() => session.answer(ask, { result }))}
-        />
+        {canAnswer ? (
+          <QuestionForm
+            question={ask.question ?? {}}
+            onAnswer={(result) => act(() => session.answer(ask, { result }))}
+          />
+        ) : null}
       </div>
     );
   }
-  const title = ask.toolCall?.["title"];
   return (
     <div class="ask-card">
       <div class="ask-head">
         <strong>Permission</strong>
-        <code>{typeof title === "string" ? title : "a tool call"}</code>
+        <code>{titleOf(ask.toolCall ?? {}) ?? "a tool call"}</code>
         <Ago at={ask.at} />
       </div>
       {isShort ? null : <ToolContent call={ask.toolCall ?? {}} />}
       <div class="buttons">
-        {(ask.options ?? []).map((option) => (
+        {(canAnswer ? (ask.options ?? []) : []).map((option) => (
           <button
             key={option.optionId}
             type="button"

@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import type { ChangedFile, ChangedFiles, FileDiff } from "../../server/dashboard/session-api.ts";
 import { get, post } from "../client/request.ts";
-import { mayDo, sessions, threads } from "../client/state.ts";
+import { drafts, mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
-import { act, Badge, Button, Empty, Unloaded, useLoaded } from "../view/parts.tsx";
+import { act, Badge, Button, Empty, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
 /** Files that are drawn at first; a button draws more. */
@@ -31,7 +31,15 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
   }, []);
   if (changes === undefined) return <Unloaded what="The changes" failed={failed} />;
   const { files, says, against, base } = changes;
-  if (files.length === 0) return <Empty title="Nothing is changed">{says ?? ""}</Empty>;
+  const left = <LeftComments session={session} files={files} />;
+  if (files.length === 0) {
+    return (
+      <Empty title="Nothing is changed">
+        {says ?? ""}
+        {left}
+      </Empty>
+    );
+  }
   const added = files.reduce((sum, file) => sum + file.added, 0);
   const removed = files.reduce((sum, file) => sum + file.removed, 0);
   return (
@@ -49,6 +57,7 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
         </Button>
       </div>
       {says === undefined ? null : <p class="note">{says}</p>}
+      {left}
       {files.slice(0, shown).map((file) => (
         <FileView key={file.path} session={session} file={file} isOpen={files.length <= FEW} />
       ))}
@@ -67,7 +76,9 @@ function FileView(props: {
   isOpen: boolean;
 }): JSX.Element {
   const { session, file } = props;
-  const [isOpen, setOpen] = useState(props.isOpen);
+  const [isOpen, setOpen] = useState(
+    () => props.isOpen || begun(session).some(({ path }) => path === file.path),
+  );
   const { path, from, change, added, removed } = file;
   return (
     <details class="file" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -85,7 +96,9 @@ function FileView(props: {
 
 function FileChanges({ session, file }: { session: OpenSession; file: ChangedFile }): JSX.Element {
   const { path } = file;
-  const [place, setPlace] = useState<DiffPlace | undefined>(undefined);
+  const [places, setPlaces] = useState<readonly DiffPlace[]>(() =>
+    begun(session).filter((each) => each.path === path),
+  );
   const [found, failed] = useLoaded(
     () => get<FileDiff>(`${session.path}/diff?path=${encodeURIComponent(path)}`),
     // By object, which is new after each load: other lines may have changed, though the counts are equal.
@@ -98,36 +111,88 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
     at.side === side && at.line === line;
   const canComment = mayDo("review");
+  const without = (place: DiffPlace): DiffPlace[] => places.filter((each) => !isAt(each, place));
+  const form = (place: DiffPlace): JSX.Element => (
+    <CommentForm
+      key={keyOf(place)}
+      session={session}
+      path={path}
+      place={place}
+      onDone={() => setPlaces(without(place))}
+    />
+  );
+  // The agent may have changed the file since a comment was begun.
+  const lines = new Set(
+    hunks.flatMap((hunk) =>
+      hunk.lines.map(({ new: to, old }) => (to === undefined ? `old/${old}` : `new/${to}`)),
+    ),
+  );
+  const gone = places.filter((place) => !lines.has(keyOf(place)));
   return (
     <>
       <DiffView
         hunks={hunks}
         label={`Diff of ${path}`}
-        {...(canComment ? { onComment: setPlace } : {})}
+        {...(canComment ? { onComment: (at) => setPlaces([...without(at), at]) } : {})}
         under={(at) => {
           const here = own.filter(({ side, line, end }) =>
             isAt(at, { side, line: end ?? line ?? 0 }),
           );
-          const isWriting = place !== undefined && isAt(at, place);
+          const isWriting = places.some((place) => isAt(at, place));
           if (here.length === 0 && !isWriting) return null;
           return (
             <>
               {here.map((thread) => (
                 <ThreadNote key={thread.id} thread={thread} />
               ))}
-              {isWriting ? (
-                <CommentForm
-                  session={session}
-                  path={path}
-                  place={place}
-                  onDone={() => setPlace(undefined)}
-                />
-              ) : null}
+              {isWriting ? form(at) : null}
             </>
           );
         }}
       />
+      {gone.map(form)}
       {found.isCut ? <p class="note">The diff is longer than what is shown.</p> : null}
+    </>
+  );
+}
+
+function keyOf({ side, line }: DiffPlace): string {
+  return `${side}/${line}`;
+}
+
+/** The comments of a session that were begun and not sent. */
+function begun({ id }: OpenSession): (DiffPlace & { readonly path: string })[] {
+  return drafts.keysAfter(`comment/${id}/`).map((key) => {
+    const [side, line, ...path] = key.split("/");
+    return { side: side === "old" ? "old" : "new", line: Number(line), path: path.join("/") };
+  });
+}
+
+/** Comments that were begun on files that are not changed any more. */
+function LeftComments(props: {
+  readonly session: OpenSession;
+  readonly files: readonly ChangedFile[];
+}): JSX.Element {
+  const { session, files } = props;
+  const [, setRound] = useState(0);
+  const left = begun(session).filter((each) => !files.some(({ path }) => path === each.path));
+  return (
+    <>
+      {left.map((place) => {
+        const key = `comment/${session.id}/${keyOf(place)}/${place.path}`;
+        const discard = (): void => {
+          drafts.keep(key, "");
+          setRound((n) => n + 1);
+        };
+        return (
+          <p key={key} class="note">
+            Not sent, on {place.path}:{place.line}: {drafts.get(key)}{" "}
+            <Button class="quiet small" onClick={discard}>
+              Discard
+            </Button>
+          </p>
+        );
+      })}
     </>
   );
 }
@@ -161,11 +226,16 @@ function CommentForm(props: {
   readonly place: DiffPlace;
   readonly onDone: () => void;
 }): JSX.Element {
-  const { session, path, place, onDone } = props;
-  const [text, setText] = useState("");
+  const { session, path, place } = props;
+  const [text, setText] = useDraft(`comment/${session.id}/${keyOf(place)}/${path}`);
+  const onDone = (): void => {
+    setText("");
+    props.onDone();
+  };
   const [severity, setSeverity] = useState("should");
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // One that was begun before takes the focus from nobody.
+  useEffect(() => (text === "" ? field.current?.focus() : undefined), []);
   return (
     <form
       class="comment-form"

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { LogEvent } from "../../server/dashboard/session-api.ts";
-import { Conversation } from "./conversation.ts";
+import { Conversation, titleOf } from "./conversation.ts";
 
 /** A log of several turns with everything that spans events. */
 function sampleLog(): LogEvent[] {
@@ -108,4 +108,10 @@ test("Conversation shows what commands put out, and a subagent as a tool call wi
     ],
   );
   assert.deepEqual([conversation.plan, conversation.usage], [[], undefined]);
+});
+
+test("titleOf() leaves out the marks of a title that is all code", () => {
+  assert.equal(titleOf({ title: "`git status`" }), "git status");
+  assert.equal(titleOf({ title: "Read `a` and `b`" }), "Read `a` and `b`");
+  assert.equal(titleOf({ title: 1 }), undefined);
 });

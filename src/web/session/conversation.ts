@@ -143,11 +143,11 @@ export class Conversation {
       case "permission": {
         const requestId = String(event["requestId"]);
         const { toolCall } = (event["request"] ?? {}) as { toolCall?: Fields };
-        const title = toolCall?.["title"];
+        const title = titleOf(toolCall ?? {});
         this.#permissions.set(requestId, entries.length - this.#shift);
         entries.push({
           ...{ kind: "permission", seq, at, requestId },
-          ...(typeof title === "string" ? { title } : {}),
+          ...(title === undefined ? {} : { title }),
         });
         break;
       }
@@ -310,6 +310,11 @@ function continues(before: Entry, entry: Entry): before is TextEntry {
   // A logged prompt is complete. Only an imported one comes in pieces, which are joined.
   if (before.by !== undefined) return false;
   return before.messageId === (entry as TextEntry).messageId;
+}
+
+/** The title of a tool call. It is shown as code, so the marks of a title that is all code are left out. */
+export function titleOf({ title }: Fields): string | undefined {
+  return typeof title === "string" ? title.replace(/^`([^`]+)`$/, "$1") : undefined;
 }
 
 /** A text member of a message that was not validated. */

@@ -87,8 +87,8 @@ export class OpenSession {
     return post(`${this.path}/cancel`);
   }
 
-  undo(): Promise<unknown> {
-    return post(`${this.path}/undo`);
+  undo(what: "undo" | "redo"): Promise<unknown> {
+    return post(`${this.path}/${what}`);
   }
 
   async answer(ask: Ask, answer: object): Promise<void> {

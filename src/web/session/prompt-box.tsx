@@ -3,11 +3,14 @@ import { useRef, useState } from "preact/hooks";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
-import { act, Button, problem } from "../view/parts.tsx";
+import { act, Button, problem, useDraft } from "../view/parts.tsx";
 import { type OpenSession, type SettingChoice, settingChoices } from "./open-session.ts";
 import { PromptField } from "./prompt-field.tsx";
 import type { NamedImage } from "./prompt-images.ts";
 import { SettingFields } from "./setting-fields.tsx";
+
+/** What the agent is told to do with a turn that was interrupted. */
+const GO_ON = "Go on where you were interrupted.";
 
 /** The field for prompts. During a turn, a prompt joins the turn or waits for its end. */
 export function PromptBox(props: {
@@ -15,7 +18,7 @@ export function PromptBox(props: {
   row: SessionRow | undefined;
 }): JSX.Element | null {
   const { session, row } = props;
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(`prompt/${session.id}`);
   const [images, setImages] = useState<readonly NamedImage[]>([]);
   const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");
   const field = useRef<HTMLTextAreaElement>(null);
@@ -76,6 +79,15 @@ export function PromptBox(props: {
               Stop
             </Button>
           </>
+        ) : row?.ended === "interrupted" ? (
+          <Button
+            title="The last turn was interrupted"
+            onClick={() =>
+              act(() => session.prompt({ text: GO_ON, images: [], whileRunning: "queue" }))
+            }
+          >
+            Go on
+          </Button>
         ) : null}
         <button type="submit" class="primary" disabled={text.trim() === ""}>
           Send

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { PlanEntry, SessionRow } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
-import { act, Button, Empty } from "../view/parts.tsx";
+import { Button, Empty } from "../view/parts.tsx";
 import { SessionFacts, StateBadge } from "../view/session-facts.tsx";
 import { Asks } from "./ask-card.tsx";
 import { ChangesView } from "./changes-view.tsx";
@@ -13,6 +13,7 @@ import { ConversationView } from "./conversation-view.tsx";
 import { OpenSession } from "./open-session.ts";
 import { PromptBox } from "./prompt-box.tsx";
 import { TrafficView } from "./traffic-view.tsx";
+import { UndoDialog } from "./undo-dialog.tsx";
 
 const TABS = [
   { id: undefined, name: "Conversation", keys: "1" },
@@ -100,6 +101,7 @@ export function SessionPage({ id }: { readonly id: string }): JSX.Element {
 
 function SessionHead(props: { session: OpenSession; row: SessionRow | undefined }): JSX.Element {
   const { session, row } = props;
+  const [isUndoing, setUndoing] = useState(false);
   const exportLink = (format: string): string => `/api${session.path}/export?format=${format}`;
   return (
     <header class="page-head session-head">
@@ -113,7 +115,7 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
           <Button
             class="quiet"
             title="Restore the files that the last turn changed"
-            onClick={() => act(() => session.undo())}
+            onClick={() => setUndoing(true)}
           >
             Undo
           </Button>
@@ -130,6 +132,7 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
           </div>
         </details>
       </div>
+      {isUndoing ? <UndoDialog session={session} onDone={() => setUndoing(false)} /> : null}
       {row === undefined ? null : <SessionFacts row={row} usage={usageOf(session)} />}
     </header>
   );

@@ -2,11 +2,13 @@ import { prettyJson } from "../text/format.ts";
 import type { ComponentChildren, JSX } from "preact";
 
 import { milliseconds, shortPath } from "../text/format.ts";
+import { hasFence } from "../../base/text/markdown.ts";
 import { unifiedDiff } from "../../base/text/unified-diff.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { DiffView } from "../view/diff-view.tsx";
+import { MarkdownView } from "../view/markdown-view.tsx";
 import { Badge, type Tone } from "../view/parts.tsx";
-import { textOf, type ToolEntry, wordIn } from "./conversation.ts";
+import { textOf, titleOf, type ToolEntry, wordIn } from "./conversation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,7 +23,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 export function ToolCallView({ entry }: { readonly entry: ToolEntry }): JSX.Element {
   const { call, at, until } = entry;
   const status = wordIn(call["status"]) || "pending";
-  const title = typeof call["title"] === "string" ? call["title"] : entry.toolCallId;
+  const title = titleOf(call) ?? entry.toolCallId;
   const kind = typeof call["kind"] === "string" ? call["kind"] : "tool";
   const took = until - at;
   return (
@@ -81,7 +83,7 @@ function contentView(content: Fields, key: number): ComponentChildren {
     }
     case "content": {
       const text = textOf([content["content"]]);
-      return text === "" ? null : <Pre key={key} text={text} label="Output" />;
+      return text === "" ? null : <Output key={key} text={text} />;
     }
     case "terminal": {
       const output = (content["_meta"] as Fields | undefined)?.["output"] ?? content["output"];
@@ -98,6 +100,19 @@ function contentView(content: Fields, key: number): ComponentChildren {
 const CONTROLS = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[@-Z\\-_])/g;
 const MOST_CHARACTERS = 100_000;
 
+/** Markdown where the text has a fence. Anything else is preformatted: it may be the output of a program. */
+function Output({ text }: { readonly text: string }): JSX.Element {
+  if (!hasFence(text)) return <Pre text={text} label="Output" />;
+  return <MarkdownView text={shown(text)} />;
+}
+
+/** As much of a text as a page can show. */
+function shown(text: string): string {
+  const clean = text.slice(0, MOST_CHARACTERS).replaceAll(CONTROLS, "");
+  const rest = text.length - MOST_CHARACTERS;
+  return rest > 0 ? `${clean}\n… ${rest} more characters` : clean;
+}
+
 function Pre({
   text,
   label,
@@ -107,12 +122,9 @@ function Pre({
   label: string;
   class?: string;
 }): JSX.Element {
-  const clean = text.slice(0, MOST_CHARACTERS).replaceAll(CONTROLS, "");
-  const rest = text.length - MOST_CHARACTERS;
   return (
     <pre class={name} tabIndex={0} aria-label={label}>
-      {clean}
-      {rest > 0 ? `\n… ${rest} more characters` : ""}
+      {shown(text)}
     </pre>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { RequestError } from "../client/request.ts";
-import { me } from "../client/state.ts";
+import { drafts, me } from "../client/state.ts";
 import { ago, clock } from "../text/format.ts";
 
 /** The error of the last action, shown until it is dismissed. */
@@ -12,11 +12,14 @@ export const problem = signal<string | undefined>(undefined);
 /** Runs the action of a button. If the server refuses it, its message is shown. */
 export function act(work: () => Promise<unknown>): void {
   problem.value = undefined;
-  work().catch((error: unknown) => {
+  running = work().catch((error: unknown) => {
     if (!(error instanceof RequestError)) throw error;
     problem.value = error.message;
   });
 }
+
+/** The action that was begun last, for the button that has begun it. */
+let running: Promise<unknown> | undefined;
 
 const now = signal(Date.now());
 setInterval(() => {
@@ -31,9 +34,29 @@ export function Ago({ at }: { readonly at: number }): JSX.Element {
   );
 }
 
-/** A button that sends no form. */
+/** A button that sends no form. It is busy until the action that it has begun by `act` has ended. */
 export function Button(props: JSX.IntrinsicElements["button"]): JSX.Element {
-  return <button type="button" {...props} />;
+  const [isBusy, setBusy] = useState(false);
+  const press: typeof props.onClick = function press(event) {
+    if (isBusy) return;
+    running = undefined;
+    (props.onClick as ((pressed: typeof event) => void) | undefined)?.(event);
+    if (running === undefined) return;
+    setBusy(true);
+    const done = (): void => setBusy(false);
+    void (running as Promise<unknown>).finally(done);
+  };
+  return <button type="button" {...props} aria-busy={isBusy || undefined} onClick={press} />;
+}
+
+/** A text that is being written, and what changes it. It is kept in the browser until it is empty. */
+export function useDraft(key: string): [string, (text: string) => void] {
+  const [text, setText] = useState(() => drafts.get(key));
+  const set = (next: string): void => {
+    drafts.keep(key, next);
+    setText(next);
+  };
+  return [text, set];
 }
 
 export type Tone = "plain" | "good" | "busy" | "wait" | "bad";

@@ -86,11 +86,10 @@ describe(
       const file = page.locator(".file").filter({ hasText: "b.txt" });
       await file.getByText("from the run").waitFor();
       await file.getByText("+1").waitFor();
-      const branch = await page
-        .getByText(/^agent\//)
-        .first()
-        .innerText();
-      await run.fetch(project, branch.trim());
+      const line = await page.locator(".command code").innerText();
+      const [, url, branch = ""] = /^git fetch (\S+) (agent\/\S+)$/.exec(line) ?? [];
+      assert.equal(url, project.url);
+      await run.fetch(project, branch);
       assert.match(project.git("show", "FETCH_HEAD:b.txt"), /from the run/);
       watched.expectClean();
     });

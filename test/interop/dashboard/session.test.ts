@@ -197,9 +197,22 @@ describe(
       const file = page.locator(".file").filter({ hasText: "AGENTS.md" });
       await file.getByRole("button", { name: "Comment on new line 1", exact: true }).waitFor();
       assert.notEqual(readFileSync(join(folder, "AGENTS.md"), "utf8"), "");
-      await page.getByRole("button", { name: "Undo" }).click();
+      const dialog = page.getByRole("dialog", { name: "Undo" });
+      const open = page.getByRole("button", { name: "Undo" });
+      await open.click();
+      await dialog.getByText("AGENTS.md").waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      assert.notEqual(readFileSync(join(folder, "AGENTS.md"), "utf8"), "", "it has asked first");
+      await open.click();
+      await dialog.getByRole("button", { name: "Restore these files" }).click();
       await page.getByText("Nothing is changed").waitFor();
       assert.throws(() => readFileSync(join(folder, "AGENTS.md")), /ENOENT/);
+      await page.getByText("idle", { exact: true }).waitFor();
+      await open.click();
+      await dialog.getByRole("button", { name: "Redo" }).click();
+      await file.waitFor();
+      assert.notEqual(readFileSync(join(folder, "AGENTS.md"), "utf8"), "", "it is undone");
       watched.expectClean();
     });
 

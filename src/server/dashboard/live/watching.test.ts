@@ -56,7 +56,7 @@ describe("watching sources", () => {
     assert.equal(rows.after(last), undefined, "a watcher that comes back has missed something");
   });
 
-  it("goes on after a look has failed, and reports only the first failure", async () => {
+  it("goes on after a look has failed, and reports only the first failure, and when it is over", async () => {
     const rows = new LiveRows();
     let looks = 0;
     const failures: unknown[] = [];
@@ -67,9 +67,12 @@ describe("watching sources", () => {
     const failed = (error: unknown): void => {
       failures.push(error);
     };
-    using watching = new Watching({ rows, sources: [source], failed });
+    const recovered = (): void => {
+      failures.push("over");
+    };
+    using watching = new Watching({ rows, sources: [source], failed, recovered });
     using _watcher = await watching.enter();
-    await until(() => rows.last > 0);
-    assert.equal(failures.length, 1);
+    await until(() => failures.length > 1);
+    assert.deepEqual(failures, [new Error("disk"), "over"]);
   });
 });

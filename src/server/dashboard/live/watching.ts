@@ -10,6 +10,8 @@ export interface WatchingOptions {
   readonly sources: readonly LiveSource[];
   /** A look has failed. It is repeated, so this is called for the first failure only. */
   readonly failed: (error: unknown) => void;
+  /** No look fails any more. */
+  readonly recovered?: () => void;
   readonly linger?: number;
 }
 
@@ -69,7 +71,7 @@ export class Watching implements Disposable {
   async #lookNow(source: LiveSource): Promise<void> {
     try {
       await source.look(this.#options.rows);
-      this.#failing.delete(source);
+      if (this.#failing.delete(source) && this.#failing.size === 0) this.#options.recovered?.();
     } catch (error) {
       if (this.#failing.has(source)) return;
       this.#failing.add(source);

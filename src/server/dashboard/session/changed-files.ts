@@ -12,7 +12,13 @@ import { Git } from "../../../git/git.ts";
 import { findRepository } from "../../../review/repository.ts";
 import { workingFolder, workplaceOf } from "../../../session/workplace.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import type { ChangedFile, ChangedFiles, FileDiff } from "../session-api.ts";
+import type {
+  ChangedFile,
+  ChangedFiles,
+  FileDiff,
+  UndoneTurn,
+  UndoPreview,
+} from "../session-api.ts";
 
 /** Characters of a diff that is shown, and bytes of a file that is read for one. */
 const LARGEST_DIFF = 1024 * 1024;
@@ -79,6 +85,28 @@ export async function diffOfFile(
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
   const now = textAt(session.cwd, known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
+}
+
+/** What `/undo` and `/redo` would restore. */
+export async function undoPreview(
+  data: string,
+  { id, cwd }: ReadSession,
+  principal: Principal,
+): Promise<UndoPreview> {
+  const journal = new Journal(data, id);
+  const turn = async (of: Journal): Promise<UndoneTurn | undefined> => {
+    const last = await of.last();
+    if (last === undefined) return undefined;
+    const paths = last.changes.map(({ path }) => path);
+    return {
+      files: paths
+        .filter((path) => mayUseFolder(principal, path))
+        .map((path) => shownPath(cwd, path)),
+      commands: last.commands.map(maskText),
+    };
+  };
+  const [undo, redo] = await Promise.all([turn(journal), turn(journal.undone())]);
+  return { ...(undo && { undo }), ...(redo && { redo }) };
 }
 
 /** The commit against which the changes of a session are shown. */

@@ -14,8 +14,8 @@ import type { SessionRows } from "./session-rows.ts";
 export interface SessionActionsOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
-  /** A prompt that was accepted has failed. */
-  readonly failed: (session: string, error: unknown) => void;
+  /** A prompt of a principal that was accepted has failed; undefined once another is accepted. */
+  readonly failed: (session: string, principal: Principal, error: unknown) => void;
 }
 
 /** Milliseconds for which an answer or a prompt may take to be in the log. */
@@ -42,13 +42,14 @@ export class SessionActions {
     const ended = client.prompt([...blocks, ...images], body.whileRunning);
     let isAccepted = false;
     ended.catch((error: unknown) => {
-      if (isAccepted) failed(session.id, error);
+      if (isAccepted) failed(session.id, principal, error);
     });
     try {
       const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
       if (isRunning) return;
       const signal = AbortSignal.timeout(PATIENCE);
       await Promise.race([ended, this.#logged(session.id, before.last, "prompt", signal)]);
+      failed(session.id, principal, undefined);
     } finally {
       isAccepted = true;
     }
@@ -61,13 +62,13 @@ export class SessionActions {
     (await this.#options.clients.at(principal, session)).cancel();
   }
 
-  /** Restores the files that the last turn changed, as `/undo` does. */
-  async undo(principal: Principal, session: ReadSession): Promise<void> {
+  /** Restores the files that the last turn changed, as `/undo` does, or takes that back. */
+  async undo(principal: Principal, session: ReadSession, what: "undo" | "redo"): Promise<void> {
     if (!canUndo(session)) {
       const why = `only the built-in agent keeps what it needs for that, not '${session.agent}'`;
-      throw new TrunklineError("conflict", `Cannot undo: ${why}.`);
+      throw new TrunklineError("conflict", `Cannot ${what}: ${why}.`);
     }
-    await this.prompt(principal, session, { text: "/undo" });
+    await this.prompt(principal, session, { text: `/${what}` });
   }
 
   /** Answers a permission or a question. Throws "conflict" where it is no longer asked. */

@@ -25,9 +25,9 @@ import type {
 } from "../session-api.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
-import { changedFiles, diffOfFile } from "./changed-files.ts";
+import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
 import { exportSession } from "./export-session.ts";
-import { canUndo, SessionActions } from "./session-actions.ts";
+import { canUndo, SessionActions, type SessionActionsOptions } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import type { SessionClients } from "./session-clients.ts";
 import { askOf, type SessionRows } from "./session-rows.ts";
@@ -37,7 +37,7 @@ export interface SessionRoutesOptions {
   readonly clients: SessionClients;
   readonly data: string;
   readonly traffic: TrafficRing;
-  readonly failed: (session: string, error: unknown) => void;
+  readonly failed: SessionActionsOptions["failed"];
 }
 
 const MOST_ROWS = 500;
@@ -83,6 +83,9 @@ export class SessionRoutes {
       get("/:id/diff", async ({ principal, id, query }) =>
         diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
       ),
+      get("/:id/undo", async ({ principal, id }) =>
+        undoPreview(data, await rows.need(principal, id), principal),
+      ),
       get("/:id/export", async ({ principal, id, query, response }) => {
         const session = await rows.need(principal, id);
         const format = query.get("format") === "html" ? "html" : "ndjson";
@@ -96,7 +99,8 @@ export class SessionRoutes {
         largest: LARGEST_PROMPT,
       },
       act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
-      act("/undo", ({ principal }, session) => actions.undo(principal, session)),
+      act("/undo", ({ principal }, session) => actions.undo(principal, session, "undo")),
+      act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
       ),
@@ -128,10 +132,14 @@ export class SessionRoutes {
     const joins = session.holder !== undefined && hasScope(principal, "sessions");
     const client = joins ? await clients.at(principal, session).catch(() => undefined) : undefined;
     const digest = await rows.digests.of(session);
+    const row = rows.rowWith(session, digest);
+    const settings = settingsOf((client?.settings ?? {}) as unknown as Settings, digest);
+    // Before its first turn, only the agent knows the model of a session.
+    const model = row.model ?? settings.models?.currentModelId;
     return {
-      row: rows.rowWith(session, digest),
+      row: model === undefined ? row : { ...row, model },
       plan: digest.plan,
-      settings: settingsOf((client?.settings ?? {}) as unknown as Settings, digest),
+      settings,
       commands: digest.commands,
       asks: await this.asks(principal, session),
       canUndo: canUndo(session),

@@ -91,9 +91,11 @@ export class SessionRows {
 
   rowWith(session: ReadSession, digest: SessionDigest): SessionRow {
     const { id, title, cwd, agent, created, updated, parent, notes, last, holder } = session;
-    const { owner, run, turn } = notes;
+    const { owner, run, turn, model: found } = notes;
     const isRunning = holder !== undefined && typeof turn === "string";
     const waiting = holder === undefined ? undefined : waitingFor(digest.asked(session), notes);
+    // A process that died has not recorded the end of its turn: whoever opens the session next does.
+    const left = typeof turn === "string" ? "interrupted" : undefined;
     const state = waiting !== undefined ? "waiting" : isRunning ? "running" : "idle";
     const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
     return defined({
@@ -101,9 +103,9 @@ export class SessionRows {
       title: title === undefined ? undefined : maskText(title),
       state,
       waiting,
-      ended: isRunning ? undefined : digest.ended,
+      ended: isRunning ? undefined : (digest.ended ?? left),
       agent,
-      model: digest.model ?? chosen.modelId,
+      model: digest.model ?? chosen.modelId ?? (typeof found === "string" ? found : undefined),
       mode: digest.mode ?? chosen.modeId,
       client: digest.client,
       cwd,

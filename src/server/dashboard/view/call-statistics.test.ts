@@ -84,4 +84,40 @@ describe("the search in the audit", () => {
     );
     assert.doesNotMatch(JSON.stringify(own.rows), /planted/);
   });
+
+  it("finds by time, tool, person and outcome, and says who permitted what", async () => {
+    await using folder = await SampleFolder.create();
+    const permission = {
+      ...{ time: new Date(NOW - 2 * MINUTE).toISOString(), event: "permission" },
+      ...{ workspace: "/work", title: "Run npm install", toolCallId: "t1", by: "Zed" },
+      ...{ outcome: { outcome: "selected", optionId: "x", kind: "allow_once" } },
+      principal: "token 1",
+    };
+    await record(
+      folder.path,
+      call("read", 90, { caller: "Claude" }),
+      call("read", 5, { caller: "Claude", outcome: "error" }),
+      call("write", 4, { caller: "Codex" }),
+      permission,
+    );
+    const find = async (search: object, id = "") => {
+      const principal = id === "" ? { id } : { id, scopes: ["dashboard"] as const };
+      const { rows } = await searchAudit(folder.path, principal, { limit: 10, ...search });
+      return rows.map(({ tool, caller, outcome }) => `${tool} ${caller} ${outcome}`);
+    };
+    const allowed = "Run npm install Zed allow_once";
+    assert.deepEqual(await find({ outcome: "allow" }), [allowed]);
+    assert.deepEqual(await find({ who: "zed" }), [allowed]);
+    assert.deepEqual(await find({}, "token 1"), [allowed], "who has answered sees it");
+    assert.deepEqual(await find({ who: "claude" }, "token 1"), []);
+    assert.deepEqual(await find({ tool: "read", outcome: "error" }), ["read Claude error"]);
+    assert.deepEqual(await find({ to: NOW - 5 * MINUTE, tool: "read" }), [
+      "read Claude error",
+      "read Claude ok",
+    ]);
+    assert.equal((await find({ from: NOW - 5 * MINUTE })).length, 3);
+    assert.deepEqual(await find({ from: NOW - 4 * MINUTE, to: NOW - 3 * MINUTE }), [
+      "write Codex ok",
+    ]);
+  });
 });

@@ -13,7 +13,7 @@ import {
   numberIn,
   route,
 } from "../../../base/capability/api-route.ts";
-import type { FileDiff, SessionState } from "../session-api.ts";
+import type { FileDiff, SessionRow } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
 import { maySeeSession, onlyOwner, readCursor, type SessionRows } from "../session/session-rows.ts";
@@ -46,7 +46,7 @@ export class Runs {
     const { url, branch, revision, target } = planOf(session);
     const { pushed, pullRequest, progress } = digest;
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
-    const stage = stageOf(this.#sessions.rowWith(session, digest).state, digest);
+    const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
     return {
       id,
       ...(title === undefined ? {} : { title: maskText(title) }),
@@ -147,8 +147,8 @@ const QUEUED = /^Waiting for a free slot: position (\d+) in the queue/;
 const FAILED = /^(?:Not pushed\.|The workspace could not be prepared)/;
 
 function stageOf(
-  state: SessionState,
-  { progress = "", isWorking, ended, pushed }: SessionDigest,
+  { state, ended }: SessionRow,
+  { progress = "", isWorking, pushed }: SessionDigest,
 ): RunRow["stage"] {
   if (state === "waiting") return state;
   if (state === "running") {
