@@ -95,8 +95,13 @@ export interface Trouble {
 export interface Me {
   /** How the principal is called; "owner" for the owner of the data folder. */
   readonly name: string;
-  /** What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`, `admin`. */
+  /**
+   * What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`; `admin`, if it is limited to no
+   * part of what there is.
+   */
   readonly scopes: readonly string[];
+  /** It may look, and change nothing. */
+  readonly isObserver?: true;
   readonly version: string;
   readonly epoch: string;
   /** The pool of the fleet that the server belongs to, where the principal may see it. */
@@ -263,6 +268,38 @@ export interface ToolRow {
   readonly isHeld?: boolean;
 }
 export type Policy = "allow" | "ask" | "deny";
+
+/** `GET /api/tools/:name/definition`: what a tool takes, for who sees the tool. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+  /** Why this principal cannot call it here; absent where it can. */
+  readonly refusal?: string;
+}
+
+/**
+ * `POST /api/tools/:name/call` `{arguments}` → lines of JSON, as they come. The call passes policy, limits
+ * and audit as one over MCP does; closing the request cancels it. The first line names the call.
+ * `POST /api/calls/:call/answer` `{question, answer}` answers a question of it → `Done`.
+ */
+export type ToolCallLine =
+  | { readonly call: string }
+  | {
+      readonly progress: {
+        readonly done: number;
+        readonly total?: number;
+        readonly message?: string;
+      };
+    }
+  /** A question to the person, as in MCP's elicitation, and that it is over. */
+  | { readonly question: { readonly key: string } & Readonly<Record<string, unknown>> }
+  | { readonly answered: string }
+  /** The result as over MCP, or why there is none. */
+  | { readonly result: Readonly<Record<string, unknown>> }
+  | { readonly error: string }
+  /** The entry of the call in the audit. */
+  | { readonly audit: AuditRow };
 
 /** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`; 409 where
  * the tool has changed since it was shown. */

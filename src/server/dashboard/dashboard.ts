@@ -7,6 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import {
   accessTokenOf,
   hasScope,
+  mayControl,
   mayUseAll,
   type Principal,
   SCOPES,
@@ -37,6 +38,7 @@ import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
+import { PageCalls } from "./view/page-calls.ts";
 import { Runs } from "./view/runs.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
@@ -171,7 +173,11 @@ export class Dashboard implements AsyncDisposable {
     const pool = fleet?.poolFor(principal);
     return {
       name,
-      scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
+      // A token that is limited to a part is refused what belongs to all, whatever its scopes are.
+      scopes: SCOPES.filter((scope) =>
+        scope === "admin" ? mayUseAll(principal) : hasScope(principal, scope),
+      ),
+      ...(mayControl(principal) ? {} : { isObserver: true as const }),
       version: VERSION,
       epoch: this.#live.epoch,
       ...(pool === undefined ? {} : { fleet: pool }),
@@ -242,6 +248,16 @@ function serverParts(
   const services =
     sources === undefined ? undefined : serviceParts(sources, () => config.mcpServers);
   const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
+  const calls =
+    tools === undefined || sources === undefined
+      ? undefined
+      : ends.use(
+          new PageCalls({
+            data,
+            toolbox: () => sources.tools.offer.tools,
+            profileFor: (principal) => tools.profileFor(principal),
+          }),
+        );
   const overview: OverviewOptions = {
     ...options,
     sessions,
@@ -253,6 +269,7 @@ function serverParts(
   const routes = [
     route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
     ...(tools?.routes ?? []),
+    ...(calls?.routes ?? []),
     ...(services?.routes ?? []),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
     ...identityRoutes(app, sessions.reader),

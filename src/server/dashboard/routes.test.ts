@@ -40,6 +40,9 @@ POST /api/threads/:id/reply review review_reply
 POST /api/threads/:id/resolve review review_reply
 POST /api/threads/:id/reopen review review_reply
 GET /api/tools nothing
+GET /api/tools/:id/definition nothing
+POST /api/tools/:id/call nothing
+POST /api/calls/:id/answer nothing
 GET /api/audit nothing
 GET /api/notifications nothing
 GET /api/approvals admin

@@ -21,21 +21,46 @@ export function post<T>(path: string, body: object = {}): Promise<T> {
   return request<T>("POST", `/api${path}`, body);
 }
 
+/** Posts, and tells of each line of JSON in the answer as it comes. Ends with the answer. */
+export async function postLines<T>(
+  path: string,
+  body: object,
+  tell: (line: T) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const sent = { method: "POST", headers, body: JSON.stringify(body), signal };
+  const response = await send(`/api${path}`, sent);
+  if (!response.ok || response.body === null) throw refusedWith(response, await response.text());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new RequestError(0, "The connection broke before the answer was there.");
+    });
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) tell(JSON.parse(line) as T);
+  }
+}
+
 /** A request to a path that is not of the API. */
 export async function request<T>(method: string, path: string, body?: object): Promise<T> {
   const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const response = await send(path, { method, ...(body === undefined ? {} : sent) });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
-  throw new RequestError(
-    response.status,
-    problemIn(text) ?? `The server answered ${response.status}.`,
-  );
+  throw refusedWith(response, text);
+}
+
+function refusedWith({ status }: Response, text: string): RequestError {
+  return new RequestError(status, problemIn(text) ?? `The server answered ${status}.`);
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return await fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     throw new RequestError(

@@ -69,8 +69,13 @@ let stream: EventStream | undefined;
 let listener: SessionListener | undefined;
 let epoch: string | undefined;
 
-export function mayDo(scope: string): boolean {
+export function maySee(scope: string): boolean {
   return me.value?.scopes.includes(scope) ?? false;
+}
+
+/** Whether controls are shown: a token that may only look has none. */
+export function mayDo(scope: string): boolean {
+  return maySee(scope) && me.value?.isObserver !== true;
 }
 
 export const waitingCount = computed(

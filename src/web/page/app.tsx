@@ -6,7 +6,7 @@ import { addShortcuts, shortcuts } from "../client/keyboard.ts";
 import { go, linkTo, type Route, route } from "../client/router.ts";
 import {
   connection,
-  mayDo,
+  maySee,
   me,
   overview,
   retryNow,
@@ -135,7 +135,7 @@ function closeAll(): boolean {
 
 function isShown({ scope, isOfFleet }: Entry): boolean {
   if (isOfFleet === true && me.value?.fleet === undefined) return false;
-  return scope === undefined || mayDo(scope);
+  return scope === undefined || maySee(scope);
 }
 
 function Sidebar({ current }: { readonly current: string }): JSX.Element {

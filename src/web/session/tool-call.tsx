@@ -98,7 +98,7 @@ function contentView(content: Fields, key: number): ComponentChildren {
 const CONTROLS = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[@-Z\\-_])/g;
 const MOST_CHARACTERS = 100_000;
 
-function Pre({
+export function Pre({
   text,
   label,
   class: name = "",
