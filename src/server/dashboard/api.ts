@@ -329,7 +329,13 @@ export interface ToolCalls {
 
 /* -------------------------------------------------------------------------- upstreams and plugins */
 
-/** `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`. */
+/**
+ * `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`, as do:
+ * `POST /api/servers` `{name, words, env?, headers?}` (a command line as a list, or one URL) and
+ * `POST /api/servers/NAME/remove` → `{file, notes}`; `POST /api/servers/NAME/test` → `ServerTested`;
+ * `POST /api/servers/NAME/login` → lines of `LoginLine`, and `POST /api/servers/NAME/login/paste`
+ * `{address}` → `Done`. To name a program needs the scope `programs` too.
+ */
 export interface ServerRow {
   readonly name: string;
   /** `idle`: it is started when it is first needed. */
@@ -338,8 +344,23 @@ export interface ServerRow {
   readonly tools: number;
   /** The command or the address, with secrets masked. */
   readonly where: string;
+  /** It has an address, and no credentials of its own: a person can log in to it. */
+  readonly canLogIn?: true;
   readonly log: readonly string[];
 }
+export interface ServerTested {
+  readonly works: boolean;
+  readonly why?: string;
+  readonly milliseconds: number;
+  readonly tools: readonly string[];
+  readonly held: readonly string[];
+  readonly log: readonly string[];
+}
+/** The link where a person logs in; later how that ended. */
+export type LoginLine =
+  | { readonly issuer: string; readonly link: string }
+  | { readonly done: string }
+  | { readonly error: string };
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;

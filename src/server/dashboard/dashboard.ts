@@ -40,6 +40,7 @@ import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { PageCalls } from "./view/page-calls.ts";
 import { Runs } from "./view/runs.ts";
+import { ServerActions } from "./view/server-actions.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
@@ -258,6 +259,7 @@ function serverParts(
             profileFor: (principal) => tools.profileFor(principal),
           }),
         );
+  const actions = sources === undefined ? undefined : ends.use(new ServerActions(sources));
   const overview: OverviewOptions = {
     ...options,
     sessions,
@@ -271,6 +273,7 @@ function serverParts(
     ...(tools?.routes ?? []),
     ...(calls?.routes ?? []),
     ...(services?.routes ?? []),
+    ...(actions?.routes ?? []),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
     ...identityRoutes(app, sessions.reader),
   ];

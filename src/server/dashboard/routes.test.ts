@@ -54,7 +54,12 @@ GET /api/servers admin
 GET /api/tokens admin
 POST /api/approvals/approve admin
 POST /api/plugins/:id/restart admin
+POST /api/servers admin
+POST /api/servers/:id/login admin
+POST /api/servers/:id/login/paste admin
+POST /api/servers/:id/remove admin
 POST /api/servers/:id/restart admin
+POST /api/servers/:id/test admin
 POST /api/tokens admin
 POST /api/tokens/:id/revoke admin
 POST /api/tools/policy admin

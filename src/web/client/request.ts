@@ -17,8 +17,8 @@ export function get<T>(path: string): Promise<T> {
   return request<T>("GET", `/api${path}`);
 }
 
-export function post<T>(path: string, body: object = {}): Promise<T> {
-  return request<T>("POST", `/api${path}`, body);
+export function post<T>(path: string, body: object = {}, timeout?: number): Promise<T> {
+  return request<T>("POST", `/api${path}`, body, timeout);
 }
 
 /** Posts, and tells of each line of JSON in the answer as it comes. Ends with the answer. */
@@ -46,9 +46,15 @@ export async function postLines<T>(
 }
 
 /** A request to a path that is not of the API. */
-export async function request<T>(method: string, path: string, body?: object): Promise<T> {
+export async function request<T>(
+  method: string,
+  path: string,
+  body?: object,
+  timeout = TIMEOUT_MS,
+): Promise<T> {
   const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await send(path, { method, ...(body === undefined ? {} : sent) });
+  const signal = AbortSignal.timeout(timeout);
+  const response = await send(path, { method, signal, ...(body === undefined ? {} : sent) });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
   throw refusedWith(response, text);
@@ -60,12 +66,12 @@ function refusedWith({ status }: Response, text: string): RequestError {
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    return await fetch(path, init);
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     throw new RequestError(
       0,
-      isLate ? "The server has not answered in 30 seconds." : "The server cannot be reached.",
+      isLate ? "The server has not answered in time." : "The server cannot be reached.",
     );
   }
 }

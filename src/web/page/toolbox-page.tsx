@@ -52,7 +52,9 @@ const PARTS = [
 
 export function ToolboxPage({ part }: { readonly part: string | undefined }): JSX.Element {
   useEffect(() => {
-    for (const each of [tools, approvals, calls]) each.load().catch(reportError);
+    // Servers come and go without an event that names their tools.
+    tools.reload().catch(reportError);
+    for (const each of [approvals, calls]) each.load().catch(reportError);
   }, []);
   const waiting = approvals.rows.value.length;
   return (

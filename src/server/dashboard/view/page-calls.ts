@@ -1,5 +1,3 @@
-import type { ServerResponse } from "node:http";
-
 import { onAbort } from "../../../base/abort.ts";
 import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/capability/api-route.ts";
 import { originalError, TrunklineError } from "../../../base/errors.ts";
@@ -20,6 +18,7 @@ import {
 import type { Toolbox } from "../../../tool/toolbox.ts";
 import { searchAudit, tooMany } from "../../telemetry/audit-routes.ts";
 import type { AuditRow, ToolCallLine } from "../api.ts";
+import { JsonLines } from "../json-lines.ts";
 
 /** Calls of one principal that run at once. */
 const MOST_CALLS = 8;
@@ -53,7 +52,7 @@ export class PageCalls implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const call of this.#running.values()) call.stop();
+    for (const { lines } of this.#running.values()) lines.stop();
   }
 
   async #call({ principal, id: name, body, response }: ApiCall): Promise<undefined> {
@@ -63,23 +62,18 @@ export class PageCalls implements Disposable {
     }
     using _share = await this.#shares.enter({ key: principal.id });
     const { data, toolbox, profileFor } = this.#options;
-    const call = new PageCall(principal, profileFor(principal), (line) => write(response, line));
-    response.once("close", () => call.stop());
-    response.writeHead(200, {
-      "content-type": "application/x-ndjson; charset=utf-8",
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    });
-    write(response, { call: call.session });
+    const lines = new JsonLines<ToolCallLine>(response);
+    const call = new PageCall(principal, profileFor(principal), lines);
+    lines.write({ call: call.session });
     this.#running.set(call.session, call);
     try {
       const shown = call.profile?.toolNames.shown(name) ?? name;
-      write(response, await endOf(toolbox().call(shown, args as Arguments, call)));
+      lines.write(await endOf(toolbox().call(shown, args as Arguments, call)));
       const audit = await auditOf(data, principal, call.session);
-      if (audit !== undefined) write(response, { audit });
+      if (audit !== undefined) lines.write({ audit });
     } finally {
       this.#running.delete(call.session);
-      response.end();
+      lines.end();
     }
   }
 
@@ -102,25 +96,17 @@ class PageCall implements ToolContext {
   readonly session = crypto.randomUUID();
   readonly meta = {};
   project?: Project | undefined;
-  readonly #stop = new AbortController();
-  readonly signal = this.#stop.signal;
-  readonly #tell: (line: ToolCallLine) => void;
+  readonly lines: JsonLines<ToolCallLine>;
+  readonly signal: AbortSignal;
   readonly #questions = new Map<string, (answer: unknown) => void>();
 
-  constructor(
-    principal: Principal,
-    profile: Profile | undefined,
-    tell: (line: ToolCallLine) => void,
-  ) {
+  constructor(principal: Principal, profile: Profile | undefined, lines: JsonLines<ToolCallLine>) {
     const { id, name = "dashboard" } = principal;
     // One client for all calls of a principal, so that rate limits count them together.
     this.caller = { door: "dashboard", name, principal, client: `dashboard ${id}`.trim() };
     this.profile = profile;
-    this.#tell = tell;
-  }
-
-  stop(): void {
-    this.#stop.abort(new TrunklineError("cancelled", "The page has cancelled the call"));
+    this.lines = lines;
+    this.signal = lines.signal;
   }
 
   progress(done: number, total?: number, message?: string): void {
@@ -128,7 +114,7 @@ class PageCall implements ToolContext {
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),
     };
-    this.#tell({ progress: { done, ...more } });
+    this.lines.write({ progress: { done, ...more } }, true);
   }
 
   log(): void {
@@ -145,13 +131,13 @@ class PageCall implements ToolContext {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const forget = onAbort(this.signal, reject);
     this.#questions.set(key, resolve);
-    this.#tell({ question: { key, ...question.params } });
+    this.lines.write({ question: { key, ...question.params } });
     try {
       return await promise;
     } finally {
       forget();
       this.#questions.delete(key);
-      this.#tell({ answered: key });
+      this.lines.write({ answered: key });
     }
   }
 
@@ -191,11 +177,4 @@ async function auditOf(
   await nextTurn();
   const { rows } = await searchAudit(data, principal, { text: session, limit: 1 });
   return rows.find((row) => row.session === session);
-}
-
-function write(response: ServerResponse, line: ToolCallLine): void {
-  if (response.writableEnded || response.destroyed) return;
-  // A page that reads slowly misses progress, not more.
-  if (response.writableNeedDrain && "progress" in line) return;
-  response.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,3 +1,4 @@
+import { atMost } from "../../../base/abort.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
@@ -26,6 +27,8 @@ import type { CallStatistics } from "./call-statistics.ts";
 
 const DECISIONS: readonly Decision[] = ["allow", "ask", "deny"];
 const RULES = ["policy", "tools", "rules"];
+/** Milliseconds that a list of tools waits for servers that have to be started. */
+const START_MS = 2_000;
 /** Minutes of calls that live events tell of. */
 const LIVE = 60;
 
@@ -56,9 +59,11 @@ export class Tools {
 
   get routes(): readonly ApiRoute[] {
     return [
-      route("GET /api/tools", "nothing", async ({ principal }) => ({
-        tools: this.#tools(principal),
-      })),
+      route("GET /api/tools", "nothing", async ({ principal }) => {
+        // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
+        await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known()));
+        return { tools: this.#tools(principal) };
+      }),
       route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
         this.#definition(principal, id),
       ),
