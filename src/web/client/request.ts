@@ -22,10 +22,10 @@ export function post<T>(path: string, body: object = {}, timeout?: number): Prom
 }
 
 /** Posts, and tells of each line of JSON in the answer as it comes. Ends with the answer. */
-export async function postLines<T>(
+export async function postLines(
   path: string,
   body: object,
-  tell: (line: T) => void,
+  tell: (line: never) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const headers = { "content-type": "application/json" };
@@ -41,7 +41,7 @@ export async function postLines<T>(
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) tell(JSON.parse(line) as T);
+    for (const line of lines) tell(JSON.parse(line) as never);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type QuestionField,
   valuesOf,
 } from "../session/question-fields.ts";
+import { wordIn } from "../session/conversation.ts";
 import { checkJson, Field, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";
 import { clock, milliseconds, prettyJson } from "../text/format.ts";
@@ -133,7 +134,7 @@ function CallForm({ tool, path }: { tool: ToolDefinition; path: string }): JSX.E
       </form>
       {state.questions.map((question) => (
         <section key={question.key} class="card" aria-label="The tool asks">
-          <p>{String(question["message"] ?? "")}</p>
+          <p>{wordIn(question["message"])}</p>
           <QuestionForm
             question={question}
             onAnswer={(answer) => {
@@ -241,7 +242,7 @@ function Result({ result }: { readonly result: Fields }): JSX.Element {
 
 function partView(part: Fields, key: number): ComponentChildren {
   const resource = (part["resource"] ?? {}) as Fields;
-  const mime = String(part["mimeType"] ?? resource["mimeType"] ?? "");
+  const mime = wordIn(part["mimeType"] ?? resource["mimeType"]);
   const data = part["data"] ?? resource["blob"];
   const text = part["text"] ?? resource["text"];
   if (typeof text === "string") return <Text key={key} text={text} />;

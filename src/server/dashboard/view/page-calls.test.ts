@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 
 import { sampleTool } from "../../../../test/samples/sample-context.ts";
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import type { Json } from "../../../../test/support/acp-app.ts";
 import { Log } from "../../../base/log.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { AuditLog } from "../../../store/audit/audit-log.ts";
@@ -16,7 +17,7 @@ import type { ToolCallLine } from "../api.ts";
 import { Router } from "../router.ts";
 import { PageCalls } from "./page-calls.ts";
 
-type Line = Record<string, any>;
+type Line = Json;
 
 /** The routes on a server of their own, with a toolbox of three tools. */
 class Rig implements AsyncDisposable {

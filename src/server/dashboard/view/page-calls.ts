@@ -80,8 +80,8 @@ export class PageCalls implements Disposable {
   #answer({ principal, id, body }: ApiCall): { ok: true } {
     const call = this.#running.get(id);
     // Who did not make the call does not learn that there is one.
-    const isOwn = call?.caller.principal.id === principal.id;
-    if (!isOwn || call?.answer(textIn(body, "question"), body.answer) !== true) {
+    const isOwn = call !== undefined && call.caller.principal.id === principal.id;
+    if (!isOwn || !call.answer(textIn(body, "question"), body.answer)) {
       throw new TrunklineError("not-found", "This question does not wait for an answer any more.");
     }
     return { ok: true };

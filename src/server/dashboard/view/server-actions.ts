@@ -147,7 +147,7 @@ function refuseWithoutPrograms(
 
 function wordsIn({ words }: ApiCall["body"]): readonly string[] {
   const isList = Array.isArray(words) && words.every((word) => typeof word === "string");
-  if (isList && words.length > 0 && words[0] !== "") return words as string[];
+  if (isList && words.length > 0 && words[0] !== "") return words;
   throw new TrunklineError("usage", "'words' has to be a command line as a list, or one URL.");
 }
 

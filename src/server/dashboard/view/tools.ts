@@ -137,10 +137,8 @@ export class Tools {
     const refusal = observes ?? seen.held;
     return {
       name,
-      inputSchema: inputSchema as ToolDefinition["inputSchema"],
-      ...(outputSchema === undefined
-        ? {}
-        : { outputSchema: outputSchema as ToolDefinition["inputSchema"] }),
+      inputSchema: inputSchema,
+      ...(outputSchema === undefined ? {} : { outputSchema: outputSchema }),
       ...(refusal === undefined ? {} : { refusal }),
     };
   }
