@@ -229,6 +229,14 @@ export interface Identities {
   /** Folders of sessions, and which identity git uses there. */
   readonly projects: readonly ProjectIdentity[];
 }
+/** `POST /api/identities/switch` `{identity, folder}`. */
+export interface IdentitySwitched {
+  /** False where the repository had it already. */
+  readonly isChanged: boolean;
+  readonly notes: readonly string[];
+  readonly files: readonly string[];
+}
+/** `POST /api/identities` `{name, provider, user, email, …}` → `{name}`: the options of `identity add`. */
 export interface IdentityRow {
   readonly name: string;
   readonly provider: string;

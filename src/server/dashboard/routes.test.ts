@@ -53,6 +53,8 @@ GET /api/plugins admin
 GET /api/servers admin
 GET /api/tokens admin
 POST /api/approvals/approve admin
+POST /api/identities admin
+POST /api/identities/switch admin
 POST /api/plugins/:id/restart admin
 POST /api/servers admin
 POST /api/servers/:id/login admin
