@@ -8,7 +8,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openIdentities } from "./identity.ts";
 import { print, printJson } from "../shell/layout.ts";
 
-type FactValues = OptionValues<never, never> & IdentityFacts;
+type FactValues = OptionValues<never> & IdentityFacts;
 
 /** `trunkline identity add NAME` */
 export async function add(invocation: Invocation<FactValues>): Promise<number> {

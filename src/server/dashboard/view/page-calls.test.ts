@@ -100,7 +100,7 @@ class Rig implements AsyncDisposable {
         await onLine(line, (lines[0] as Line)["call"]);
       }
     }
-    return Object.assign({}, ...lines) as Line;
+    return Object.assign({}, ...lines);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
