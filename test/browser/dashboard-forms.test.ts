@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 
 import type { Locator } from "playwright-core";
 
+import { repositoryIn } from "../support/dashboard-home.ts";
 import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
 import { problemsOf } from "./axe.ts";
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "./dashboard-browser.ts";
@@ -111,6 +112,41 @@ describe(
       await remove.getByRole("button", { name: "Remove notes" }).click();
       await page.getByText("No servers").waitFor();
       watched.expectClean();
+    });
+
+    it("make an identity and switch a repository to it, by the keyboard and on a phone's width", async () => {
+      using home = new GuardedHome({});
+      const folder = repositoryIn(home);
+      await using gateway = await home.serve();
+      await using watched = await browser.enter(gateway);
+      const { page } = watched;
+      await page.setViewportSize({ width: 400, height: 800 });
+      await page.evaluate("location.assign('#/identities')");
+      await page.getByRole("button", { name: "New identity" }).press("Enter");
+      const add = page.getByRole("dialog", { name: "New identity" });
+      await add.getByLabel("Name", { exact: true }).fill("-no name");
+      await add.getByLabel("Account name").fill("ada");
+      const email = add.getByLabel("Email address for commits");
+      await email.fill("ada@acme.test");
+      assert.deepEqual(await problemsOf(page), []);
+      await email.press("Enter");
+      await add.getByRole("alert").filter({ hasText: "Cannot" }).waitFor();
+      assert.equal(await email.inputValue(), "ada@acme.test");
+      await add.getByLabel("Name", { exact: true }).fill("work");
+      await email.press("Enter");
+      await page.getByText("ada@acme.test").first().waitFor();
+      await add.waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Switch a repository" }).press("Enter");
+      const change = page.getByRole("dialog", { name: "Switch a repository" });
+      const field = change.getByLabel("Repository on the machine of the gateway");
+      await field.fill(folder);
+      await field.press("Enter");
+      await change.getByText("Switched to work.").waitFor();
+      const git = readFileSync(join(folder, ".git/config"), "utf8");
+      assert.match(git, /ada@acme\.test/);
+      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+      assert.ok(width <= 400, `the page is ${width} px wide`);
+      watched.expectClean(/status of 4/);
     });
 
     it("are not there for a token that may only look", async () => {
