@@ -11,7 +11,6 @@ import { loadConfig } from "../../config/load.ts";
 import {
   addEntry,
   type Editing,
-  type EntrySection,
   fileOf,
   inputOf,
   kindOf,
@@ -20,6 +19,7 @@ import {
   readPairs,
   removeEntry,
 } from "../config/edit-entry.ts";
+import type { EntrySection } from "../../config/edit/config-entries.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";

@@ -2,13 +2,20 @@ import { dirname, relative, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import type { ConfigInput } from "../../config/config.ts";
-import { editConfig, type EditedConfig, type EditedKind } from "../../config/edit/edit-config.ts";
-import { isValues, valueAt, type Values as ConfigValues } from "../../config/layer.ts";
-import { loadConfig } from "../../config/load.ts";
+import {
+  addConfigEntry,
+  type EntryPlace,
+  type EntrySection,
+  isRelative,
+  type ProgramEntry,
+  programEntry,
+  removeConfigEntry,
+} from "../../config/edit/config-entries.ts";
+import type { EditedConfig, EditedKind } from "../../config/edit/edit-config.ts";
+import type { Values as ConfigValues } from "../../config/layer.ts";
 import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { askSecret } from "../shell/ask.ts";
@@ -41,88 +48,38 @@ export function tellEdited(
   return print(invocation, edited, text, { notes: notes.map((note) => `note: ${note}`) });
 }
 
-/** A part of the configuration that has entries by name, such as `mcpServers`. */
-export interface EntrySection {
-  /** What an entry is called in messages. */
-  readonly what: string;
-  readonly path: readonly string[];
-}
-
 type Adding = Editing & OptionValues<never, "replace">;
 
 /** Adds an entry to the configuration file, and says what to do next. */
 export async function addEntry(
   invocation: Invocation<Adding>,
-  { what, path }: EntrySection,
+  section: EntrySection,
   name: string,
   value: ConfigValues,
   next?: string,
 ): Promise<number> {
-  if (name === "") throw new TrunklineError("usage", `Cannot add the ${what}: it has no name.`);
-  const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
-    const isThere = valueAt(now, [...path, name]) !== undefined;
-    if (isThere && invocation.values.replace !== true) {
-      const says = `there is one with that name. --replace replaces it`;
-      throw new TrunklineError("conflict", `Cannot add ${what} '${name}': ${says}.`);
-    }
-    return [{ path: [...path, name], value }];
-  });
-  return tellEdited(invocation, edited, `Added ${what} '${name}' to`, next);
+  const replace = invocation.values.replace === true || "--replace replaces it";
+  const edited = await addConfigEntry(placeOf(invocation), section, name, value, replace);
+  return tellEdited(invocation, edited, `Added ${section.what} '${name}' to`, next);
 }
 
 /** Removes an entry from the configuration file. */
 export async function removeEntry(
   invocation: Invocation<Editing>,
-  { what, path }: EntrySection,
+  section: EntrySection,
   name: string,
 ): Promise<number> {
-  const input = inputOf(invocation);
-  const kind = kindOf(invocation);
-  // Loaded before: it tells where the entry is, if not in the file that is to be changed.
-  const elsewhere = await loadConfig(input).catch(() => undefined);
-  const edited = await editConfig(input, kind, (now) => {
-    const entries = valueAt(now, path);
-    const names = isValues(entries) ? Object.keys(entries) : [];
-    if (names.includes(name)) return [{ path: [...path, name], value: undefined }];
-    const isElsewhere = valueAt(elsewhere?.config, [...path, name]) !== undefined;
-    const next = isElsewhere ? whereToRemove(kind) : nearest(name, names);
-    const says = `${fileWords(kind)} has no ${what} with that name. ${next}`;
-    throw new TrunklineError("not-found", `Cannot remove ${what} '${name}': ${says}`);
-  });
-  return tellEdited(invocation, edited, `Removed ${what} '${name}' from`);
+  const edited = await removeConfigEntry(placeOf(invocation), section, name);
+  return tellEdited(invocation, edited, `Removed ${section.what} '${name}' from`);
 }
 
-function fileWords(kind: "user" | "project"): string {
-  return kind === "user" ? "your own file" : "the project's file";
+function placeOf(invocation: Invocation<Editing>): EntryPlace {
+  return { input: inputOf(invocation), kind: kindOf(invocation) };
 }
 
-function whereToRemove(kind: "user" | "project"): string {
-  if (kind === "project") return "Leave out --project to remove it from your own file.";
-  return "`trunkline config show --origin` shows where it is set; --project removes it from the project's file.";
-}
-
-function nearest(name: string, names: readonly string[]): string {
-  const [near] = suggest(name, names);
-  if (near !== undefined) return `Did you mean '${near}'?`;
-  return names.length === 0 ? "It has none at all." : `It has: ${names.join(", ")}.`;
-}
-
-/** The program of an entry, as it is written into a file. */
-interface ProgramEntry {
-  readonly command: string;
-  readonly args?: readonly string[];
-}
-
-/**
- * A command line as an entry. A relative path counts from the folder of the configuration file, not
- * from where the command was typed, so it is written as what it means.
- */
-export function programOf(
-  invocation: Invocation<Editing>,
-  [command = "", ...args]: readonly string[],
-): ProgramEntry {
-  const written = isRelative(command) ? pathFor(invocation, command) : command;
-  return { command: written, ...(args.length === 0 ? {} : { args }) };
+/** A command line as an entry. */
+export function programOf(invocation: Invocation<Editing>, words: readonly string[]): ProgramEntry {
+  return programEntry(words, (path) => pathFor(invocation, path));
 }
 
 /** Notes that a program is not installed. Its entry is written all the same: it may be installed later. */
@@ -130,10 +87,6 @@ export function noteMissingProgram({ cwd, env, err }: Invocation, command: strin
   const path = isRelative(command) ? resolve(cwd, command) : command;
   if (findProgram(path, env.PATH ?? "") !== undefined) return;
   err(`note: There is no program '${command}' here, or it cannot be run.\n`);
-}
-
-function isRelative(command: string): boolean {
-  return /^\.\.?\//.test(command);
 }
 
 /** A path as it is written to the changed file: absolute in the user's file, relative in a project's. */

@@ -5,13 +5,8 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { loadConfig } from "../../config/load.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { secretNames } from "../../upstream/references.ts";
-import {
-  addEntry,
-  type Editing,
-  type EntrySection,
-  inputOf,
-  removeEntry,
-} from "../config/edit-entry.ts";
+import { addEntry, type Editing, inputOf, removeEntry } from "../config/edit-entry.ts";
+import type { EntrySection } from "../../config/edit/config-entries.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";

@@ -20,13 +20,13 @@ import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import {
   addEntry,
   type Editing,
-  type EntrySection,
   inputOf,
   kindOf,
   readPairs,
   removeEntry,
   tellEdited,
 } from "../config/edit-entry.ts";
+import type { EntrySection } from "../../config/edit/config-entries.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";

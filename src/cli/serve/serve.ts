@@ -14,6 +14,7 @@ import { GatewaySocket, type GatewaySocketOptions } from "../../server/relay/gat
 import { digestSettings } from "../../agent/open/session-home.ts";
 import { Observers } from "../../server/telemetry/observers.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
+import { testServer } from "../../app/tool/test-server.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import { hasSessions } from "../../store/session/session-reader.ts";
@@ -60,7 +61,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const program = [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(
     " ",
   );
-  const sources = { tools, bus, input, fleet: fleet?.view, program };
+  const sources = { tools, bus, input, fleet: fleet?.view, program, testServer };
   const server = await HttpServer.open(app, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();

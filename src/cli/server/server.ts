@@ -1,34 +1,28 @@
 import { background } from "../../base/background.ts";
-import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
-import type { Config } from "../../config/config.ts";
 import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
-import { AppContext } from "../../config/app-context.ts";
 import { gatewaySockets } from "../../server/relay/gateway-sockets.ts";
 import { serversNow } from "../../server/relay/reach-gateway.ts";
-import { openTools } from "../../app/tool/open-tools.ts";
+import { testServer } from "../../app/tool/test-server.ts";
+import type { ServerTest } from "../../server/dashboard/sources.ts";
+import { SERVER_ENTRIES } from "../../config/edit/config-entries.ts";
+import { serverEntry } from "../../config/edit/server-entry.ts";
+import { type LoginReach, logInTo, reachLogin } from "../../upstream/open/reach-login.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
-import { serverReferences } from "../../upstream/open/server-references.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
-import { logIn } from "../../upstream/oauth/log-in.ts";
-import type { Login, LoginState, LoginStore } from "../../upstream/oauth/login-tokens.ts";
-import { OAuthHttp, revokeLogin } from "../../upstream/oauth/oauth-http.ts";
-import { withReferences } from "../../upstream/references.ts";
-import { type AddressSettings, isAddress, shownSource } from "../../upstream/settings.ts";
-import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
+import { revokeLogin } from "../../upstream/oauth/oauth-http.ts";
+import { isAddress, shownSource } from "../../upstream/settings.ts";
 import {
   addEntry,
   type Editing,
-  type EntrySection,
   fileOf,
   inputOf,
   noteMissingProgram,
   pathFor,
-  programOf,
   readPairs,
   removeEntry,
 } from "../config/edit-entry.ts";
@@ -100,8 +94,6 @@ function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState):
   return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
-const SERVERS: EntrySection = { what: "server", path: ["mcpServers"] };
-
 type ServerValues = Editing &
   OptionValues<"cwd", "replace", "env" | "header"> & { readonly transport?: "http" | "sse" };
 
@@ -110,63 +102,27 @@ export async function add(invocation: Invocation<ServerValues>): Promise<number>
   const [name = "", ...rest] = invocation.positionals;
   const settings = await settingsOf(invocation, rest);
   const next = `Test it with \`trunkline server test ${/\s/.test(name) ? `'${name}'` : name}\`.`;
-  const code = await addEntry(invocation, SERVERS, name, settings, next);
+  const code = await addEntry(invocation, SERVER_ENTRIES, name, settings, next);
   if ("command" in settings) noteMissingProgram(invocation, rest[0] ?? "");
   return code;
 }
 
 /** `trunkline server remove NAME` */
 export async function remove(invocation: Invocation<Editing>): Promise<number> {
-  return removeEntry(invocation, SERVERS, invocation.positionals[0] ?? "");
+  return removeEntry(invocation, SERVER_ENTRIES, invocation.positionals[0] ?? "");
 }
 
 async function settingsOf(
   invocation: Invocation<ServerValues>,
-  rest: readonly string[],
+  words: readonly string[],
 ): Promise<Record<string, unknown>> {
   const { env, header, transport, cwd } = invocation.values;
-  const [first = "", ...args] = rest;
-  if (/^[a-z]+:\/\//i.test(first)) {
-    refuse(args.length > 0, `'${args[0]}' after a URL`);
-    refuse(env !== undefined, "--env with a URL: no program is started");
-    refuse(cwd !== undefined, "--cwd with a URL: no program is started");
-    const headers = await readPairs("--header", header);
-    return {
-      ...(transport === "sse" ? { type: "sse" } : {}),
-      url: first,
-      ...(header === undefined ? {} : { headers }),
-    };
-  }
-  refuse(header !== undefined, "--header with a program: only a URL gets headers");
-  refuse(transport !== undefined, "--transport with a program: only a URL has one");
-  const variables = await readPairs("--env", env);
-  return {
-    ...programOf(invocation, rest),
-    ...(env === undefined ? {} : { env: variables }),
-    ...(cwd === undefined ? {} : { cwd: pathFor(invocation, cwd) }),
+  const server = {
+    ...{ words, transport, cwd },
+    env: env && (() => readPairs("--env", env)),
+    headers: header && (() => readPairs("--header", header)),
   };
-}
-
-function refuse(isWrong: boolean, what: string): void {
-  if (isWrong) throw new TrunklineError("usage", `Cannot use ${what}.`);
-}
-
-/** The settings of a configured server. `doing` is what cannot be done without it. */
-function namedServer(
-  { mcpServers }: Pick<Config, "mcpServers">,
-  name: string,
-  doing: string,
-): Config["mcpServers"][string] {
-  const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
-  if (settings !== undefined) return settings;
-  const names = Object.keys(mcpServers);
-  const [near] = suggest(name, names);
-  const all = names.length === 0 ? "There are none." : `There are: ${names.join(", ")}.`;
-  const next = near === undefined ? all : `Did you mean '${near}'?`;
-  throw new TrunklineError(
-    "not-found",
-    `Cannot ${doing} server '${name}': no such server. ${next}`,
-  );
+  return serverEntry(server, (path) => pathFor(invocation, path));
 }
 
 /** Milliseconds after which the person is told that the server is still starting. */
@@ -177,52 +133,30 @@ export async function test(invocation: Invocation): Promise<number> {
   const { positionals, err } = invocation;
   const [name = ""] = positionals;
   const { config } = await openQuietApp(invocation);
-  await using opened = await openTools(new AppContext(alone(config, name)));
-  const started = performance.now();
   const slow = setTimeout(() => {
     err(`'${visibleLine(name)}' is still starting. Its first start may download it.\n`);
   }, SLOW);
-  await opened.started().finally(() => clearTimeout(slow));
-  const milliseconds = Math.round(performance.now() - started);
-  const [status] = opened.status();
-  const { tools } = opened.offer;
-  const offered = tools.list().filter(({ source }) => source?.server === name);
-  const held = tools.held().filter(({ source }) => source.server === name);
-  const works = status?.state === "up" && status.listError === undefined;
-  const names = offered.map(({ definition }) => definition.name);
-  const heldNames = held.map(({ tool }) => tool.definition.name);
+  const tested = await testServer(config, name).finally(() => clearTimeout(slow));
+  const { status, milliseconds, offered, held } = tested;
+  const names = offered.map((tool) => tool.name);
+  const heldNames = held.map((tool) => tool.name);
   const facts = { ...status, milliseconds, tools: names, held: heldNames };
-  if (!works) {
-    return print(invocation, facts, "", { notes: failureLines(name, status), code: 1 });
+  if (!tested.works || status === undefined) {
+    return print(invocation, facts, "", { notes: failureLines(name, tested), code: 1 });
   }
   const count = offered.length + held.length;
   const speaks = status.revision === undefined ? "" : `, MCP ${status.revision}`;
   const says = `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.`;
   const none = `It has no tools: ${visibleLine(status.noTools ?? "all are hidden")}.`;
   const rows = [
-    ...offered.map(({ definition }) => toolRow(definition)),
-    ...held.map(({ tool }) => toolRow(tool.definition, "(held) ")),
+    ...offered.map((tool) => toolRow(tool)),
+    ...held.map((tool) => toolRow(tool, "(held) ")),
   ];
   const text = linesText([says, ...(count === 0 ? [none] : [])]) + table(rows);
   return print(invocation, facts, text, { notes: held.length > 0 ? [CHECK_HELD] : [] });
 }
 
-/** The configuration with this server only: nothing else is started. */
-function alone(config: Config, name: string): Config {
-  const { bus, log } = config;
-  const settings = namedServer(config, name, "test");
-  return {
-    ...config,
-    mcpServers: { [name]: settings },
-    bus: { ...bus, plugins: {} },
-    // The command prints failures itself, so they are not logged too.
-    log: log.verbose ? log : { level: "error", verbose: false, requests: false },
-  };
-}
-
-function failureLines(name: string, status: UpstreamStatus | undefined): string[] {
-  const list = status?.listError && `it could not list its tools: ${status.listError}`;
-  const why = list ?? status?.lastError ?? "it did not start";
+function failureLines(name: string, { status, why }: ServerTest): string[] {
   // The error may quote its last line, and a server that is tried twice says the same twice.
   const lines = [...new Set(status?.said)].filter((line) => !why.includes(line)).slice(-5);
   const said = lines.map((line) => `  ${visibleLine(line)}`);
@@ -238,48 +172,26 @@ function toolRow(
   return [`  ${name}`, `${mark}${firstLine(says ?? "")}`];
 }
 
-/** Milliseconds that a person has for a login. */
-const PATIENCE = 10 * 60_000;
-
 type LoginValues = OptionValues<never, "print">;
 
 /** `trunkline server login NAME` */
 export async function login(invocation: Invocation<LoginValues>): Promise<number> {
   const { values, positionals, env, err } = invocation;
   const [name = ""] = positionals;
-  const { settings, store, http, place } = await reach(invocation, "log in to");
-  const stop = new AbortController();
-  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE);
+  const reached = await reach(invocation, "log in to");
   using pasting = new Pasting((text) => err(text));
-  let made: Login;
-  try {
-    made = await logIn({
-      server: new URL(settings.url),
-      settings: settings.oauth ?? {},
-      headers: settings.headers ?? {},
-      wanted: (await store.state()).wanted ?? [],
-      http,
-      signal: stop.signal,
-      show: ({ issuer, link, paste }) => {
-        err(`Log in to '${visibleLine(name)}' at ${visibleLine(issuer)}:\n\n  ${link}\n\n`);
-        pasting.start(paste);
-        const opened = values.print === true ? Promise.resolve(false) : openPage(link, env);
-        background(
-          opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED)),
-          "Opening a browser",
-        );
-      },
-    });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new TrunklineError("unavailable", `Cannot log in to '${name}': ${why}.`);
-  } finally {
-    clearTimeout(late);
-  }
-  await store.write(made);
+  const made = await logInTo(reached, ({ issuer, link, paste }) => {
+    err(`Log in to '${visibleLine(name)}' at ${visibleLine(issuer)}:\n\n  ${link}\n\n`);
+    pasting.start(paste);
+    const opened = values.print === true ? Promise.resolve(false) : openPage(link, env);
+    background(
+      opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED)),
+      "Opening a browser",
+    );
+  });
   const { issuer, scopes, expiresAt, refreshToken } = made;
   const isRenewed = refreshToken !== undefined;
-  const says = `Logged in to '${visibleLine(name)}'. The login is stored in ${await place()}.\n`;
+  const says = `Logged in to '${visibleLine(name)}'. The login is stored in ${await reached.place()}.\n`;
   return print(invocation, { server: name, issuer, scopes, expiresAt, isRenewed }, says);
 }
 
@@ -311,35 +223,9 @@ export async function logout(invocation: Invocation): Promise<number> {
   return print(invocation, { server: name, wasThere, isRevoked }, says);
 }
 
-interface Reached {
-  readonly settings: AddressSettings;
-  readonly store: LoginStore;
-  readonly http: OAuthHttp;
-  readonly place: () => Promise<string>;
-}
-
-async function reach(invocation: Invocation, doing: string): Promise<Reached> {
+async function reach(invocation: Invocation, doing: string): Promise<LoginReach> {
   const [name = ""] = invocation.positionals;
-  const app: AppContext = await openQuietApp(invocation);
-  const settings = namedServer(app.config, name, doing);
-  const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
-  if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
-  if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
-  const resolved = await withReferences(settings, serverReferences(app, invocation.env));
-  if (!isAddress(resolved)) throw cannot("it has no address");
-  const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
-  if (headers.includes("authorization")) {
-    throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
-  }
-  const logins = new ServerLogins({ data: app.config.data, env: invocation.env });
-  const server = new URL(resolved.url);
-  const trustsIssuer = resolved.oauth?.issuer !== undefined;
-  return {
-    settings: resolved,
-    store: logins.of(name, server),
-    http: new OAuthHttp({ server, trustsIssuer }),
-    place: () => logins.place(),
-  };
+  return reachLogin(await openQuietApp(invocation), invocation.env, name, doing);
 }
 
 /** Reads addresses that a person pastes, until the login is over. */
@@ -367,9 +253,4 @@ class Pasting implements Disposable {
   [Symbol.dispose](): void {
     this.#stop?.();
   }
-}
-
-function tooLate(name: string): Error {
-  const minutes = PATIENCE / 60_000;
-  return new Error(`nobody logged in to '${name}' within ${minutes} minutes`);
 }

@@ -104,7 +104,7 @@ export class AcpConnection implements SessionClient {
     this.#views.delete(sessionId);
   }
 
-  readonly isObserver = (sessionId: string): boolean => this.#observed.has(sessionId);
+  readonly observes = (sessionId: string): boolean => this.#observed.has(sessionId);
 
   /** The role that a client asks for when it opens a session. It controls the session unless it says so. */
   takeRole(sessionId: string, meta: unknown): void {

@@ -97,7 +97,10 @@ export interface Trouble {
 export interface Me {
   /** How the principal is called; "owner" for the owner of the data folder. */
   readonly name: string;
-  /** What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`, `admin`. */
+  /**
+   * What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`; `admin`, if it is limited to no
+   * part of what there is.
+   */
   readonly scopes: readonly string[];
   /** It may look, and change nothing. */
   readonly observes: boolean;
@@ -232,6 +235,14 @@ export interface Identities {
   /** Folders of sessions, and which identity git uses there. */
   readonly projects: readonly ProjectIdentity[];
 }
+/** `POST /api/identities/switch` `{identity, folder}`. */
+export interface IdentitySwitched {
+  /** False where the repository had it already. */
+  readonly isChanged: boolean;
+  readonly notes: readonly string[];
+  readonly files: readonly string[];
+}
+/** `POST /api/identities` `{name, provider, user, email, …}` → `{name}`: the options of `identity add`. */
 export interface IdentityRow {
   readonly name: string;
   readonly provider: string;
@@ -271,6 +282,38 @@ export interface ToolRow {
   readonly isHeld?: boolean;
 }
 export type Policy = "allow" | "ask" | "deny";
+
+/** `GET /api/tools/:name/definition`: what a tool takes, for who sees the tool. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+  /** Why this principal cannot call it here; absent where it can. */
+  readonly refusal?: string;
+}
+
+/**
+ * `POST /api/tools/:name/call` `{arguments}` → lines of JSON, as they come. The call passes policy, limits
+ * and audit as one over MCP does; closing the request cancels it. The first line names the call.
+ * `POST /api/calls/:call/answer` `{question, answer}` answers a question of it → `Done`.
+ */
+export type ToolCallLine =
+  | { readonly call: string }
+  | {
+      readonly progress: {
+        readonly done: number;
+        readonly total?: number;
+        readonly message?: string;
+      };
+    }
+  /** A question to the person, as in MCP's elicitation, and that it is over. */
+  | { readonly question: { readonly key: string } & Readonly<Record<string, unknown>> }
+  | { readonly answered: string }
+  /** The result as over MCP, or why there is none. */
+  | { readonly result: Readonly<Record<string, unknown>> }
+  | { readonly error: string }
+  /** The entry of the call in the audit. */
+  | { readonly audit: AuditRow };
 
 /** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`; 409 where
  * the tool has changed since it was shown. */
@@ -328,7 +371,13 @@ export interface AddedAgent extends Done {
 
 /* -------------------------------------------------------------------------- upstreams and plugins */
 
-/** `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`. */
+/**
+ * `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`, as do:
+ * `POST /api/servers` `{name, words, env?, headers?}` (a command line as a list, or one URL) and
+ * `POST /api/servers/NAME/remove` → `{file, notes}`; `POST /api/servers/NAME/test` → `ServerTested`;
+ * `POST /api/servers/NAME/login` → lines of `LoginLine`, and `POST /api/servers/NAME/login/paste`
+ * `{address}` → `Done`. To name a program needs the scope `programs` too.
+ */
 export interface ServerRow {
   readonly name: string;
   /** `idle`: it is started when it is first needed. */
@@ -337,8 +386,23 @@ export interface ServerRow {
   readonly tools: number;
   /** The command or the address, with secrets masked. */
   readonly where: string;
+  /** It has an address, and no credentials of its own: a person can log in to it. */
+  readonly canLogIn?: true;
   readonly log: readonly string[];
 }
+export interface ServerTested {
+  readonly works: boolean;
+  readonly why?: string;
+  readonly milliseconds: number;
+  readonly tools: readonly string[];
+  readonly held: readonly string[];
+  readonly log: readonly string[];
+}
+/** The link where a person logs in; later how that ended. */
+export type LoginLine =
+  | { readonly issuer: string; readonly link: string }
+  | { readonly done: string }
+  | { readonly error: string };
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;

@@ -40,7 +40,9 @@ import { agentRoutes } from "./view/agents.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
+import { PageCalls } from "./view/page-calls.ts";
 import { Runs } from "./view/runs.ts";
+import { ServerActions } from "./view/server-actions.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
@@ -182,7 +184,10 @@ export class Dashboard implements AsyncDisposable {
     const pool = fleet?.poolFor(principal);
     return {
       name,
-      scopes: SCOPES.filter((scope) => hasScope(principal, scope)),
+      // A token that is limited to a part is refused what belongs to all, whatever its scopes are.
+      scopes: SCOPES.filter((scope) =>
+        scope === "admin" ? mayUseAll(principal) : hasScope(principal, scope),
+      ),
       observes: !mayControl(principal),
       version: VERSION,
       epoch: this.#live.epoch,
@@ -254,6 +259,17 @@ function serverParts(
   const services =
     sources === undefined ? undefined : serviceParts(sources, () => config.mcpServers);
   const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
+  const calls =
+    tools === undefined || sources === undefined
+      ? undefined
+      : ends.use(
+          new PageCalls({
+            data,
+            toolbox: () => sources.tools.offer.tools,
+            profileFor: (principal) => tools.profileFor(principal),
+          }),
+        );
+  const actions = sources === undefined ? undefined : ends.use(new ServerActions(sources));
   const overview: OverviewOptions = {
     ...options,
     sessions,
@@ -266,8 +282,10 @@ function serverParts(
   const routes = [
     route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
     ...(tools?.routes ?? []),
+    ...(calls?.routes ?? []),
     ...(services?.routes ?? []),
     ...(sources === undefined ? [] : agentRoutes(sources.input, app.log)),
+    ...(actions?.routes ?? []),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
     ...identityRoutes(app, sessions.reader),
   ];

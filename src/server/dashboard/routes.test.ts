@@ -47,6 +47,9 @@ POST /api/threads/:id/reply review review_reply
 POST /api/threads/:id/resolve review review_reply
 POST /api/threads/:id/reopen review review_reply
 GET /api/tools nothing
+GET /api/tools/:id/definition nothing
+POST /api/tools/:id/call nothing
+POST /api/calls/:id/answer nothing
 GET /api/audit nothing
 GET /api/notifications nothing
 GET /api/agents admin
@@ -59,8 +62,15 @@ GET /api/servers admin
 GET /api/tokens admin
 POST /api/agents/add programs
 POST /api/approvals/approve admin
+POST /api/identities admin
+POST /api/identities/switch admin
 POST /api/plugins/:id/restart admin
+POST /api/servers admin
+POST /api/servers/:id/login admin
+POST /api/servers/:id/login/paste admin
+POST /api/servers/:id/remove admin
 POST /api/servers/:id/restart admin
+POST /api/servers/:id/test admin
 POST /api/tokens admin
 POST /api/tokens/:id/revoke admin
 POST /api/tools/policy admin

@@ -1,8 +1,21 @@
 import type { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
-import type { ConfigInput } from "../../config/config.ts";
+import type { Config, ConfigInput } from "../../config/config.ts";
 import type { FleetView } from "./view/fleet-view.ts";
 import type { OpenedOffer } from "../../upstream/open/upstreams.ts";
+import type { Tool } from "../../tool/tool.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
+
+/** What a start of one server alone came to. */
+export interface ServerTest {
+  readonly status: UpstreamStatus | undefined;
+  readonly works: boolean;
+  /** Why it does not work. */
+  readonly why: string;
+  readonly milliseconds: number;
+  readonly offered: readonly Tool["definition"][];
+  readonly held: readonly Tool["definition"][];
+}
 
 /** What the dashboard shows of the running server, beside its sessions. */
 export interface DashboardSources {
@@ -15,6 +28,8 @@ export interface DashboardSources {
   readonly fleet?: Pick<FleetView, "state" | "counts" | "poolFor"> | undefined;
   /** How the configuration was found, to change it as `trunkline config set` does. */
   readonly input: ConfigInput;
+  /** Starts a configured server alone, and says what that came to. */
+  readonly testServer?: ((config: Config, name: string) => Promise<ServerTest>) | undefined;
   /** What a person types to run Trunkline here, so that it uses the same files. */
   readonly program?: string | undefined;
 }

@@ -17,7 +17,7 @@ export interface SessionClient {
   /** The connection has ended. */
   readonly isGone: boolean;
   /** Whether the client joined that session only to watch it. A client without this method controls all. */
-  readonly isObserver?: (sessionId: string) => boolean;
+  readonly observes?: (sessionId: string) => boolean;
   /**
    * Sends an update. Returns undefined when there is room for more, else a promise that resolves when
    * there is. Updates sent before it resolves are buffered. `counts` is told, now or later, how many

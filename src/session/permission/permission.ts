@@ -94,7 +94,7 @@ export function subjectWords(subject: PermissionSubject): string {
 export type AnswerPolicy = "first" | "asker" | "owner";
 
 /** Somebody who answers: a client, or a person with a link from a notification. */
-export type Answerer = Pick<SessionClient, "name" | "principal" | "isObserver">;
+export type Answerer = Pick<SessionClient, "name" | "principal" | "observes">;
 
 /** The turn that a request belongs to. */
 export interface AskedTurn {
@@ -134,8 +134,8 @@ export function answerRefusal(
 
 /** Whether a client may prompt, cancel and answer in a session, and not only watch it. */
 export function isController(
-  { principal, isObserver }: Pick<SessionClient, "principal" | "isObserver">,
+  { principal, observes }: Pick<SessionClient, "principal" | "observes">,
   sessionId: string,
 ): boolean {
-  return mayControl(principal) && isObserver?.(sessionId) !== true;
+  return mayControl(principal) && observes?.(sessionId) !== true;
 }

@@ -189,7 +189,7 @@ function methodWithSecret({
   return isPost ? "client_secret_post" : "client_secret_basic";
 }
 
-interface LogInOptions {
+export interface LogInOptions {
   readonly server: URL;
   readonly settings: OAuthSettings;
   /** The headers that the server gets with every request. */

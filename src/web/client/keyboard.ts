@@ -44,6 +44,8 @@ export function listenToKeys(): void {
       if (event.key === "Escape") (event.target as HTMLElement).blur();
       return;
     }
+    // What is behind a form does not take its keys.
+    if (event.target instanceof Element && event.target.closest(".form-dialog") !== null) return;
     // A button or link that has the focus takes Enter itself.
     if (event.key === "Enter" && event.target instanceof Element && isOperable(event.target))
       return;

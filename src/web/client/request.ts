@@ -19,8 +19,32 @@ export function get<T>(path: string): Promise<T> {
   return request<T>("GET", `/api${path}`);
 }
 
-export function post<T>(path: string, body: object = {}, timeout = TIMEOUT_MS): Promise<T> {
+export function post<T>(path: string, body: object = {}, timeout?: number): Promise<T> {
   return request<T>("POST", `/api${path}`, body, timeout);
+}
+
+/** Posts, and tells of each line of JSON in the answer as it comes. Ends with the answer. */
+export async function postLines(
+  path: string,
+  body: object,
+  tell: (line: never) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const sent = { method: "POST", headers, body: JSON.stringify(body), signal };
+  const response = await send(`/api${path}`, sent);
+  if (!response.ok || response.body === null) throw refusedWith(response, await response.text());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new RequestError(0, "The connection broke before the answer was there.");
+    });
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) tell(JSON.parse(line) as never);
+  }
 }
 
 /** A request to a path that is not of the API. */
@@ -31,25 +55,25 @@ export async function request<T>(
   timeout = TIMEOUT_MS,
 ): Promise<T> {
   const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await send(path, { method, ...(body === undefined ? {} : sent) }, timeout);
+  const signal = AbortSignal.timeout(timeout);
+  const response = await send(path, { method, signal, ...(body === undefined ? {} : sent) });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
-  throw new RequestError(
-    response.status,
-    problemIn(text) ?? `The server answered ${response.status}.`,
-  );
+  throw refusedWith(response, text);
 }
 
-async function send(path: string, init: RequestInit, timeout: number): Promise<Response> {
+function refusedWith({ status }: Response, text: string): RequestError {
+  return new RequestError(status, problemIn(text) ?? `The server answered ${status}.`);
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { ...init, signal: AbortSignal.timeout(timeout) });
+    return await fetch(path, init);
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     throw new RequestError(
       0,
-      isLate
-        ? `The server has not answered in ${timeout / 1000} seconds.`
-        : "The server cannot be reached.",
+      isLate ? "The server has not answered in time." : "The server cannot be reached.",
     );
   }
 }

@@ -1,7 +1,11 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 
 import type { Identities, IdentityRow, ProjectIdentity } from "../../server/dashboard/api.ts";
 import { get } from "../client/request.ts";
+import { mayDo } from "../client/state.ts";
+import { lazily } from "../form/dialog.tsx";
+import type { IdentityTask } from "../form/identity-dialog.tsx";
 import { plural, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import {
@@ -15,6 +19,10 @@ import {
   Unloaded,
   useLoaded,
 } from "../view/parts.tsx";
+
+const IdentityDialog = lazily(
+  async () => (await import("../form/identity-dialog.tsx")).IdentityDialog,
+);
 
 const IDENTITIES: readonly Column<IdentityRow>[] = [
   {
@@ -74,6 +82,7 @@ const PROJECTS: readonly Column<ProjectIdentity>[] = [
 
 export function IdentitiesPage(): JSX.Element {
   const [found, failed, reload] = useLoaded(() => get<Identities>("/identities"), []);
+  const [task, setTask] = useState<IdentityTask | undefined>(undefined);
   if (found === undefined) return <Unloaded what="The identities" failed={failed} />;
   return (
     <div class="two-tables">
@@ -84,6 +93,16 @@ export function IdentitiesPage(): JSX.Element {
         <Button class="quiet" onClick={reload}>
           Reload
         </Button>
+        {mayDo("admin") ? (
+          <>
+            <Button onClick={() => setTask({ kind: "switch", ...found })}>
+              Switch a repository
+            </Button>
+            <Button class="primary" onClick={() => setTask({ kind: "add" })}>
+              New identity
+            </Button>
+          </>
+        ) : null}
       </PageHead>
       <DataTable
         label="Identities"
@@ -105,6 +124,9 @@ export function IdentitiesPage(): JSX.Element {
         keyOf={({ folder }) => folder}
         empty={<Empty title="No projects yet">Folders of sessions appear here.</Empty>}
       />
+      {task === undefined ? null : (
+        <IdentityDialog task={task} onDone={reload} onClose={() => setTask(undefined)} />
+      )}
     </div>
   );
 }

@@ -1,8 +1,11 @@
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 
 import type { PluginRow, ServerRow } from "../../server/dashboard/api.ts";
 import { post } from "../client/request.ts";
 import { mayDo, plugins, servers } from "../client/state.ts";
+import { lazily } from "../form/dialog.tsx";
+import type { ServerTask } from "../form/server-dialog.tsx";
 import { milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import {
@@ -37,6 +40,36 @@ function Restart({ path, name }: { path: string; name: string }): JSX.Element | 
     >
       Restart
     </Button>
+  );
+}
+
+const ServerDialog = lazily(async () => (await import("../form/server-dialog.tsx")).ServerDialog);
+const task = signal<ServerTask | undefined>(undefined);
+
+/** What can be done with a server. */
+function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element | null {
+  if (!mayDo("admin")) return null;
+  const { name, canLogIn } = server;
+  const actions = [
+    ["test", "Test", `Test ${name}`],
+    ...(canLogIn === true ? [["login", "Log in", `Log in to ${name}`] as const] : []),
+    ["remove", "Remove", `Remove ${name}`],
+  ] as const;
+  return (
+    <div class="buttons">
+      {actions.map(([kind, says, label]) => (
+        <Button
+          key={kind}
+          class="small"
+          aria-label={label}
+          onClick={() => {
+            task.value = { kind, server };
+          }}
+        >
+          {says}
+        </Button>
+      ))}
+    </div>
   );
 }
 
@@ -113,7 +146,18 @@ function Log({ lines }: { readonly lines: readonly string[] }): JSX.Element {
 export function ServersPage(): JSX.Element {
   return (
     <div class="two-tables">
-      <PageHead title="Servers and plugins" />
+      <PageHead title="Servers and plugins">
+        {mayDo("admin") ? (
+          <Button
+            class="primary"
+            onClick={() => {
+              task.value = { kind: "add" };
+            }}
+          >
+            Add a server
+          </Button>
+        ) : null}
+      </PageHead>
       <DataTable
         label="Servers"
         of={servers}
@@ -121,7 +165,12 @@ export function ServersPage(): JSX.Element {
         rows={servers.rows.value}
         columns={SERVERS}
         keyOf={({ name }) => name}
-        detail={({ log }) => <Log lines={log} />}
+        detail={(server) => (
+          <>
+            <ServerActions server={server} />
+            <Log lines={server.log} />
+          </>
+        )}
         empty={
           <Empty title="No servers">
             <Command run="trunkline server add NAME -- COMMAND" />
@@ -142,6 +191,14 @@ export function ServersPage(): JSX.Element {
           </Empty>
         }
       />
+      {task.value === undefined ? null : (
+        <ServerDialog
+          task={task.value}
+          onClose={() => {
+            task.value = undefined;
+          }}
+        />
+      )}
     </div>
   );
 }

@@ -1,12 +1,13 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { ApprovalRow, Policy, ToolCalls, ToolRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
-import { approvals, calls, mayDo } from "../client/state.ts";
+import { approvals, calls, mayDo, me } from "../client/state.ts";
 import { Collection } from "../client/collection.ts";
+import { lazily } from "../form/dialog.tsx";
 import { milliseconds, plural, short } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
 import { hunksIn } from "../text/unified-diff.ts";
@@ -51,7 +52,9 @@ const PARTS = [
 
 export function ToolboxPage({ part }: { readonly part: string | undefined }): JSX.Element {
   useEffect(() => {
-    for (const each of [tools, approvals, calls]) each.load().catch(reportError);
+    // Servers come and go without an event that names their tools.
+    tools.reload().catch(reportError);
+    for (const each of [approvals, calls]) each.load().catch(reportError);
   }, []);
   const waiting = approvals.rows.value.length;
   return (
@@ -132,22 +135,38 @@ const TOOLS: readonly Column<ToolRow>[] = [
   { name: "Policy", width: "11rem", cell: (row) => <PolicySwitch row={row} /> },
 ];
 
+const ToolDialog = lazily(async () => (await import("../form/tool-dialog.tsx")).ToolDialog);
+
 function Tools(): JSX.Element {
+  const [opened, setOpened] = useState<ToolRow | undefined>(undefined);
   return (
-    <DataTable
-      label="Tools"
-      of={tools}
-      rows={shown.value}
-      columns={TOOLS}
-      keyOf={({ name }) => name}
-      detail={({ description, rule }) => (
-        <div class="tool-detail">
-          <p>{description ?? "The tool has no description."}</p>
-          {rule === undefined ? null : <p class="note">Decided by the rule {rule}</p>}
-        </div>
+    <>
+      <DataTable
+        label="Tools"
+        of={tools}
+        rows={shown.value}
+        columns={TOOLS}
+        keyOf={({ name }) => name}
+        detail={(row) => (
+          <div class="tool-detail">
+            <p>{row.description ?? "The tool has no description."}</p>
+            {row.rule === undefined ? null : <p class="note">Decided by the rule {row.rule}</p>}
+            <Button class="small" onClick={() => setOpened(row)}>
+              {row.isHeld === true || me.value?.observes === true ? "Schema" : "Schema and call"}
+            </Button>
+          </div>
+        )}
+        empty={<Empty title="No tools match" />}
+      />
+      {opened === undefined ? null : (
+        <ToolDialog
+          key={opened.name}
+          name={opened.name}
+          description={opened.description}
+          onClose={() => setOpened(undefined)}
+        />
       )}
-      empty={<Empty title="No tools match" />}
-    />
+    </>
   );
 }
 

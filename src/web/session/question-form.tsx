@@ -1,9 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { contentOf, fieldsOf, type QuestionField } from "./question-fields.ts";
-
-type Value = string | boolean | readonly string[];
+import { contentOf, fieldsOf, type FieldValue, type QuestionField } from "./question-fields.ts";
 
 /** The form of a question of the agent (ACP elicitation). */
 export function QuestionForm(props: {
@@ -12,7 +10,7 @@ export function QuestionForm(props: {
 }): JSX.Element {
   const { question, onAnswer } = props;
   const fields = useMemo(() => fieldsOf(question["requestedSchema"]), [question]);
-  const [values, setValues] = useState<Readonly<Record<string, Value>>>({});
+  const [values, setValues] = useState<Readonly<Record<string, FieldValue>>>({});
   const url = question["url"];
   return (
     <form
@@ -48,10 +46,27 @@ export function QuestionForm(props: {
   );
 }
 
-function Field(props: {
+/** Refuses a text that is no JSON, as browsers refuse a number that is none: beside the field. */
+export function checkJson(field: HTMLTextAreaElement): void {
+  field.setCustomValidity(jsonProblem(field.value));
+}
+
+function jsonProblem(text: string): string {
+  if (text.trim() === "") return "";
+  try {
+    JSON.parse(text);
+    return "";
+  } catch (error) {
+    return `This is not JSON: ${(error as Error).message}`;
+  }
+}
+
+export function Field(props: {
   readonly field: QuestionField;
-  readonly value: Value;
-  readonly onChange: (value: Value) => void;
+  readonly value: FieldValue;
+  readonly onChange: (value: FieldValue) => void;
+  /** A text may have several lines. */
+  readonly isLong?: boolean;
 }): JSX.Element {
   const { field, value, onChange } = props;
   const { type, isRequired, choices } = field;
@@ -94,7 +109,7 @@ function Field(props: {
         {field.title}
         {isRequired ? "" : " (optional)"}
       </span>
-      {type === "choice" ? (
+      {choices.length > 0 ? (
         <select
           required={isRequired}
           value={String(value)}
@@ -107,6 +122,19 @@ function Field(props: {
             </option>
           ))}
         </select>
+      ) : type === "json" || type === "lines" || (type === "text" && props.isLong === true) ? (
+        <textarea
+          rows={type === "text" ? 1 : 3}
+          class={type === "json" ? "mono" : ""}
+          // An empty list is a list.
+          required={isRequired && type !== "lines"}
+          placeholder={{ json: "JSON", lines: "One a line", text: "" }[type]}
+          value={String(value)}
+          onInput={(event) => {
+            if (type === "json") checkJson(event.currentTarget);
+            onChange(event.currentTarget.value);
+          }}
+        />
       ) : (
         <input
           {...(type === "number" ? { type: "number" as const, step: "any" } : {})}

@@ -113,7 +113,7 @@ function shown(text: string): string {
   return rest > 0 ? `${clean}\n… ${rest} more characters` : clean;
 }
 
-function Pre({
+export function Pre({
   text,
   label,
   class: name = "",

@@ -1,23 +1,88 @@
+import { isAbsolute } from "node:path";
+
 import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
 import { findRepository } from "../../../review/repository.ts";
 import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { AppContext } from "../../../config/app-context.ts";
 import { currentIdentities } from "../../../identity/open/open-identities.ts";
-import type { Identities, IdentityRow, ProjectIdentity } from "../api.ts";
-import { type ApiRoute, route } from "../../../base/capability/api-route.ts";
+import type { Identities, IdentityRow, IdentitySwitched, ProjectIdentity } from "../api.ts";
+import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/capability/api-route.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { mayUseFolder } from "../../../base/principal.ts";
+import { homeOf } from "../../../base/process/environment.ts";
+import { type IdentityFacts, newIdentity } from "../../../identity/identity-facts.ts";
 
 /** Sessions whose folders are looked at, and folders that are shown. */
 const MOST_SESSIONS = 200;
 const MOST_PROJECTS = 20;
 
 /** Git identities, and which one is used where. */
-export function identityRoutes(app: AppContext, reader: SessionReading): readonly ApiRoute[] {
-  return [route("GET /api/identities", "admin", () => readIdentities(app, reader))];
+export function identityRoutes(
+  app: AppContext,
+  reader: SessionReading,
+  env: NodeJS.ProcessEnv = process.env,
+): readonly ApiRoute[] {
+  return [
+    route("GET /api/identities", "admin", () => readIdentities(app, reader, env)),
+    route("POST /api/identities", "admin", ({ body }) => addIdentity(app, body, env)),
+    route("POST /api/identities/switch", "admin", (call) => switchIdentity(app, call, env)),
+  ];
 }
 
-async function readIdentities(app: AppContext, reader: SessionReading): Promise<Identities> {
-  await using commands = await currentIdentities(app, app.config.data, process.env);
+const FACTS = ["user", "email", "display-name", "host", "ssh-key", "signing-key"] as const;
+const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
+const SIGNINGS = ["none", "openpgp", "ssh"] as const;
+
+/** As `identity add`. Where its token is from is not for a page to say: that may name secrets of others. */
+async function addIdentity(
+  app: AppContext,
+  body: ApiCall["body"],
+  env: NodeJS.ProcessEnv,
+): Promise<{ name: string }> {
+  const name = textIn(body, "name").trim();
+  const texts = FACTS.filter((key) => typeof body[key] === "string" && body[key] !== "");
+  const provider = PROVIDERS.find((each) => each === body.provider);
+  const signing = SIGNINGS.find((each) => each === body.signing);
+  const facts: IdentityFacts = {
+    ...Object.fromEntries(texts.map((key) => [key, body[key]])),
+    ...(provider === undefined ? {} : { provider }),
+    ...(signing === undefined || signing === "none" ? {} : { signing }),
+  };
+  await using commands = await currentIdentities(app, app.config.data, env);
+  // A page has no folder that a relative path could count from.
+  const settings = newIdentity(name, facts, { cwd: homeOf(env), env });
+  await commands.identities.save(name, settings, true);
+  return { name };
+}
+
+/** As `identity switch`, in one repository. */
+async function switchIdentity(
+  app: AppContext,
+  { principal, body }: ApiCall,
+  env: NodeJS.ProcessEnv,
+): Promise<IdentitySwitched> {
+  const name = textIn(body, "identity");
+  const folder = textIn(body, "folder");
+  if (!isAbsolute(folder) || !mayUseFolder(principal, folder)) {
+    throw new TrunklineError(
+      "usage",
+      `'${folder.slice(0, 200)}' is not a folder that you may use.`,
+    );
+  }
+  await using commands = await currentIdentities(app, folder, env);
+  const { id, plan } = await commands.switch(name, folder);
+  const { canSign, says } = await commands.signing(name);
+  const notes = canSign ? plan.notes : [...plan.notes, says];
+  return { isChanged: id !== undefined, notes, files: plan.files.map(({ path }) => path) };
+}
+
+async function readIdentities(
+  app: AppContext,
+  reader: SessionReading,
+  env: NodeJS.ProcessEnv,
+): Promise<Identities> {
+  await using commands = await currentIdentities(app, app.config.data, env);
   const identities = await Promise.all(
     commands.identities.list.map(async (identity): Promise<IdentityRow> => {
       const { name, provider, host = "", user = "", email = "", sshKey, signing } = identity;

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
-import { shownSource } from "../../../upstream/settings.ts";
+import { isAddress, shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
@@ -62,9 +62,15 @@ function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"
       ...(says === undefined ? {} : { says: maskText(says) }),
       tools: counts.get(name)?.length ?? 0,
       where: maskText(shownSource(settings)),
+      ...(canLogIn(settings) ? { canLogIn: true as const } : {}),
       log: linesOf(status?.said ?? []),
     };
   });
+}
+
+function canLogIn(settings: Config["mcpServers"][string]): boolean {
+  if (!isAddress(settings)) return false;
+  return !Object.keys(settings.headers ?? {}).some((name) => /^authorization$/i.test(name));
 }
 
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {

@@ -49,7 +49,7 @@ export class Threads implements Disposable {
     read: async () => (await this.#all()).map(rowOf),
     idOf: ({ id }) => id,
     isFor: (principal, { repository }) =>
-      mayUseTool(principal, LIST) && this.#maySee(principal, repository.root),
+      mayUseTool(principal, LIST) && this.#hasScope(principal, repository.root),
   });
 
   private constructor(reviews: Reviews, sessions: SessionRows) {
@@ -151,7 +151,7 @@ export class Threads implements Disposable {
     // What a person may see goes by the folder that they have opened, whichever work tree the session has.
     const { root } = openRepository(session.cwd);
     await this.#know(root);
-    if (!this.#maySee(principal, root)) {
+    if (!this.#hasScope(principal, root)) {
       throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
     }
     const { id } = await addComment(this.#reviews, repository, repository.root, {
@@ -171,13 +171,13 @@ export class Threads implements Disposable {
   async #need(principal: Principal, id: string): Promise<Thread> {
     const thread = await this.#reviews.get(id);
     await this.#know(thread.repository.root);
-    if (this.#maySee(principal, thread.repository.root)) return thread;
+    if (this.#hasScope(principal, thread.repository.root)) return thread;
     throw new TrunklineError("not-found", `There is no thread '${id.slice(0, 64)}'.`);
   }
 
   async #visible(principal: Principal): Promise<Thread[]> {
     const all = mayUseTool(principal, LIST) ? await this.#all() : [];
-    return all.filter(({ repository }) => this.#maySee(principal, repository.root));
+    return all.filter(({ repository }) => this.#hasScope(principal, repository.root));
   }
 
   async #all(): Promise<Thread[]> {
@@ -191,7 +191,7 @@ export class Threads implements Disposable {
   }
 
   /** The rule of the review tools: their scope, and the folders and repositories of the token. */
-  #maySee(principal: Principal, root: string): boolean {
+  #hasScope(principal: Principal, root: string): boolean {
     if (!hasScope(principal, "review") || !mayUseFolder(principal, root)) return false;
     return mayUseRepository(principal, this.#addresses.get(root) ?? []);
   }

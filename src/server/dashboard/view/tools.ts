@@ -1,5 +1,6 @@
+import { atMost } from "../../../base/abort.ts";
 import { TrunklineError } from "../../../base/errors.ts";
-import { mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
+import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import type { Described, Seen } from "../../../store/approval/approvals-file.ts";
@@ -10,7 +11,9 @@ import { toolPolicy } from "../../../config/tool-policy.ts";
 import { loadConfig } from "../../../config/load.ts";
 import { editConfig } from "../../../config/edit/edit-config.ts";
 import { valueAt } from "../../../config/layer.ts";
-import type { ApprovalRow, ToolRow } from "../api.ts";
+import type { Profile } from "../../../tool/profile/profile.ts";
+import { heldBecause } from "../../../tool/tool-registry.ts";
+import type { ApprovalRow, ToolDefinition, ToolRow } from "../api.ts";
 import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
 import {
   type ApiCall,
@@ -24,6 +27,8 @@ import type { CallStatistics } from "./call-statistics.ts";
 
 const DECISIONS: readonly Decision[] = ["allow", "ask", "deny"];
 const RULES = ["policy", "tools", "rules"];
+/** Milliseconds that a list of tools waits for servers that have to be started. */
+const START_MS = 2_000;
 /** Minutes of calls that live events tell of. */
 const LIVE = 60;
 
@@ -54,9 +59,14 @@ export class Tools {
 
   get routes(): readonly ApiRoute[] {
     return [
-      route("GET /api/tools", "nothing", async ({ principal }) => ({
-        tools: this.#tools(principal),
-      })),
+      route("GET /api/tools", "nothing", async ({ principal }) => {
+        // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
+        await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known()));
+        return { tools: this.#tools(principal) };
+      }),
+      route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
+        this.#definition(principal, id),
+      ),
       route("GET /api/approvals", "admin", async () => ({ approvals: this.approvals() })),
       route("GET /api/calls", "admin", async ({ query }) => {
         const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
@@ -96,16 +106,41 @@ export class Tools {
     });
   }
 
-  #tools(principal: Principal): ToolRow[] {
-    const { offer } = this.#sources.tools;
-    const { tools } = offer;
-    // The bearer of a token sees the same tools here as over MCP.
+  /** The bearer of a token sees the same tools here as over MCP. */
+  profileFor(principal: Principal): Profile | undefined {
+    if (principal.id === OWNER.id) return undefined;
     const subject = { door: "http", client: PERSON.name, principal };
-    const profile = principal.id === OWNER.id ? undefined : offer.profileFor(subject);
+    return this.#sources.tools.offer.profileFor(subject);
+  }
+
+  /** The tools that a principal sees, with why one cannot be called. */
+  #seenBy(principal: Principal): { readonly tool: Tool; readonly held?: string }[] {
+    const { tools } = this.#sources.tools.offer;
+    const profile = this.profileFor(principal);
     const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
-    const held = mayUseAll(principal) ? tools.held().map(({ tool }) => tool) : [];
-    const isHeld = new Set(held);
-    return [...listed, ...held].map((tool) => this.#row(tool, isHeld.has(tool)));
+    const held = mayUseAll(principal) ? tools.held() : [];
+    return [
+      ...listed.map((tool) => ({ tool })),
+      ...held.map((each) => ({ tool: each.tool, held: heldBecause(each) })),
+    ];
+  }
+
+  #tools(principal: Principal): ToolRow[] {
+    return this.#seenBy(principal).map(({ tool, held }) => this.#row(tool, held !== undefined));
+  }
+
+  #definition(principal: Principal, name: string): ToolDefinition {
+    const seen = this.#seenBy(principal).find(({ tool }) => tool.definition.name === name);
+    if (seen === undefined) throw unknownTool(name);
+    const { inputSchema, outputSchema } = seen.tool.definition;
+    const observes = mayControl(principal) ? undefined : "This token may look, and call nothing.";
+    const refusal = observes ?? seen.held;
+    return {
+      name,
+      inputSchema: inputSchema,
+      ...(outputSchema === undefined ? {} : { outputSchema: outputSchema }),
+      ...(refusal === undefined ? {} : { refusal }),
+    };
   }
 
   #row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
@@ -145,9 +180,7 @@ export class Tools {
     const box = tools.offer.tools;
     const known = [...box.list(), ...box.held().map(({ tool }) => tool)];
     const tool = known.find(({ definition }) => definition.name === name);
-    if (tool === undefined) {
-      throw new TrunklineError("not-found", `There is no tool '${name.slice(0, 200)}'.`);
-    }
+    if (tool === undefined) throw unknownTool(name);
     await editConfig(input, "user", (now) => {
       const rules = (valueAt(now, RULES) ?? []) as readonly PolicyRule[];
       // From the end, so that removing one does not move the others.
@@ -175,6 +208,10 @@ export class Tools {
 
 /** The caller for whom the policy is shown. */
 const PERSON = { name: "dashboard", door: "dashboard", client: "dashboard", principal: OWNER };
+
+function unknownTool(name: string): TrunklineError {
+  return new TrunklineError("not-found", `There is no tool '${name.slice(0, 200)}'.`);
+}
 
 /** Whether a rule is about one tool and nothing else. */
 function isOnlyFor(rule: PolicyRule | undefined, name: string): boolean {

@@ -1,0 +1,104 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import type { AppContext } from "../../config/app-context.ts";
+import type { Config } from "../../config/config.ts";
+import { logIn, type LogInOptions } from "../oauth/log-in.ts";
+import type { Login, LoginStore } from "../oauth/login-tokens.ts";
+import { OAuthHttp } from "../oauth/oauth-http.ts";
+import { withReferences } from "../references.ts";
+import { type AddressSettings, isAddress } from "../settings.ts";
+import { ServerLogins } from "./server-logins.ts";
+import { serverReferences } from "./server-references.ts";
+
+/** The settings of a configured server. `doing` is what cannot be done without it. */
+export function namedServer(
+  { mcpServers }: Pick<Config, "mcpServers">,
+  name: string,
+  doing: string,
+): Config["mcpServers"][string] {
+  const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
+  if (settings !== undefined) return settings;
+  const names = Object.keys(mcpServers);
+  const [near] = suggest(name, names);
+  const all = names.length === 0 ? "There are none." : `There are: ${names.join(", ")}.`;
+  const next = near === undefined ? all : `Did you mean '${near}'?`;
+  throw new TrunklineError(
+    "not-found",
+    `Cannot ${doing} server '${name}': no such server. ${next}`,
+  );
+}
+
+/** A server that one can log in to. */
+export interface LoginReach {
+  readonly name: string;
+  readonly settings: AddressSettings;
+  readonly store: LoginStore;
+  readonly http: OAuthHttp;
+  readonly place: () => Promise<string>;
+}
+
+/** Finds the login of a server. `doing` is what is to be done with it, such as "log in to". */
+export async function reachLogin(
+  app: AppContext,
+  env: NodeJS.ProcessEnv,
+  name: string,
+  doing: string,
+): Promise<LoginReach> {
+  const settings = namedServer(app.config, name, doing);
+  const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
+  if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
+  if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
+  const resolved = await withReferences(settings, serverReferences(app, env));
+  if (!isAddress(resolved)) throw cannot("it has no address");
+  const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
+  if (headers.includes("authorization")) {
+    throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
+  }
+  const logins = new ServerLogins({ data: app.config.data, env });
+  const server = new URL(resolved.url);
+  const trustsIssuer = resolved.oauth?.issuer !== undefined;
+  return {
+    name,
+    settings: resolved,
+    store: logins.of(name, server),
+    http: new OAuthHttp({ server, trustsIssuer }),
+    place: () => logins.place(),
+  };
+}
+
+/** Milliseconds that a person has for a login. */
+const PATIENCE = 10 * 60_000;
+
+/** Logs a person in, by the link that `show` is given, and keeps the login. */
+export async function logInTo(
+  { name, settings, store, http }: LoginReach,
+  show: LogInOptions["show"],
+  signal?: AbortSignal,
+): Promise<Login> {
+  const stop = new AbortController();
+  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE);
+  let made: Login;
+  try {
+    made = await logIn({
+      server: new URL(settings.url),
+      settings: settings.oauth ?? {},
+      headers: settings.headers ?? {},
+      wanted: (await store.state()).wanted ?? [],
+      http,
+      signal: signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]),
+      show,
+    });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TrunklineError("unavailable", `Cannot log in to '${name}': ${why}.`);
+  } finally {
+    clearTimeout(late);
+  }
+  await store.write(made);
+  return made;
+}
+
+function tooLate(name: string): Error {
+  const minutes = PATIENCE / 60_000;
+  return new Error(`nobody logged in to '${name}' within ${minutes} minutes`);
+}

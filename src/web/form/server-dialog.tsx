@@ -1,0 +1,292 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { LoginLine, ServerRow, ServerTested } from "../../server/dashboard/api.ts";
+import { post, postLines } from "../client/request.ts";
+import { servers } from "../client/state.ts";
+import { commandWords } from "../text/command-words.ts";
+import { milliseconds, plural } from "../text/format.ts";
+import { Button } from "../view/parts.tsx";
+import { Dialog, Refusal, useAction } from "./dialog.tsx";
+
+/** What a dialog about servers is for: a new one, or an action on one. */
+export type ServerTask =
+  | { readonly kind: "add" }
+  | { readonly kind: "test" | "login" | "remove"; readonly server: ServerRow };
+
+export function ServerDialog(props: {
+  readonly task: ServerTask;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { task, onClose } = props;
+  if (task.kind === "add") return <AddServer onClose={onClose} />;
+  const { kind, server } = task;
+  const path = `/servers/${encodeURIComponent(server.name)}`;
+  if (kind === "remove") return <RemoveServer server={server} path={path} onClose={onClose} />;
+  const title = kind === "test" ? `Test ${server.name}` : `Log in to ${server.name}`;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {kind === "test" ? <Test path={path} /> : <Login path={path} />}
+    </Dialog>
+  );
+}
+
+interface Pair {
+  readonly name: string;
+  readonly value: string;
+}
+
+function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
+  const [name, setName] = useState("");
+  const [line, setLine] = useState("");
+  const [pairs, setPairs] = useState<readonly Pair[]>([]);
+  const [added, setAdded] = useState<readonly string[] | undefined>(undefined);
+  const [isBusy, refusal, run] = useAction();
+  const isUrl = /^\s*[a-z]+:\/\//i.test(line);
+  const pairName = isUrl ? "Header" : "Variable";
+  const change = (at: number, pair: Pair): void =>
+    setPairs(pairs.map((each, index) => (index === at ? pair : each)));
+  const add = (): void =>
+    run(async () => {
+      const given = Object.fromEntries(pairs.map((pair) => [pair.name, pair.value]));
+      const secrets = pairs.length === 0 ? {} : { [isUrl ? "headers" : "env"]: given };
+      const body = { name, words: commandWords(line), ...secrets };
+      const { notes } = await post<{ notes: readonly string[] }>("/servers", body);
+      await servers.reload();
+      setAdded(notes);
+    });
+  if (added !== undefined) {
+    const path = `/servers/${encodeURIComponent(name.trim())}`;
+    return (
+      <Dialog title={`Added ${name}`} onClose={onClose}>
+        {added.map((note) => (
+          <p key={note}>{note}</p>
+        ))}
+        <Test path={path} />
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Add a server" onClose={onClose}>
+      <form
+        aria-label="Add a server"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+        }}
+      >
+        <label class="field">
+          <span>Name</span>
+          <input
+            required
+            value={name}
+            placeholder="notes"
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </label>
+        <label class="field">
+          <span>Command line, or URL</span>
+          <input
+            required
+            class="mono"
+            value={line}
+            placeholder="npx -y @example/notes-mcp"
+            onInput={(event) => {
+              const { value } = event.currentTarget;
+              const isOpen = commandWords(value) === undefined;
+              event.currentTarget.setCustomValidity(isOpen ? "A quote is not closed." : "");
+              setLine(value);
+            }}
+          />
+          <small>A program is started on the machine of the gateway, as you.</small>
+        </label>
+        {pairs.map((pair, at) => (
+          <fieldset key={at} class="pair">
+            <legend>
+              {pairName} {at + 1}
+            </legend>
+            <input
+              required
+              pattern="[\w.\-]+"
+              aria-label={`Name of ${pairName.toLowerCase()} ${at + 1}`}
+              placeholder={isUrl ? "X-Api-Key" : "API_KEY"}
+              value={pair.name}
+              onInput={(event) => change(at, { ...pair, name: event.currentTarget.value })}
+            />
+            <input
+              type="password"
+              autocomplete="off"
+              aria-label={`Value of ${pairName.toLowerCase()} ${at + 1}`}
+              value={pair.value}
+              onInput={(event) => change(at, { ...pair, value: event.currentTarget.value })}
+            />
+            <Button
+              class="quiet small"
+              aria-label={`Remove ${pairName.toLowerCase()} ${at + 1}`}
+              onClick={() => setPairs(pairs.filter((_, index) => index !== at))}
+            >
+              Remove
+            </Button>
+          </fieldset>
+        ))}
+        <Button class="quiet" onClick={() => setPairs([...pairs, { name: "", value: "" }])}>
+          {isUrl ? "With a header" : "With a variable"}
+        </Button>
+        <p class="note">Values are kept in your configuration file, and are not shown again.</p>
+        <Refusal says={refusal} />
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? "Adding …" : "Add"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The first start of a server may download it. */
+const TEST_MS = 5 * 60_000;
+
+function Test({ path }: { readonly path: string }): JSX.Element {
+  const [tested, setTested] = useState<ServerTested | undefined>(undefined);
+  const [isBusy, refusal, run] = useAction();
+  const test = (): void => run(async () => setTested(await post(`${path}/test`, {}, TEST_MS)));
+  return (
+    <>
+      <div class="buttons">
+        <Button class="primary" disabled={isBusy} onClick={test}>
+          Test
+        </Button>
+        <span class="note" role="status">
+          {isBusy ? "Starting it. Its first start may download it …" : ""}
+        </span>
+      </div>
+      <Refusal says={refusal ?? (tested?.works === false ? tested.why : undefined)} />
+      {tested === undefined || isBusy ? null : <Tested tested={tested} />}
+    </>
+  );
+}
+
+function Tested({ tested }: { readonly tested: ServerTested }): JSX.Element {
+  const { works, tools, held, log } = tested;
+  if (!works) {
+    return (
+      <pre tabIndex={0} aria-label="Its last output">
+        {log.join("\n")}
+      </pre>
+    );
+  }
+  const waits = held.length === 0 ? "" : ` ${plural(held.length, "tool")} to approve.`;
+  return (
+    <>
+      <p role="status">
+        It works: {plural(tools.length + held.length, "tool")} after{" "}
+        {milliseconds(tested.milliseconds)}.{waits}
+      </p>
+      <p class="mono">{[...tools, ...held].join(", ")}</p>
+    </>
+  );
+}
+
+function Login({ path }: { readonly path: string }): JSX.Element {
+  const [shown, setShown] = useState<{ issuer?: string; link?: string; done?: string }>({});
+  const [failed, setFailed] = useState<string | undefined>(undefined);
+  const [address, setAddress] = useState("");
+  const [isBusy, refusal, run] = useAction();
+  const [isPasting, pasteRefusal, paste] = useAction();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const begin = (): void =>
+    run(async () => {
+      const stop = new AbortController();
+      running.current = stop;
+      setFailed(undefined);
+      const tell = (line: LoginLine): void => {
+        if ("error" in line) setFailed(line.error);
+        else setShown((before) => ({ ...before, ...line }));
+      };
+      await postLines(`${path}/login`, {}, tell, stop.signal).catch((error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+      });
+    });
+  const { issuer, link = "", done } = shown;
+  return (
+    <>
+      {done === undefined ? (
+        <div class="buttons">
+          <Button class="primary" disabled={isBusy} onClick={begin}>
+            Get a login link
+          </Button>
+        </div>
+      ) : (
+        <p role="status">{done}</p>
+      )}
+      {isBusy && /^https?:/.test(link) ? (
+        <>
+          <p>
+            <a href={link} target="_blank" rel="noopener noreferrer">
+              Log in at {issuer}
+            </a>
+          </p>
+          <form
+            aria-label="Last page of the login"
+            onSubmit={(event) => {
+              event.preventDefault();
+              paste(() => post(`${path}/login/paste`, { address }));
+            }}
+          >
+            <label class="field">
+              <span>
+                If its last page cannot be loaded, since this browser is on another machine: the
+                address of that page
+              </span>
+              <input
+                required
+                value={address}
+                onInput={(event) => setAddress(event.currentTarget.value)}
+              />
+            </label>
+            <Refusal says={pasteRefusal} />
+            <div class="buttons">
+              <button type="submit" disabled={isPasting}>
+                Use this address
+              </button>
+            </div>
+          </form>
+        </>
+      ) : null}
+      <Refusal says={refusal ?? failed} />
+    </>
+  );
+}
+
+function RemoveServer(props: {
+  readonly server: ServerRow;
+  readonly path: string;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { server, path, onClose } = props;
+  const { name, where, tools } = server;
+  const [isBusy, refusal, run] = useAction();
+  const remove = (): void =>
+    run(async () => {
+      await post(`${path}/remove`);
+      await servers.reload();
+      onClose();
+    });
+  return (
+    <Dialog title={`Remove ${name}`} onClose={onClose}>
+      <p>
+        Assistants lose its {plural(tools, "tool")}, and your configuration file its entry, with the
+        values of headers and variables: <code>{where}</code>
+      </p>
+      <Refusal says={refusal} />
+      <div class="buttons">
+        <Button class="danger" disabled={isBusy} onClick={remove}>
+          Remove {name}
+        </Button>
+        <Button onClick={onClose}>Keep it</Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+import type { Locator } from "playwright-core";
+
+import { repositoryIn } from "../support/dashboard-home.ts";
+import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
+import { problemsOf } from "./axe.ts";
+import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "./dashboard-browser.ts";
+
+const NOTES = join(import.meta.dirname, "../support/notes-server.mjs");
+const SECRET = "kept-and-never-shown";
+
+/** What the browser says beside a field. */
+const messageOf = (field: Locator): Promise<string> =>
+  field.evaluate((element) => (element as unknown as HTMLInput).validationMessage);
+interface HTMLInput {
+  readonly validationMessage: string;
+}
+
+describe(
+  "the forms of the dashboard in Chromium",
+  { timeout: 240_000, skip: chromiumPath() === undefined ? NO_CHROMIUM : false },
+  () => {
+    let browser: DashboardBrowser;
+    before(async () => {
+      browser = await DashboardBrowser.launch();
+    });
+    after(() => browser[Symbol.asyncDispose]());
+
+    it("add a server and test it, call its tool by a form, show the audit line, and remove the server", async () => {
+      using home = new GuardedHome({});
+      await using gateway = await home.serve();
+      await using watched = await browser.enter(gateway);
+      const { page } = watched;
+      await page.keyboard.press("g");
+      await page.keyboard.press("u");
+      await page.getByRole("button", { name: "Add a server" }).click();
+      const add = page.getByRole("dialog", { name: "Add a server" });
+      await add.getByLabel("Name", { exact: true }).fill("notes");
+      await add.getByLabel("Command line, or URL").fill(`'${process.execPath}' "${NOTES}`);
+      await add.getByRole("button", { name: "Add" }).click();
+      const line = add.getByLabel("Command line, or URL");
+      assert.equal(await messageOf(line), "A quote is not closed.");
+      await line.fill(`'${process.execPath}' "${NOTES}"`);
+      await add.getByRole("button", { name: "With a variable" }).click();
+      await add.getByLabel("Name of variable 1").fill("NOTES_KEY");
+      const value = add.getByLabel("Value of variable 1");
+      assert.equal(await value.getAttribute("type"), "password");
+      await value.fill(SECRET);
+      assert.deepEqual(await problemsOf(page), []);
+      await page.setViewportSize({ width: 400, height: 800 });
+      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+      assert.ok(width <= 400, `the page is ${width} px wide`);
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await add.getByRole("button", { name: "Add", exact: true }).click();
+      const added = page.getByRole("dialog", { name: "Added notes" });
+      await added.getByRole("button", { name: "Test" }).click();
+      await added.getByText("It works: 2 tools").waitFor();
+      await page.keyboard.press("Escape");
+      await added.waitFor({ state: "detached" });
+      const { mcpServers } = JSON.parse(readFileSync(home.files.TRUNKLINE_CONFIG, "utf8"));
+      assert.equal(mcpServers.notes.env.NOTES_KEY, SECRET);
+      const row = page.getByRole("row").filter({ hasText: "notes" });
+      await row.waitFor();
+      assert.ok(!(await page.content()).includes(SECRET));
+      const shown = (await gateway.get("/api/servers", gateway.owner)).body;
+      assert.ok(!shown.includes(SECRET));
+
+      await page.keyboard.press("g");
+      await page.keyboard.press("t");
+      await page.getByRole("searchbox", { name: "Search tools" }).fill("read_note");
+      await page.getByRole("row").filter({ hasText: "read_note" }).click();
+      await page.getByRole("button", { name: "Schema and call" }).click();
+      const tool = page.getByRole("dialog", { name: "read_note" });
+      await tool.getByText("Input schema").click();
+      await tool.getByLabel("Input schema").getByText('"required"').waitFor();
+      await tool.getByRole("button", { name: "Call" }).click();
+      const field = tool.getByLabel("name", { exact: true });
+      assert.notEqual(await messageOf(field), "", "it is required");
+      await field.fill("how");
+      await field.press("Control+Enter");
+      await tool.getByRole("region", { name: "Answer" }).getByText(SECRET).waitFor();
+      const audit = tool.getByLabel("Audit line");
+      await audit.getByText("ok").waitFor();
+      assert.match((await audit.textContent()) ?? "", /read_note by dashboard \(dashboard\)/);
+      await tool.getByRole("button", { name: "As JSON" }).click();
+      const json = tool.getByLabel("Arguments as JSON");
+      assert.deepEqual(JSON.parse(await json.inputValue()), { name: "how" });
+      await json.fill('{"name": 7}');
+      await tool.getByRole("button", { name: "Call" }).click();
+      await tool
+        .getByText(/Invalid arguments for 'read_note'/)
+        .first()
+        .waitFor();
+      assert.equal(await json.inputValue(), '{"name": 7}', "what was typed is still there");
+      assert.deepEqual(await problemsOf(page), []);
+      await json.fill('{"name": "never"}');
+      await tool.getByRole("button", { name: "Call" }).click();
+      await tool.getByRole("button", { name: "Cancel" }).click();
+      await tool.getByText("You have cancelled the call.").waitFor();
+      await tool.getByRole("button", { name: "Close" }).click();
+
+      await page.keyboard.press("g");
+      await page.keyboard.press("u");
+      await row.click();
+      await page.getByRole("button", { name: "Remove notes" }).click();
+      const remove = page.getByRole("dialog", { name: "Remove notes" });
+      await remove.getByText("Assistants lose its").waitFor();
+      await remove.getByRole("button", { name: "Remove notes" }).click();
+      await page.getByText("No servers").waitFor();
+      watched.expectClean();
+    });
+
+    it("make an identity and switch a repository to it, by the keyboard and on a phone's width", async () => {
+      using home = new GuardedHome({});
+      const folder = repositoryIn(home);
+      await using gateway = await home.serve();
+      await using watched = await browser.enter(gateway);
+      const { page } = watched;
+      await page.setViewportSize({ width: 400, height: 800 });
+      await page.evaluate("location.assign('#/identities')");
+      await page.getByRole("button", { name: "New identity" }).press("Enter");
+      const add = page.getByRole("dialog", { name: "New identity" });
+      await add.getByLabel("Name", { exact: true }).fill("-no name");
+      await add.getByLabel("Account name").fill("ada");
+      const email = add.getByLabel("Email address for commits");
+      await email.fill("ada@acme.test");
+      assert.deepEqual(await problemsOf(page), []);
+      await email.press("Enter");
+      await add.getByRole("alert").filter({ hasText: "Cannot" }).waitFor();
+      assert.equal(await email.inputValue(), "ada@acme.test");
+      await add.getByLabel("Name", { exact: true }).fill("work");
+      await email.press("Enter");
+      await page.getByText("ada@acme.test").first().waitFor();
+      await add.waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Switch a repository" }).press("Enter");
+      const change = page.getByRole("dialog", { name: "Switch a repository" });
+      const field = change.getByLabel("Repository on the machine of the gateway");
+      await field.fill(folder);
+      await field.press("Enter");
+      await change.getByText("Switched to work.").waitFor();
+      const git = readFileSync(join(folder, ".git/config"), "utf8");
+      assert.match(git, /ada@acme\.test/);
+      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+      assert.ok(width <= 400, `the page is ${width} px wide`);
+      watched.expectClean(/status of 4/);
+    });
+
+    it("are not there for a token that may only look", async () => {
+      using home = new GuardedHome({ mcpServers: { notes: { command: "node", args: [NOTES] } } });
+      await using gateway = await home.serve();
+      const scopes = ["dashboard", "review", "admin"].flatMap((scope) => ["--scope", scope]);
+      const token = await home.createToken("looks", ...scopes, "--observe");
+      await using watched = await browser.open({ extraHTTPHeaders: bearer(token) });
+      const { page } = watched;
+      await page.goto(`${gateway.ready.url}/#/servers`);
+      const row = page.getByRole("row").filter({ hasText: "notes" });
+      await row.click();
+      await page.getByLabel("Log").waitFor();
+      const buttons = ["Add a server", "Test notes", "Remove notes", "Restart notes"];
+      for (const name of buttons) {
+        assert.equal(await page.getByRole("button", { name }).count(), 0, name);
+      }
+      await page.evaluate("location.assign('#/toolbox')");
+      await page.getByRole("searchbox", { name: "Search tools" }).fill("review_list");
+      await page.getByRole("row").filter({ hasText: "review_list" }).click();
+      await page.getByRole("button", { name: "Schema" }).click();
+      await page.getByText("This token may look, and call nothing.").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Call" }).count(), 0);
+    });
+  },
+);
