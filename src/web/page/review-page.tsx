@@ -1,6 +1,5 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 
 import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";

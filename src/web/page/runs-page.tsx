@@ -7,7 +7,6 @@ import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
-import { shellWord } from "../../base/text/shell-word.ts";
 import { partsOfPatch } from "../../base/text/patch-names.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
@@ -150,12 +149,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
           ["Cost", shown.cost && money(shown.cost)],
         ]}
       />
-      {shown.pushed === undefined ? null : (
-        <Command
-          isElsewhere
-          run={`git fetch ${[shown.repository, shown.target].map(shellWord).join(" ")}`}
-        />
-      )}
+      {shown.fetch === undefined ? null : <Command isElsewhere run={shown.fetch} />}
       <section aria-label="Log">
         <h2>Log</h2>
         <ol class="log">
