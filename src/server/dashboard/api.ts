@@ -162,6 +162,8 @@ export interface RunRow {
   /** The branch that is pushed, and its commit; `pushed` is absent until the first push. */
   readonly target: string;
   readonly pushed?: string;
+  /** What fetches the pushed branch, for a shell. */
+  readonly fetch?: string;
   readonly pullRequest?: string;
   readonly stage: "queued" | "preparing" | "working" | "waiting" | "pushed" | "failed" | "idle";
   /** Position in the queue, from 1. */

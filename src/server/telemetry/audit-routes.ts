@@ -123,8 +123,7 @@ function timeOf({ time }: Entry): number {
 /** What was called or permitted, by whom, in which folder and with what outcome. */
 function factsOf(entry: Entry): Pick<AuditRow, "tool" | "caller" | "project" | "outcome"> {
   const text = (...names: string[]): string | undefined => {
-    const found = names.map((name) => entry[name]).find((value) => typeof value === "string");
-    return found as string | undefined;
+    return names.map((name) => entry[name]).find((value) => typeof value === "string");
   };
   const { outcome } = entry;
   const facts = {

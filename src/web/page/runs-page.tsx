@@ -7,7 +7,6 @@ import { get } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { mayDo, runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
-import { shellWord } from "../../base/text/shell-word.ts";
 import { partsOfPatch } from "../../base/text/patch-names.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { openStart } from "../start/start-dialog.tsx";
@@ -158,12 +157,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
           ["Cost", shown.cost && money(shown.cost)],
         ]}
       />
-      {shown.pushed === undefined ? null : (
-        <Command
-          isElsewhere
-          run={`git fetch ${[shown.repository, shown.target].map(shellWord).join(" ")}`}
-        />
-      )}
+      {shown.fetch === undefined ? null : <Command isElsewhere run={shown.fetch} />}
       <section aria-label="Log">
         <h2>Log</h2>
         <ol class="log">

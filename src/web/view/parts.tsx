@@ -21,6 +21,12 @@ export function act(work: () => Promise<unknown>): void {
 /** The action that was begun last, for the button that has begun it. */
 let running: Promise<unknown> | undefined;
 
+function takeRunning(): Promise<unknown> | undefined {
+  const taken = running;
+  running = undefined;
+  return taken;
+}
+
 const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
@@ -40,11 +46,11 @@ export function Button(props: JSX.IntrinsicElements["button"]): JSX.Element {
   const press: typeof props.onClick = function press(event) {
     if (isBusy) return;
     running = undefined;
-    (props.onClick as ((pressed: typeof event) => void) | undefined)?.(event);
-    if (running === undefined) return;
+    props.onClick?.(event);
+    const begun = takeRunning();
+    if (begun === undefined) return;
     setBusy(true);
-    const done = (): void => setBusy(false);
-    void (running as Promise<unknown>).finally(done);
+    begun.finally(() => setBusy(false)).catch(reportError);
   };
   return <button type="button" {...props} aria-busy={isBusy || undefined} onClick={press} />;
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
+import { shellWord } from "../../../base/text/shell-word.ts";
 import { partsOfPatch } from "../../../base/text/patch-names.ts";
 import { isPlan, patchOf, type RunPlan } from "../../../run/run-plan.ts";
 import type { SessionEvent } from "../../../session/event.ts";
@@ -45,6 +46,7 @@ export class Runs {
     const digest = await this.#sessions.digests.of(session);
     const { url, branch, revision, target } = planOf(session);
     const { pushed, pullRequest, progress } = digest;
+    const from = [maskText(url), target].map(shellWord);
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
     const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
     return {
@@ -54,7 +56,7 @@ export class Runs {
       branch,
       revision,
       target,
-      ...(pushed === undefined ? {} : { pushed }),
+      ...(pushed === undefined ? {} : { pushed, fetch: `git fetch ${from.join(" ")}` }),
       ...(pullRequest === undefined ? {} : { pullRequest }),
       stage,
       ...(stage === "queued" ? { position: Number(position) } : {}),
