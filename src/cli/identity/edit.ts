@@ -8,7 +8,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openIdentities } from "./identity.ts";
 import { print, printJson } from "../shell/layout.ts";
 
-type FactValues = OptionValues<never> & IdentityFacts;
+type FactValues = OptionValues & IdentityFacts;
 
 /** `trunkline identity add NAME` */
 export async function add(invocation: Invocation<FactValues>): Promise<number> {

@@ -120,7 +120,6 @@ export function sampleAnswers(): Answers {
     }),
     "GET /api/runs/*": () => RUN_DETAIL,
     "GET /api/runs/*/diff": () => ({ path: "", diff: DIFF, isCut: false }),
-    "GET /api/agents": () => ({ agents: [], mayAdd: false }),
     "GET /api/identities": () => IDENTITIES,
     "GET /api/tools": () => ({ tools: TOOLS }),
     "POST /api/tools/policy": ({ body }) => ({
