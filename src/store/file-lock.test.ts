@@ -26,6 +26,17 @@ async function holder(folder: string): Promise<ChildProcess> {
 }
 
 describe("FileLock", { timeout: 30_000 }, () => {
+  it("is released once, however often it is disposed of", async () => {
+    await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
+    const path = `${folder.path}/lock`;
+    const first = await FileLock.takeBrief(path);
+    first[Symbol.dispose]();
+    using _second = await FileLock.takeBrief(path);
+    first[Symbol.dispose]();
+    assert.ok(FileLock.isTaken(path));
+  });
+
   it("is taken by one holder at a time, and leaves only an empty file", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);

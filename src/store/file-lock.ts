@@ -49,6 +49,8 @@ export class FileLock implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    // A second time it would remove the file of the next holder.
+    if (!this.#database.isOpen) return;
     try {
       // While it is still locked: afterwards it may be somebody else's.
       if (this.#removed !== undefined) rmSync(this.#removed, { force: true });

@@ -27,7 +27,7 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     const names = update.availableCommands.map(({ name }: { name: string }) => name);
     const all = [
       "help search diff review fix-comments rewrite test format commit undo init background",
-      "remember memory mode model compact pause continue",
+      "redo remember memory mode model compact pause continue",
     ];
     assert.deepEqual(names.toSorted(), all.join(" ").split(" ").toSorted());
     assert.match((await editor.say(id, "make it better")).text, /without a language model/);

@@ -107,7 +107,7 @@ describe("trunkline mcp", { timeout: 600_000 }, () => {
     }
     program.child.kill("SIGTERM");
     program.child.stdout.resume();
-    assert.equal(await program.exit, 0);
+    assert.equal(await program.exit, 0, program.stderr);
   });
 
   it("writes the log of its messages to stderr, with secrets masked", async () => {
