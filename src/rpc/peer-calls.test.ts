@@ -7,6 +7,7 @@ import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fi
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
+import { nextTurn } from "../base/event-loop.ts";
 import { method } from "./method.ts";
 
 describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
@@ -130,10 +131,13 @@ describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
 
   it("runs the calls of one lane in order and one at a time, and lanes in parallel", async () => {
     const log: string[] = [];
+    const other = Promise.withResolvers<void>();
     const work = route<Text, string, undefined>(method("work"), async ({ text }) => {
       log.push(`start ${text}`);
-      await new Promise((resolve) => setTimeout(resolve, text === "a1" ? 30 : 1));
+      // One lane waits for the other, which is possible only if they run in parallel.
+      await (text === "a1" ? other.promise : nextTurn());
       log.push(`end ${text}`);
+      if (text === "b1") other.resolve();
       if (text === "a2") throw new Error("a2 fails");
       return text;
     });
