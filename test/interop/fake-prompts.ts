@@ -22,7 +22,10 @@ export function toCall(words: string, answer: Scripted, then: string): Scripted[
 /** Says a word, again and again, for some twelve seconds. */
 export const LONG: Scripted = { content: "word ".repeat(200), latency: 100 };
 
+/** What the person said last. The built-in agent may add a note in brackets, such as that the mode has changed. */
 function lastPrompt({ messages }: Request): string {
-  const prompt = messages.findLast(({ role }) => role === "user");
-  return JSON.stringify(prompt?.content ?? "");
+  const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const isNote = (content: unknown): boolean =>
+    typeof content === "string" && /^\(.*\)$/s.test(content);
+  return JSON.stringify(said.findLast((content) => !isNote(content)) ?? "");
 }
