@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
+import { jetstream, JetStreamApiCodes, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
 
 import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
 import { SharedState } from "../../src/fleet/replication/shared-state.ts";
 import { SharedAudit } from "../../src/fleet/replication/shared-audit.ts";
 import { openSharedStores, openTokens } from "../../src/fleet/replication/shared-stores.ts";
+import { isCode } from "../../src/fleet/stream-reader.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";
@@ -17,6 +18,7 @@ import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SessionRules } from "../../src/store/session/session-rules.ts";
 import { connectTo } from "./fleet-node.ts";
 import { NatsServer } from "./nats-server.ts";
+import { until } from "./until.ts";
 
 const SUBJECTS = new Subjects("p");
 
@@ -97,10 +99,12 @@ export class Fleet implements AsyncDisposable {
     return Object.keys(state.subjects ?? {}).map((each) => each.slice(`${prefix}${kind}.`.length));
   }
 
-  /** The stream with the rows of a kind, and what its subjects begin with. */
+  /** The stream with the rows of a kind, once a node has made it, and what its subjects begin with. */
   async #streamOf(kind: string): Promise<{ name: string; prefix: string }> {
     const name = kind === "token" ? SUBJECTS.tokens : SUBJECTS.shared;
-    const { config } = await (await this.#streams()).info(name);
+    const streams = await this.#streams();
+    await until(() => streams.info(name).then(() => true, isMissing));
+    const { config } = await streams.info(name);
     return { name, prefix: config.subjects[0]?.replace("*.>", "") ?? "" };
   }
 
@@ -183,4 +187,10 @@ export class FleetNode implements AsyncDisposable {
     await this.#owned.disposeAsync();
     await this.tokens[Symbol.asyncDispose]();
   }
+}
+
+/** False for a stream that nobody has made yet. */
+function isMissing(error: unknown): false {
+  if (isCode(error, JetStreamApiCodes.StreamNotFound)) return false;
+  throw error;
 }
