@@ -50,10 +50,12 @@ export async function measureCallPath(): Promise<CallPath> {
     await inspector.ask("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
     const session = await openSession(gateway);
     await session.call("first");
+    await inspector.settled();
     await inspector.ask("Profiler.takePreciseCoverage");
     const paths: CallPath[] = [];
     for (const message of ["second", "third", "fourth", "fifth", "sixth", "seventh"]) {
       await session.call(message);
+      await inspector.settled();
       paths.push(pathOf((await inspector.ask("Profiler.takePreciseCoverage")) as Coverage));
     }
     return common(paths);
@@ -149,6 +151,13 @@ class Inspector implements AsyncDisposable {
     this.#pending.set(id, answer);
     this.#socket.send(JSON.stringify({ id, method, params }));
     return answer.promise;
+  }
+
+  /** Waits until the program has ended what it does behind an answer, such as to count it. */
+  async settled(): Promise<void> {
+    const turns =
+      "(async () => { for (let i = 0; i < 20; i++) await new Promise(setImmediate) })()";
+    await this.ask("Runtime.evaluate", { expression: turns, awaitPromise: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
