@@ -90,6 +90,15 @@ describe("the router of the API", () => {
       [status, body],
       [413, { error: "Send a JSON object of at most 1048576 bytes." }],
     );
+    for (const [values, says] of [
+      [`[${"[],".repeat(300_000)}0]`, /made of too many values/],
+      ["[".repeat(300) + "]".repeat(300) + " ".repeat(9_000), /nested deeper/],
+    ] as const) {
+      const costly = { ...post, headers: JSON_TYPE, body: `{"a":${values}}` };
+      const { status, body } = await ask("/api/echo", costly);
+      assert.equal(status, 400);
+      assert.match(JSON.stringify(body), says);
+    }
   });
 
   it("needs the scope of the route", async () => {
