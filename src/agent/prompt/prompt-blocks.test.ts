@@ -33,7 +33,10 @@ describe("promptBlocks() for files of a project", () => {
     );
     writeFileSync(at("project", "huge.png"), "");
     truncateSync(at("project", "huge.png"), 11 * 1024 * 1024);
-    await assert.rejects(promptBlocks("@huge.png", at("project")), /all images may have 10 MB together/);
+    await assert.rejects(
+      promptBlocks("@huge.png", at("project")),
+      /all images may have 10 MB together/,
+    );
   });
 
   it("reads no more images than a prompt may have, looks for so many names, and lets others go on", async () => {

@@ -129,7 +129,10 @@ describe("the router of the API", () => {
     gate.resolve({});
     assert.equal(await other, 200);
     const statuses = await Promise.all(all);
-    assert.deepEqual(statuses.filter((status) => status !== 200), [429]);
+    assert.deepEqual(
+      statuses.filter((status) => status !== 200),
+      [429],
+    );
     server.closeAllConnections();
     server.close();
   });

@@ -100,7 +100,10 @@ export class Router {
     if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
     using _share = await this.#shares.enter({ key: call.principal.id });
     if (route.method === "GET") return await route.handle(call);
-    return await route.handle({ ...call, body: await readJson(call.request, route.largest ?? LARGEST) });
+    return await route.handle({
+      ...call,
+      body: await readJson(call.request, route.largest ?? LARGEST),
+    });
   }
 }
 
