@@ -198,8 +198,17 @@ describe("errors after an edit", () => {
   it("cost the edit nothing if the server fails, which leaves nothing open", async () => {
     const dies = `if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
       if (body.params?.textDocument) process.exit(3);`;
+    const begins = `if (body.method !== "initialize") continue;
+      send({ id: body.id, result: { capabilities: {} } });`;
+    const dense = `${begins} send({ method: "x", params: Array(2e6).fill([]) });`;
+    // It asks and asks, and reads no answer.
+    const deaf = `${begins} process.stdin.pause();
+      for (let id = 0; id < 80; id++)
+        send({ id, method: "workspace/configuration", params: { items: Array(1e5).fill(0) } });`;
     for (const broken of [
       "#!/bin/sh\nexit 3\n",
+      fakeServer(dense),
+      fakeServer(deaf),
       "#!/bin/sh\nprintf 'Content-Length: 99999999999\\r\\n\\r\\n'; cat\n",
       fakeServer(dies),
     ]) {

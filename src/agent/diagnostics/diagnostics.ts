@@ -8,6 +8,7 @@ import { background, currentSession } from "../../base/background.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { Log } from "../../base/log.ts";
 import { absolutePath } from "../../base/process/environment.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { harmlessVariables, loginPath } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
@@ -167,7 +168,7 @@ export class Diagnostics implements AsyncDisposable {
     if (this.#servers.has(server)) return;
     const command = commandOf(server, this.#cwd);
     if (command === undefined) return;
-    if (!(await this.#mayRun([command, ...server.args].join(" "), work))) return;
+    if (!(await this.#mayRun([command, ...server.args].map(shellWord).join(" "), work))) return;
     const started = this.#start(command, server).catch((error: unknown) => {
       this.#log.warn("agent.language-server-failed", { command, error });
       this.#failed.add(server);
@@ -328,12 +329,8 @@ const NEW = "New errors since this edit:";
 /** The errors that were not there before. Lines may have moved, so they do not count. */
 function fresh(before: readonly FileError[], after: readonly FileError[]): FileError[] {
   const keyOf = ({ file, code, message }: FileError): string => `${file}: ${code} ${message}`;
-  const known = before.map(keyOf);
-  return after.filter((error) => {
-    const at = known.indexOf(keyOf(error));
-    if (at >= 0) known.splice(at, 1);
-    return at < 0;
-  });
+  const known = Map.groupBy(before, keyOf);
+  return after.filter((error) => known.get(keyOf(error))?.pop() === undefined);
 }
 
 function errorText(title: string, errors: readonly FileError[]): string {

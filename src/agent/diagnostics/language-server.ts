@@ -2,7 +2,11 @@ import { pathToFileURL } from "node:url";
 
 import { untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
+import { FULL_READ } from "../../base/event-loop.ts";
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import { type ChildOptions, OwnedChild } from "../../base/process/child-process.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { TOO_MUCH, tryParse } from "../../rpc/message/message.ts";
 import type { Confinement } from "../files/command-sandbox.ts";
 
 /** A problem that a language server found in a file. */
@@ -16,8 +20,10 @@ export interface Diagnostic {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Bytes of one message; a server that sends more is ended. */
+/** Bytes of one message, and of what a server has not read yet; one that goes beyond them is ended. */
 const MOST_BYTES = 32 * 1024 * 1024;
+/** Bytes before the body of a message. */
+const LONGEST_HEAD = 8 * 1024;
 /** Milliseconds without another report after which a server that reports by itself is done. */
 const QUIET = 300;
 
@@ -33,7 +39,12 @@ export class LanguageServer implements AsyncDisposable {
   readonly #versions = new Map<string, number>();
   readonly #published = new Map<string, readonly Diagnostic[]>();
   #heard = Promise.withResolvers<void>();
-  #input = Buffer.alloc(0);
+  #input: Buffer[] = [];
+  #length = 0;
+  /** Bytes without which no message is whole. */
+  #needed = 0;
+  /** What it said was no message, or too much. */
+  #isRefused = false;
   #lastId = 0;
   #pulls = false;
   readonly #isUnnumbered: boolean;
@@ -151,27 +162,44 @@ export class LanguageServer implements AsyncDisposable {
 
   #send(message: object): void {
     const body = JSON.stringify({ jsonrpc: "2.0", ...message });
-    this.#child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    const { stdin } = this.#child;
+    if (stdin.writableLength > MOST_BYTES) throw new Error("the language server does not read");
+    stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   }
 
   #read(chunk: Buffer): void {
-    this.#input = Buffer.concat([this.#input, chunk]);
-    for (;;) {
-      const end = this.#input.indexOf("\r\n\r\n");
-      const head = this.#input.subarray(0, Math.max(0, end)).toString("latin1");
+    const { stdout } = this.#child;
+    if (this.#isRefused) return;
+    // It may flood: others have their turn first.
+    if (chunk.length >= FULL_READ) {
+      stdout.pause();
+      setImmediate(() => stdout.resume());
+    }
+    this.#input.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return;
+    this.#isRefused = !this.#takeAll(Buffer.concat(this.#input));
+    if (this.#isRefused) this.#child.kill();
+  }
+
+  /** Takes the whole messages, and keeps the rest. False if it is no message, or one that costs too much. */
+  #takeAll(input: Buffer): boolean {
+    for (let rest = input; ; rest = rest.subarray(this.#needed)) {
+      const end = rest.subarray(0, LONGEST_HEAD).indexOf("\r\n\r\n");
+      const head = rest.subarray(0, Math.max(0, end)).toString("latin1");
       const size = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN);
-      if (this.#input.length > MOST_BYTES || (end >= 0 && !(size <= MOST_BYTES))) {
-        this.#child.kill();
-        return;
+      if (end < 0 ? rest.length > LONGEST_HEAD : !(size <= MOST_BYTES)) return false;
+      this.#needed = end < 0 ? 0 : end + 4 + size;
+      if (end < 0 || rest.length < this.#needed) {
+        [this.#input, this.#length] = [[rest], rest.length];
+        return true;
       }
-      if (end < 0 || this.#input.length < end + 4 + size) return;
-      const body = this.#input.subarray(end + 4, end + 4 + size).toString("utf8");
-      this.#input = this.#input.subarray(end + 4 + size);
+      const body = tryParse(rest.toString("utf8", end + 4, this.#needed), DEFAULT_LIMITS);
+      if (body === TOO_MUCH || body instanceof RpcError) return false;
       try {
-        this.#take(JSON.parse(body) as Json);
+        this.#take(body as Json);
       } catch {
-        this.#child.kill();
-        return;
+        return false;
       }
     }
   }
@@ -211,11 +239,13 @@ export class LanguageServer implements AsyncDisposable {
 }
 
 const MOST_MESSAGE = 400;
+/** Of one file. */
+const MOST_ERRORS = 1_000;
 
 /** LSP 3.17, Diagnostic: severity 1 is an error; without one, the client decides. */
 function errorsIn(diagnostics: unknown): readonly Diagnostic[] {
   if (!Array.isArray(diagnostics)) return [];
-  return (diagnostics as Json[]).flatMap((each) => {
+  return (diagnostics as Json[]).slice(0, MOST_ERRORS).flatMap((each) => {
     const { severity = 1, message, code, range } = each;
     if (severity !== 1) return [];
     const { line, character } = ((range as Json | undefined)?.start ?? {}) as Json;

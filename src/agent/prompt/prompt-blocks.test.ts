@@ -33,6 +33,28 @@ describe("promptBlocks() for files of a project", () => {
     );
     writeFileSync(at("project", "huge.png"), "");
     truncateSync(at("project", "huge.png"), 11 * 1024 * 1024);
-    await assert.rejects(promptBlocks("@huge.png", at("project")), /an image may have 10 MB/);
+    await assert.rejects(
+      promptBlocks("@huge.png", at("project")),
+      /all images may have 10 MB together/,
+    );
+  });
+
+  it("reads no more images than a prompt may have, looks for so many names, and lets others go on", async () => {
+    using home = mkdtempDisposableSync(join(tmpdir(), "trunkline-prompt-"));
+    const names = Array.from({ length: 3 }, (_, at) => `${at}.png`);
+    for (const name of names) {
+      writeFileSync(join(home.path, name), "");
+      truncateSync(join(home.path, name), 4 * 1024 * 1024);
+    }
+    const some = await promptBlocks(names.slice(1).join(" "), home.path, [home.path]);
+    assert.equal(some.length, 3);
+    await assert.rejects(promptBlocks(names.join(" "), home.path), /2\.png'.*10 MB together/);
+    const missing = Array.from({ length: 1_000 }, (_, at) => `@x${at}`).join(" ");
+    const [text, ...found] = await promptBlocks(`@0.png ${missing} @1.png`, home.path);
+    assert.deepEqual([text?.type, found.length], ["text", 1]);
+    let hadTurn = false;
+    setImmediate(() => (hadTurn = true));
+    await promptBlocks("word ".repeat(10_000), home.path);
+    assert.ok(hadTurn);
   });
 });

@@ -1,5 +1,8 @@
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { META } from "../../protocol/mcp/meta.ts";
+import { parseMessage } from "../../rpc/message/message.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Client } from "../../store/access/running-clients.ts";
 import type { Channel, Sink } from "../../wire/channel.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
@@ -73,12 +76,10 @@ async function announce(
   }
 }
 
+/** What costs too much to parse is left to whoever answers it. */
 function parsed(text: string): FirstMessage {
-  try {
-    return (JSON.parse(text) as FirstMessage | null) ?? {};
-  } catch {
-    return {};
-  }
+  const value = parseMessage(text, DEFAULT_LIMITS);
+  return value instanceof RpcError ? {} : ((value as FirstMessage | null) ?? {});
 }
 
 function nameIn(info: unknown): string | undefined {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -36,6 +37,19 @@ describe("installGuard()", () => {
     assert.equal(await removeGuard(await readRepositoryContext(sample.git)), true);
     assert.deepEqual(sample.read("app/.git/hooks/pre-commit"), before);
     assert.equal(await removeGuard(await readRepositoryContext(sample.git)), false);
+  });
+
+  it("waits for no pipe and reads no device in the place of a hook, which is not lost", async () => {
+    using sample = new SampleRepository();
+    const hooks = join(sample.path, ".git/hooks");
+    mkdirSync(hooks, { recursive: true });
+    execFileSync("mkfifo", [join(hooks, "pre-commit")]);
+    symlinkSync("/dev/zero", join(hooks, "pre-push"));
+    const context = await readRepositoryContext(sample.git);
+    assert.deepEqual((await guardStatus(context)).guarded, []);
+    assert.deepEqual((await install(sample)).chained.toSorted(), ["pre-commit", "pre-push"]);
+    assert.equal(await removeGuard(context), true);
+    assert.ok(lstatSync(join(hooks, "pre-commit")).isFIFO());
   });
 
   it("runs before a shared hooks folder, and leaves that unchanged", async () => {

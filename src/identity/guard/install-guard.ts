@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-file.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
 import { type ConfigScope, setConfig, unsetConfig } from "../../git/config/git-config.ts";
 import type { Repository } from "../../git/git-folder.ts";
@@ -31,6 +32,9 @@ const OTHER_HOOKS = [
   ...["post-commit", "pre-rebase", "post-checkout", "post-merge", "post-rewrite", "pre-auto-gc"],
   ...["fsmonitor-watchman", "post-index-change", "reference-transaction", "sendemail-validate"],
 ];
+
+/** Bytes of a hook that is read; a longer one is not ours. */
+const LARGEST_HOOK = 1024 * 1024;
 
 /** The key that stores the former core.hooksPath. */
 const BEFORE = "trunkline.hooksBefore";
@@ -63,9 +67,9 @@ async function installBeside(folder: string, program: OwnProgram): Promise<void>
   await mkdir(folder, { recursive: true });
   for (const hook of GUARD_HOOKS) {
     const path = join(folder, hook);
-    const text = await textOf(path);
+    const text = textOf(path);
     if (text !== undefined && !text.includes(HOOK_MARK)) {
-      if ((await textOf(join(folder, keptName(hook)))) !== undefined) {
+      if (textOf(join(folder, keptName(hook))) !== undefined) {
         const says = `Cannot install the guard: '${join(folder, keptName(hook))}' already exists`;
         throw new TrunklineError("conflict", says);
       }
@@ -121,7 +125,7 @@ export async function removeGuard(context: InRepository): Promise<boolean> {
   const folder = join(repository.commonDir, "hooks");
   for (const hook of GUARD_HOOKS) {
     const path = join(folder, hook);
-    if (!(await textOf(path))?.includes(HOOK_MARK)) continue;
+    if (!textOf(path)?.includes(HOOK_MARK)) continue;
     wasThere = true;
     await rm(path);
     await rename(join(folder, keptName(hook)), path).catch(() => {});
@@ -137,7 +141,7 @@ export async function guardStatus(
   const hooks = changedTo ?? hooksFolder(repository, config, git.env);
   const guarded: GuardHook[] = [];
   for (const hook of GUARD_HOOKS) {
-    if ((await textOf(join(hooks, hook)))?.includes(HOOK_MARK)) guarded.push(hook);
+    if (textOf(join(hooks, hook))?.includes(HOOK_MARK)) guarded.push(hook);
   }
   const broken = await brokenHook(hooks, guarded);
   const isInstalled = guarded.length === GUARD_HOOKS.length;
@@ -167,7 +171,7 @@ async function brokenHook(
 ): Promise<string | undefined> {
   for (const hook of guarded) {
     const path = join(hooks, hook);
-    const needed = filesNeededBy((await textOf(path)) ?? "");
+    const needed = filesNeededBy(textOf(path) ?? "");
     const missing = needed.find((each) => !existsSync(each));
     if (missing !== undefined) {
       return `The guard refuses every ${hook === "pre-push" ? "push" : "commit"}: ${path} needs '${missing}', which does not exist. Perhaps Trunkline or Node was moved.`;
@@ -188,8 +192,13 @@ function scopeOf(scope: ConfigScope): "local" | "worktree" {
   return scope === "worktree" ? "worktree" : "local";
 }
 
-async function textOf(path: string): Promise<string | undefined> {
-  return await readFile(path, "latin1").catch(() => undefined);
+/** The text of a hook; undefined where there is none. A repository may have anything in its place. */
+function textOf(path: string): string | undefined {
+  try {
+    return readRegularFile(path, { most: LARGEST_HOOK })?.toString("latin1");
+  } catch (error) {
+    return error instanceof UnfitFileError ? "" : undefined;
+  }
 }
 
 async function writeHook(path: string, text: string): Promise<void> {

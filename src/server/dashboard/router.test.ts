@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
+import { until } from "../../../test/support/until.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
@@ -90,6 +91,50 @@ describe("the router of the API", () => {
       [status, body],
       [413, { error: "Send a JSON object of at most 1048576 bytes." }],
     );
+    for (const [values, says] of [
+      [`[${"[],".repeat(300_000)}0]`, /made of too many values/],
+      ["[".repeat(300) + "]".repeat(300) + " ".repeat(9_000), /nested deeper/],
+    ] as const) {
+      const costly = { ...post, headers: JSON_TYPE, body: `{"a":${values}}` };
+      const { status, body } = await ask("/api/echo", costly);
+      assert.equal(status, 400);
+      assert.match(JSON.stringify(body), says);
+    }
+  });
+
+  it("works on so many requests of one principal at once, and delays no other", async () => {
+    const gate = Promise.withResolvers<object>();
+    let began = 0;
+    const handle = async (): Promise<object> => {
+      began++;
+      return await gate.promise;
+    };
+    const slow: ApiRoute = { method: "GET", path: "/api/slow", needs: "nothing", handle };
+    const router = new Router([slow], new Log("error", () => {}));
+    const server = createServer((request, response) => {
+      router.handle("/api/slow", request, response, { id: String(request.headers.who) });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const statusFor = async (who: string): Promise<number> => {
+      const { status, body } = await fetch(`http://127.0.0.1:${port}/`, { headers: { who } });
+      await body?.cancel();
+      return status;
+    };
+    const all = Array.from({ length: 129 }, () => statusFor("one"));
+    assert.equal(await Promise.race(all), 429);
+    assert.equal(began, 64);
+    const other = statusFor("two");
+    await until(() => began === 65);
+    gate.resolve({});
+    assert.equal(await other, 200);
+    const statuses = await Promise.all(all);
+    assert.deepEqual(
+      statuses.filter((status) => status !== 200),
+      [429],
+    );
+    server.closeAllConnections();
+    server.close();
   });
 
   it("needs the scope of the route", async () => {

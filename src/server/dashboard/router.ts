@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { ApiCall, ApiRoute, Need } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
 import type { Log } from "../../base/log.ts";
 import {
   limitRefusal,
@@ -12,15 +13,24 @@ import {
   scopeRefusal,
 } from "../../base/principal.ts";
 import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
+import { tooMany } from "../telemetry/audit-routes.ts";
 
 /** Bytes of a body. A prompt may be long. */
 const LARGEST = 1024 * 1024;
+
+/** Requests of one principal that are worked on at once, and that wait: git may wait long in a repository. */
+const MOST_AT_ONCE = 64;
+const MOST_WAITING = 64;
 
 /** Finds the route of a request, checks what it needs and answers with JSON. */
 export class Router {
   readonly #routes = new Map<string, Map<string, ApiRoute>>();
   readonly #patterns: { readonly pattern: RegExp; readonly path: string }[] = [];
   readonly #log: Log;
+  readonly #shares = new Semaphore({
+    ...{ runningEach: MOST_AT_ONCE, waitingEach: MOST_WAITING },
+    refusal: () => tooMany("requests", MOST_AT_ONCE),
+  });
 
   constructor(routes: readonly ApiRoute[], log: Log) {
     this.#log = log;
@@ -88,8 +98,12 @@ export class Router {
   async #run(route: ApiRoute, call: ApiCall): Promise<object | undefined> {
     const refusal = routeRefusal(call.principal, route);
     if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
-    if (route.method === "GET") return route.handle(call);
-    return route.handle({ ...call, body: await readJson(call.request, route.largest ?? LARGEST) });
+    using _share = await this.#shares.enter({ key: call.principal.id });
+    if (route.method === "GET") return await route.handle(call);
+    return await route.handle({
+      ...call,
+      body: await readJson(call.request, route.largest ?? LARGEST),
+    });
   }
 }
 

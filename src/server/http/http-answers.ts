@@ -7,8 +7,11 @@ import {
 import type { Duplex } from "node:stream";
 
 import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Log } from "../../base/log.ts";
 import { maskText } from "../../base/text/mask.ts";
+import { parseMessage } from "../../rpc/message/message.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 
 /** Answers with a text of the given content type. */
@@ -41,26 +44,22 @@ export function sendJson(
 /** A body that is larger than what may be sent, or is no text. */
 class BodyTooLarge extends TrunklineError {}
 
-/** The JSON object that a request has. Throws "usage" if it has none, or a longer one. */
+/**
+ * The JSON object that a request has. Throws "usage" if it has none, a longer one, or one whose parsing
+ * would keep others waiting.
+ */
 export async function readJson(
   request: IncomingMessage,
   largest: number,
 ): Promise<Readonly<Record<string, unknown>>> {
   const text = await readHttpBody(request, largest);
-  const value = typeof text === "string" ? parsed(text) : undefined;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  const value = typeof text === "string" ? parseMessage(text || "{}", DEFAULT_LIMITS) : undefined;
+  const why = value instanceof RpcError ? ` ${value.message}` : "";
+  if (typeof value === "object" && value !== null && !Array.isArray(value) && why === "") {
     return value as Record<string, unknown>;
   }
   const Fault = typeof text === "object" ? BodyTooLarge : TrunklineError;
-  throw new Fault("usage", `Send a JSON object of at most ${largest} bytes.`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text === "" ? "{}" : text);
-  } catch {
-    return undefined;
-  }
+  throw new Fault("usage", `Send a JSON object of at most ${largest} bytes.${why}`);
 }
 
 const STATUS: Readonly<Record<ErrorCode, number>> = {

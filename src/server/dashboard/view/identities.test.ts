@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -15,15 +16,20 @@ import { identityRoutes } from "./identities.ts";
 
 const ADA = { name: "work", provider: "github", user: "ada", email: "ada@acme.test" };
 
-async function rig(sample: SampleRepository) {
+async function rig(sample: SampleRepository, patience?: number) {
   const file = sample.write("config.jsonc", "{}");
   const { env, path: cwd } = sample;
   const flags = { config: file, data: join(sample.home, "data") };
   const { config } = await loadConfig({ cwd, env: { ...env, TRUNKLINE_CONFIG: file }, flags });
   const app = new AppContext(config, { files: [file], load: async () => config });
-  // Sessions are not read by what changes identities.
-  const routes = identityRoutes(app, {} as SessionReading, { ...env, TRUNKLINE_CONFIG: file });
+  const list = async () => [{ cwd, notes: {} }];
+  const reader = { list } as unknown as SessionReading;
+  const routes = identityRoutes(app, reader, { ...env, TRUNKLINE_CONFIG: file }, patience);
   return {
+    read: async (): Promise<Json> => {
+      const [route] = routes.filter((each) => each.path === "/api/identities");
+      return await route?.handle({ principal: OWNER } as ApiCall);
+    },
     identities: () => JSON.parse(readFileSync(file, "utf8")).identities,
     post: async (path: string, body: object, principal: Principal = OWNER): Promise<Json> => {
       const route = routes.find((each) => each.method === "POST" && each.path === path);
@@ -49,6 +55,23 @@ describe("identities from the dashboard", { timeout: 60_000 }, () => {
     assert.ok(files.length > 0);
     assert.equal(sample.run("config", "user.email").trim(), "ada@acme.test");
     assert.equal((await post("/api/identities/switch", there)).isChanged, false);
+  });
+
+  it("are shown beside a repository in which git waits for a pipe", async () => {
+    using sample = new SampleRepository();
+    const { read } = await rig(sample, 100);
+    execFileSync("mkfifo", [join(sample.path, "pipe")]);
+    sample.run("config", "include.path", "../pipe");
+    const { identities, projects } = await read();
+    assert.deepEqual(identities, []);
+    assert.deepEqual(projects, [
+      {
+        ...{ folder: sample.path, guard: "unknown", sessions: 1 },
+        says: "Git takes long here. Look at the page again later.",
+      },
+    ]);
+    // Ends the git that waits.
+    execFileSync("sh", ["-c", ": > pipe"], { cwd: sample.path });
   });
 
   it("say what is missing or wrong, and take no source of a token", async () => {

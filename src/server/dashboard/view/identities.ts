@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 
+import { atMost } from "../../../base/abort.ts";
 import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
 import { findRepository } from "../../../review/repository.ts";
@@ -16,15 +17,18 @@ import { type IdentityFacts, newIdentity } from "../../../identity/identity-fact
 /** Sessions whose folders are looked at, and folders that are shown. */
 const MOST_SESSIONS = 200;
 const MOST_PROJECTS = 20;
+/** Milliseconds that their repositories together may take. */
+const PATIENCE = 5_000;
 
 /** Git identities, and which one is used where. */
 export function identityRoutes(
   app: AppContext,
   reader: SessionReading,
   env: NodeJS.ProcessEnv = process.env,
+  patience: number = PATIENCE,
 ): readonly ApiRoute[] {
   return [
-    route("GET /api/identities", "admin", () => readIdentities(app, reader, env)),
+    route("GET /api/identities", "admin", () => readIdentities(app, reader, env, patience)),
     route("POST /api/identities", "admin", ({ body }) => addIdentity(app, body, env)),
     route("POST /api/identities/switch", "admin", (call) => switchIdentity(app, call, env)),
   ];
@@ -81,6 +85,7 @@ async function readIdentities(
   app: AppContext,
   reader: SessionReading,
   env: NodeJS.ProcessEnv,
+  patience: number,
 ): Promise<Identities> {
   await using commands = await currentIdentities(app, app.config.data, env);
   const identities = await Promise.all(
@@ -103,8 +108,12 @@ async function readIdentities(
     if (root !== undefined) folders.set(root, (folders.get(root) ?? 0) + 1);
   }
   const projects: ProjectIdentity[] = [];
+  const end = performance.now() + patience;
   for (const [folder, count] of [...folders].slice(0, MOST_PROJECTS)) {
-    projects.push(await projectOf(commands, folder, count));
+    // Git waits in a repository that has a pipe in the place of a file: the others are shown.
+    const found = await atMost(end - performance.now(), projectOf(commands, folder, count));
+    const says = "Git takes long here. Look at the page again later.";
+    projects.push(found ?? { folder, guard: "unknown", says, sessions: count });
   }
   return { identities, projects };
 }
