@@ -22,6 +22,23 @@ export function describeProblem(root: string, problem: Problem): string {
   return `'${name}' ${problem.says}`;
 }
 
+/** What a text says as JSON; undefined where it is none. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object or the list that a text is as JSON; undefined where it is none. */
+export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parsedJson(text);
+  return typeof value === "object" && value !== null
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
 // What follows is called by generated checks (scripts/schema).
 
 /** Whether a value is a plain object: checks look at own members only, so instances of classes are refused. */

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
@@ -37,6 +37,7 @@ import { authorOf, hostFit, type Identity } from "../identity.ts";
 import type { Plan } from "./apply.ts";
 import { type FileChange, readCurrent } from "../../base/file/file-change.ts";
 import type { SettingChange } from "./journal.ts";
+import { realPath } from "../../base/file/path.ts";
 
 export interface SwitchOptions extends GitSettingsOptions {
   /** Applies to all repositories of the user. */
@@ -456,13 +457,5 @@ function isFrom(
   // Git reports paths relative to the top of the work tree.
   const base = repository?.worktree ?? repository?.gitDir ?? git.folder;
   const found = resolve(base, origin.slice("file:".length));
-  return found === target.path || real(found) === real(target.path);
-}
-
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  return found === target.path || realPath(found) === realPath(target.path);
 }
