@@ -17,7 +17,7 @@ const PARTS = {
   sandbox: ["base"],
   hooks: ["base"],
   // Capabilities do not import each other. Some also use a protocol as a client.
-  identity: ["base", "tool", "git", "store"],
+  identity: ["base", "tool", "git", "store", "config/schema/schema.gen.ts"],
   review: ["base", "tool", "git", "store"],
   agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],

@@ -13,13 +13,39 @@ export type Check = (value: unknown) => Problem | undefined;
 
 /** A problem in words: `'params.cwd' must be an absolute path`. */
 export function describeProblem(root: string, problem: Problem): string {
+  return `'${withSteps(root, problem.path)}' ${problem.says}`;
+}
+
+/** A path as people write it: `server.port`, `mcpServers["my server"].command`. */
+export function keyText(path: readonly (string | number)[]): string {
+  return withSteps("", path);
+}
+
+function withSteps(root: string, path: readonly (string | number)[]): string {
   let name = root;
-  for (const step of problem.path) {
+  for (const step of path) {
     if (typeof step === "number") name += `[${step}]`;
     else if (/^[\w$-]+$/.test(step)) name += name === "" ? step : `.${step}`;
     else name += `[${JSON.stringify(step)}]`;
   }
-  return `'${name}' ${problem.says}`;
+  return name;
+}
+
+/** What a text says as JSON; undefined where it is none. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object or the list that a text is as JSON; undefined where it is none. */
+export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parsedJson(text);
+  return typeof value === "object" && value !== null
+    ? (value as Record<string, unknown>)
+    : undefined;
 }
 
 // What follows is called by generated checks (scripts/schema).

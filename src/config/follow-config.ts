@@ -30,10 +30,11 @@ export function followConfig<C>(
   apply: Apply<C>,
 ): () => void {
   if (reloading === undefined) return () => {};
-  const known = followers.get(reloading) as ConfigFollower<C> | undefined;
-  const follower = known ?? new ConfigFollower(reloading, log);
-  followers.set(reloading, follower);
-  return follower.add(new Part(apply));
+  const follower = followers.getOrInsertComputed(
+    reloading,
+    () => new ConfigFollower(reloading, log),
+  );
+  return (follower as ConfigFollower<C>).add(new Part(apply));
 }
 
 /** Reads a changed configuration, and has the parts of the program apply it. */

@@ -1,5 +1,8 @@
+import { keyText } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Config, Origin, OriginKind } from "./config.ts";
+
+export { keyText };
 
 /** A value of the configuration: keys, and indexes of lists. */
 export type KeyPath = readonly (string | number)[];
@@ -131,17 +134,6 @@ export function valueAt(values: unknown, path: KeyPath): unknown {
     at = (at as Values)[step];
   }
   return at;
-}
-
-/** A path as people write it: `server.port`, `mcpServers["my server"].command`. */
-export function keyText(path: KeyPath): string {
-  let text = "";
-  for (const step of path) {
-    if (typeof step === "number") text += `[${step}]`;
-    else if (/^[\w$-]+$/.test(step)) text += text === "" ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
-  }
-  return text;
 }
 
 /**

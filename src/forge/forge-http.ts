@@ -5,6 +5,7 @@ import type { LookupFunction } from "node:net";
 import { TrunklineError } from "../base/errors.ts";
 import { HELD } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
+import { parsedJson } from "../base/check.ts";
 
 export interface ForgeHttpOptions {
   /** The base URL of the API, without a slash at the end. */
@@ -105,7 +106,7 @@ export class ForgeHttp {
 
   async #ask(method: string, url: URL, body?: Json): Promise<Answer> {
     const { status, text, headers } = await this.#exchange(method, url, body);
-    const answer = parsed(text);
+    const answer = parsedJson(text);
     if (status < 200 || status > 299) {
       throw refusal(url.host, status, wordsOf(answer), limitWords(status, headers));
     }
@@ -188,14 +189,6 @@ async function textOf(answer: IncomingMessage): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The error for a status, with the message of the forge and what to do next. */

@@ -43,6 +43,7 @@ export const identities = {
             "SigningSettings",
             "How commits and tags are signed.",
             {
+              // Git refuses every commit where `gpg.format` is `gpg`.
               format: choice(["openpgp", "ssh"], "Sign with gpg or with ssh."),
               key: text(
                 "For `openpgp` the id of a key, default the one for `email`; for `ssh` a file, default " +

@@ -5,60 +5,17 @@ import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { type RemoteUrl, USUAL_PORTS } from "../base/remote-url.ts";
 import { suggest } from "../base/text/suggest.ts";
+import type {
+  IdentitySettings,
+  MatchRule,
+  SigningSettings as Signing,
+  TokenSource,
+} from "../config/schema/schema.gen.ts";
 
-const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
-export type Provider = (typeof PROVIDERS)[number];
-
-/** Git's values of `gpg.format`. With `gpg`, git refuses every commit. */
-export type SigningFormat = "openpgp" | "ssh";
-
-export interface Signing {
-  readonly format: SigningFormat;
-  /** For OpenPGP a key id, for SSH a file; by default the key that matches the identity. */
-  readonly key?: string;
-  readonly signCommits?: boolean;
-  readonly signTags?: boolean;
-  /** The key is on a hardware device. */
-  readonly hardware?: boolean;
-  /** The device's touch policy, in its maker's words: "on", "cached", "off". */
-  readonly touchPolicy?: string;
-}
-
-/** Where the token of an identity comes from. It never contains the token. */
-export interface TokenSource {
-  readonly kind: "keychain" | "environment" | "command-line" | "none";
-  /** With `environment`: the variable. */
-  readonly variable?: string;
-  /** With `keychain`: the name of the service it is kept under. */
-  readonly service?: string;
-}
-
-/** A rule matches a repository if all its conditions do. */
-export interface MatchRule {
-  readonly host?: string;
-  readonly owner?: string;
-  /** A folder, including everything in it. */
-  readonly path?: string;
-  /** The address of a remote. */
-  readonly remote?: string;
-}
-
-/** An identity as it is written in a configuration. */
-export interface IdentitySettings {
-  readonly provider: Provider;
-  readonly host?: string;
-  readonly sshHost?: string;
-  readonly user?: string;
-  readonly email?: string;
-  readonly displayName?: string;
-  readonly sshKey?: string;
-  readonly signing?: Signing;
-  readonly tokenSource?: TokenSource;
-  readonly organizations?: readonly string[];
-  readonly match?: readonly MatchRule[];
-  /** Fields of RemoteJuggler that Trunkline does not use. */
-  readonly "x-juggler"?: Readonly<Record<string, unknown>>;
-}
+// As a configuration has them: `capability.ts` declares them.
+export type { IdentitySettings, MatchRule, Signing, TokenSource };
+export type Provider = IdentitySettings["provider"];
+export type SigningFormat = Signing["format"];
 
 /** Who somebody is to git, to a forge and in signatures. */
 export interface Identity {

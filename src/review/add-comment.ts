@@ -76,9 +76,9 @@ export class ThreadMaker {
       const what = `Cannot add a comment of ${said.comment.length} characters`;
       throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
     }
-    const place = this.#places.get(file) ?? placeOf(this.#here, this.#folder, file);
-    this.#places.set(file, place);
-    const { repository, path } = place;
+    const { repository, path } = this.#places.getOrInsertComputed(file, () =>
+      placeOf(this.#here, this.#folder, file),
+    );
     const version = versionOf(repository, comment);
     const made = await this.#anchors.make({ ...version, path, line, end, side });
     const hasLines = made.anchor.line !== undefined;
@@ -99,10 +99,9 @@ export class ThreadMaker {
   }
 
   #recognise(repository: FoundRepository): Promise<Repository> {
-    const { gitDir } = repository;
-    const known = this.#recognised.get(gitDir) ?? recognised(this.#reviews, repository);
-    this.#recognised.set(gitDir, known);
-    return known;
+    return this.#recognised.getOrInsertComputed(repository.gitDir, () =>
+      recognised(this.#reviews, repository),
+    );
   }
 }
 

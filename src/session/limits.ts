@@ -40,9 +40,7 @@ export function resolveSessionLimits(
     updateSize: update.maxSize ?? NO_SIZE,
     updateRate: update.rate,
     ask: (method) => {
-      const known = asked.get(method) ?? askLimits(method, table);
-      asked.set(method, known);
-      return known;
+      return asked.getOrInsertComputed(method, () => askLimits(method, table));
     },
     backlog: { updates: 1_000, characters: 4 * 1024 * 1024 },
     cancelGrace: 5_000,

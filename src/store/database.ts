@@ -1,10 +1,11 @@
 import { chmodSync, closeSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "../base/limit/loop-budget.ts";
 import { processOf } from "../base/process/process-table.ts";
+import { sql } from "./sql.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 /** The byte of the file `-shm` whose lock a writer has (SQLite, "WAL-mode File Format" § 2.3.1). */
@@ -64,6 +65,8 @@ const STOPPED_AFTER = 1_000;
 const budget = new LoopBudget(4);
 
 type Work<T> = (database: DatabaseSync) => T;
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 export interface ChangeOptions {
   /**
@@ -133,6 +136,21 @@ export class Database implements Disposable {
     } catch (error) {
       throw problemWith("read", this.path, error);
     }
+  }
+
+  /** The first row of a query, which is written with its values in place. */
+  get(query: TemplateStringsArray, ...values: SQLInputValue[]): Promise<Row | undefined> {
+    return this.read((database) => sql(database).get(query, ...values));
+  }
+
+  /** All rows of such a query. */
+  all(query: TemplateStringsArray, ...values: SQLInputValue[]): Promise<Row[]> {
+    return this.read((database) => sql(database).all(query, ...values));
+  }
+
+  /** A change that is one such statement. Resolves to whether it has changed a row. */
+  run(statement: TemplateStringsArray, ...values: SQLInputValue[]): Promise<boolean> {
+    return this.change((database) => Number(sql(database).run(statement, ...values).changes) > 0);
   }
 
   /**

@@ -1,6 +1,6 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
-import { Database } from "./database.ts";
+import { Database, type Row } from "./database.ts";
 import { sql } from "./sql.ts";
 
 /** One change of a document: it was stored or deleted. */
@@ -75,12 +75,9 @@ export class Documents implements Disposable {
   }
 
   async read(path: string): Promise<DocumentRow | undefined> {
-    const row = await this.#database.read(
-      (database) =>
-        sql(database).get`SELECT content, metadata, document.version AS version
-          FROM document JOIN document_change ON document_change.id = change
-          WHERE document.path = ${path} AND size IS NOT NULL`,
-    );
+    const row = await this.#database.get`SELECT content, metadata, document.version AS version
+      FROM document JOIN document_change ON document_change.id = change
+      WHERE document.path = ${path} AND size IS NOT NULL`;
     if (row === undefined) return undefined;
     return {
       content: row.content as Uint8Array,
@@ -131,11 +128,10 @@ export class Documents implements Disposable {
   }
 
   /** All changes of a document, oldest first. */
-  history(path: string): Promise<DocumentChange[]> {
-    return this.#database.read((database) =>
-      sql(database).all`SELECT version, at, length(content) AS size FROM document_change
-        WHERE path = ${path} ORDER BY version`.map(changeOf),
-    );
+  async history(path: string): Promise<DocumentChange[]> {
+    const rows = await this.#database.all`SELECT version, at, length(content) AS size
+      FROM document_change WHERE path = ${path} ORDER BY version`;
+    return rows.map(changeOf);
   }
 
   [Symbol.dispose](): void {
@@ -161,7 +157,7 @@ function append(
   return version;
 }
 
-function changeOf(row: Readonly<Record<string, SQLOutputValue>>): DocumentChange {
+function changeOf(row: Row): DocumentChange {
   return {
     version: Number(row.version),
     at: new Date(Number(row.at)),

@@ -57,8 +57,7 @@ export class Holder implements Disposable {
   /** The holder of a folder, whose parent must exist. The lock is taken with the first use of `id`. */
   static at(folder: string): Holder {
     const real = join(realpathSync(dirname(folder)), basename(folder));
-    const holder = known.get(real) ?? new Holder(real);
-    known.set(real, holder);
+    const holder = known.getOrInsertComputed(real, () => new Holder(real));
     holder.#users++;
     return holder;
   }

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { replaceFile, withLock } from "./replace-file.ts";
+import { objectIn } from "../base/check.ts";
 
 /**
  * Records by key in a JSON file that several processes read and change. They are records that can be
@@ -46,11 +47,6 @@ export class RecordFile<T extends object> {
       const why = `Cannot read '${this.#path}': ${error.message}`;
       throw new TrunklineError("unavailable", why, { cause: error });
     });
-    try {
-      const value: unknown = JSON.parse(text);
-      return typeof value === "object" && value !== null ? (value as Record<string, T>) : {};
-    } catch {
-      return {};
-    }
+    return (objectIn(text) as Record<string, T> | undefined) ?? {};
   }
 }

@@ -109,11 +109,8 @@ export class TaskRecords implements Disposable {
   }
 
   async find(id: string): Promise<StoredTaskRecord | undefined> {
-    const row = await this.#database.read(
-      (database) =>
-        sql(database).get`SELECT * FROM task WHERE id = ${id}
-          AND (expires IS NULL OR expires > ${this.#now()})`,
-    );
+    const row = await this.#database.get`SELECT * FROM task WHERE id = ${id}
+      AND (expires IS NULL OR expires > ${this.#now()})`;
     if (row === undefined) return undefined;
     const task = JSON.parse(String(row.record)) as StoredTaskRecord;
     if (row.holder === null || this.#holder.isAlive(String(row.holder))) return task;

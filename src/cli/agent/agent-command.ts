@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, project, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, project, text } from "../shell/command.ts";
 
 const NAME = arg("NAME", "Name of the agent in `agents`", { names: "agent" });
 
@@ -9,9 +9,8 @@ export const agent: Command = {
     "trunkline agent add gemini -- gemini --acp": "Add an agent.",
     "trunkline agent list": "Show which one new sessions use.",
   },
-  commands: [
-    {
-      name: "add",
+  commands: commandsIn(() => import("./agent.ts"), {
+    add: {
       summary: "Add an agent to your configuration file",
       description:
         "A variable without a value is a secret: it is asked for, or read from standard input, and " +
@@ -23,36 +22,26 @@ export const agent: Command = {
         default: flag("Use it for sessions that name no agent"),
         replace: flag("Replace an agent with the same name"),
         project,
-        json,
       },
       examples: {
         "trunkline agent add claude -- npx -y @agentclientprotocol/claude-agent-acp":
           "Add an agent that npm downloads when it is first used.",
       },
-      load: async () => ({ run: (await import("./agent.ts")).add }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Remove an agent from your configuration file",
       args: [NAME],
-      options: { project, json },
+      options: { project },
       examples: { "trunkline agent remove gemini": "Its sessions stay readable." },
-      load: async () => ({ run: (await import("./agent.ts")).remove }),
     },
-    {
-      name: "list",
+    list: {
       summary: "List agents; `*` marks the one that new sessions use",
-      options: { json },
       examples: { "trunkline agent list": "One line per agent." },
-      load: async () => ({ run: (await import("./agent.ts")).list }),
     },
-    {
-      name: "test",
+    test: {
       summary: "Start an agent and ask it what it can do",
       args: [NAME],
-      options: { json },
       examples: { "trunkline agent test helper": "Exits with 1 if it does not answer." },
-      load: async () => ({ run: (await import("./agent.ts")).test }),
     },
-  ],
+  }),
 };

@@ -1,4 +1,4 @@
-import { arg, type Command, json, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, text } from "../shell/command.ts";
 
 export const audit: Command = {
   name: "audit",
@@ -10,23 +10,19 @@ export const audit: Command = {
     "trunkline audit search git push": "Show calls that contain these words.",
     "trunkline audit verify": "Compare all entries with their seals.",
   },
-  commands: [
-    {
-      name: "search",
+  commands: commandsIn(() => import("./audit.ts"), {
+    search: {
       summary: "Show entries that contain all words, the newest first",
       args: [arg("[WORD...]", "Word of the entry, in any case; without one, all are shown")],
       options: {
         limit: text("N", "How many entries to show", { default: "20" }),
-        json,
       },
       examples: {
         "trunkline audit search refused": "Calls that were not allowed.",
         "trunkline audit search review_claim --limit 5 --json": "Whole entries, as JSON.",
       },
-      load: async () => ({ run: (await import("./audit.ts")).search }),
     },
-    {
-      name: "verify",
+    verify: {
       summary: "Check that no entry was changed, removed or added",
       description:
         "Entries that no seal confirms are counted: older versions did not seal the first ones of a process. " +
@@ -34,10 +30,8 @@ export const audit: Command = {
         "`audit.anchor` in the configuration keeps the seals elsewhere, and finds that.",
       options: {
         anchor: text("FILE", "File with seals; default: `audit.anchor` of the configuration"),
-        json,
       },
       examples: { "trunkline audit verify": "Exits with 1 if something does not match." },
-      load: async () => ({ run: (await import("./audit.ts")).verify }),
     },
-  ],
+  }),
 };

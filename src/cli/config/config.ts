@@ -15,11 +15,10 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, printJson } from "../shell/layout.ts";
 
 type GlobalValues = OptionValues<"config" | "data", never, "set">;
-type Printing = GlobalValues;
 
 /** `trunkline config show` */
 export async function show(
-  invocation: Invocation<Printing & OptionValues<never, "origin">>,
+  invocation: Invocation<GlobalValues & OptionValues<never, "origin">>,
 ): Promise<number> {
   const { values, out } = invocation;
   const loaded = await loadConfig(inputOf(invocation));
@@ -42,7 +41,7 @@ export async function show(
 }
 
 /** `trunkline config path`. Only the user's file goes to stdout, so that a script can use it. */
-export async function path(invocation: Invocation<Printing>): Promise<number> {
+export async function path(invocation: Invocation<GlobalValues>): Promise<number> {
   const input = inputOf(invocation);
   const found = await locate(input);
   if (invocation.values.json === true) return printJson(invocation, found);
@@ -56,7 +55,7 @@ export async function path(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline config check [FILE]` */
-export async function check(invocation: Invocation<Printing>): Promise<number> {
+export async function check(invocation: Invocation<GlobalValues>): Promise<number> {
   const { values, positionals, cwd, env, out } = invocation;
   const [file] = positionals;
   try {
@@ -86,7 +85,7 @@ export async function schema(invocation: Invocation<GlobalValues>): Promise<numb
 }
 
 /** `trunkline config trust [DIR]` */
-export async function trust(invocation: Invocation<Printing>): Promise<number> {
+export async function trust(invocation: Invocation<GlobalValues>): Promise<number> {
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
   const set = keys.map(visibleLine).join(", ") || "nothing";
   const says = `Trusted ${visibleLine(file)} with its current content. It sets: ${set}.\n`;
@@ -94,7 +93,7 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** `trunkline config untrust [DIR]` */
-export async function untrust(invocation: Invocation<Printing>): Promise<number> {
+export async function untrust(invocation: Invocation<GlobalValues>): Promise<number> {
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
   const is = wasTrusted ? "is no longer trusted" : "was not trusted";
   const says = `${visibleLine(file)} ${is}.\n`;

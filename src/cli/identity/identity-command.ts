@@ -1,4 +1,14 @@
-import { arg, type Command, flag, json, type Options, text } from "../shell/command.ts";
+import {
+  arg,
+  type Command,
+  type CommandEntry,
+  commandsIn,
+  flag,
+  type Options,
+  text,
+} from "../shell/command.ts";
+
+const code = () => import("./identity.ts");
 
 /** Options and arguments that several commands about identities share. */
 const repo = text("DIR", "The repository, instead of the one in the current folder");
@@ -37,45 +47,38 @@ const changes: Options = Object.fromEntries(
 );
 
 /** The commands that change which identities there are: their code is in `edit.ts` and `import.ts`. */
-const edits: readonly Command[] = [
-  {
-    name: "add",
+const edits = commandsIn(() => import("./edit.ts"), {
+  add: {
     summary: "Add an identity",
     description:
       "Writes it to your configuration file and changes nothing else there. At a terminal, asks for " +
       "required values that are missing.",
     args: [arg("NAME", "Name of the new identity")],
-    options: { ...facts, json },
+    options: { ...facts },
     examples: {
       "trunkline identity add work --provider github --user ada --email ada@example.com --ssh-key ~/.ssh/id_work --organization acme":
         "For the repositories of acme.",
       "trunkline identity add oss --provider gitlab --user ada --email ada@example.org --signing ssh --signing-key ~/.ssh/id_oss.pub":
         "Signs commits with an SSH key.",
     },
-    load: async () => ({ run: (await import("./edit.ts")).add }),
   },
-  {
-    name: "edit",
+  edit: {
     summary: "Change an identity",
     description:
       "Changes only the settings that you name. An empty value, as in --host=, removes one.",
     args: [name],
-    options: { ...changes, json },
+    options: { ...changes },
     examples: {
       "trunkline identity edit work --email ada@acme.example": "Change the email address.",
     },
-    load: async () => ({ run: (await import("./edit.ts")).edit }),
   },
-  {
-    name: "remove",
+  remove: {
     summary: "Remove an identity from the configuration",
     description: "Repositories that were switched to it are not changed.",
     args: [name],
-    options: { json },
     examples: { "trunkline identity remove old": "Remove it." },
-    load: async () => ({ run: (await import("./edit.ts")).remove }),
   },
-  {
+  importFile: {
     name: "import",
     summary: "Import identities from RemoteJuggler",
     description:
@@ -85,22 +88,19 @@ const edits: readonly Command[] = [
     options: {
       force: flag("Replace identities that have the same name"),
       "dry-run": dryRun,
-      json,
     },
     examples: {
       "trunkline identity import ~/.config/remote-juggler/config.json":
         "Import RemoteJuggler's own configuration.",
     },
-    load: async () => ({ run: (await import("./edit.ts")).importFile }),
   },
-  {
+  exportFile: {
     name: "export",
     summary: "Print the identities as RemoteJuggler's config.json",
     options: { json: flag("Accepted; the output is always JSON") },
     examples: { "trunkline identity export > config.json": "Take them to another machine." },
-    load: async () => ({ run: (await import("./edit.ts")).exportFile }),
   },
-];
+});
 
 const guard: Command = {
   name: "guard",
@@ -113,46 +113,36 @@ const guard: Command = {
     "trunkline identity guard status":
       "Show whether it is installed. `TRUNKLINE_GUARD=skip git push` skips it once, and is recorded.",
   },
-  commands: [
-    {
-      name: "install",
+  commands: commandsIn(() => import("./guard.ts"), {
+    install: {
       summary: "Install the hooks in a repository",
-      options: { repo, json },
+      options: { repo },
       examples: { "trunkline identity guard install": "Running it twice does no harm." },
-      load: async () => ({ run: (await import("./guard.ts")).install }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Remove the hooks, and restore those that were there before",
-      options: { repo, json },
+      options: { repo },
       examples: { "trunkline identity guard remove": "Remove them." },
-      load: async () => ({ run: (await import("./guard.ts")).remove }),
     },
-    {
-      name: "status",
+    status: {
       summary: "Show whether the guard is installed",
       description: "Exits with 1 if it is missing or incomplete.",
-      options: { repo, json },
+      options: { repo },
       examples: { "trunkline identity guard status": "For this repository." },
-      load: async () => ({ run: (await import("./guard.ts")).status }),
     },
-    {
-      name: "allow",
+    allow: {
       summary: "Allow the next commit or push that would be refused",
       options: {
         once: flag("Accepted; a pass is always for one commit or push"),
         reason: text("TEXT", "Reason, for the audit record"),
         repo,
-        json,
       },
       examples: {
         'trunkline identity guard allow --once --reason "old history"':
           "Valid for ten minutes, in this work tree.",
       },
-      load: async () => ({ run: (await import("./guard.ts")).allow }),
     },
-    {
-      name: "check",
+    check: {
       isForPrograms: true,
       summary: "Check a commit or a push; the hooks run this",
       args: [
@@ -162,19 +152,17 @@ const guard: Command = {
         arg("[REMOTE]", "For a push: the name of the remote"),
         arg("[URL]", "For a push: the URL of the remote"),
       ],
-      options: { json },
       examples: {
         "trunkline identity guard check pre-commit":
           "Check whether a commit would be allowed here now.",
       },
-      load: async () => ({ run: (await import("./guard.ts")).check }),
     },
-  ],
+  }),
 };
 
 /** The commands that change files of git and ssh: their code is in `switch.ts`. */
-const switches: readonly Command[] = [
-  {
+const switches = commandsIn(() => import("./switch.ts"), {
+  switchTo: {
     name: "switch",
     summary: "Use an identity in a repository",
     description:
@@ -187,16 +175,13 @@ const switches: readonly Command[] = [
       "rewrite-remotes": flag("Change remote URLs to the identity's SSH host alias"),
       "recurse-submodules": flag("Also switch submodules, except those that fit another identity"),
       repo,
-      json,
     },
     examples: {
       "trunkline identity switch work --dry-run": "Show what would change.",
       "trunkline identity switch work": "Switch.",
     },
-    load: async () => ({ run: (await import("./switch.ts")).switchTo }),
   },
-  {
-    name: "sync",
+  sync: {
     summary: "Write the identities to ~/.ssh/config and ~/.gitconfig",
     description:
       "Adds a block to ~/.ssh/config with the SSH host aliases of identities, and one to " +
@@ -204,16 +189,13 @@ const switches: readonly Command[] = [
     options: {
       "dry-run": dryRun,
       remove: flag("Remove the blocks"),
-      json,
     },
     examples: {
       "trunkline identity sync --dry-run": "Show the lines.",
       "trunkline identity sync --remove": "Remove them again.",
     },
-    load: async () => ({ run: (await import("./switch.ts")).sync }),
   },
-  {
-    name: "undo",
+  undo: {
     summary: "Undo the last switch",
     description:
       "Takes back the settings of the switch. What git or you have written to the files since stays.",
@@ -223,12 +205,10 @@ const switches: readonly Command[] = [
       id: text("ID", "Undo the change with this id"),
       force: flag("Restore also settings that were changed since"),
       repo,
-      json,
     },
     examples: { "trunkline identity undo": "Undo the last switch in this repository." },
-    load: async () => ({ run: (await import("./switch.ts")).undo }),
   },
-];
+});
 
 const token: Command = {
   name: "token",
@@ -238,9 +218,8 @@ const token: Command = {
     "prints which. Git gets them from `trunkline identity credential`, and only for repositories of " +
     "that identity.",
   examples: { "trunkline identity token set work": "Store a token." },
-  commands: [
-    {
-      name: "set",
+  commands: commandsIn(() => import("./token.ts"), {
+    set: {
       summary: "Store the token of an identity",
       description:
         "Reads it from standard input, or asks for it at a terminal: other users can see command " +
@@ -251,43 +230,31 @@ const token: Command = {
         "from-cli": flag("Use the token of gh or glab"),
         expires: text("DATE", "When it expires, such as 2027-01-31"),
         "no-verify": flag("Do not check it with the forge"),
-        json,
       },
       examples: {
         "trunkline identity token set work": "Type or paste it.",
         "cat token.txt | trunkline identity token set work": "Read it from a file.",
       },
-      load: async () => ({ run: (await import("./token.ts")).set }),
     },
-    {
-      name: "get",
+    get: {
       summary: "Show the stored token, masked, and where it is stored",
       args: [name],
-      options: { json },
       examples: { "trunkline identity token get work": "Its first and last characters." },
-      load: async () => ({ run: (await import("./token.ts")).get }),
     },
-    {
-      name: "clear",
+    clear: {
       summary: "Delete the stored token of an identity",
       args: [name],
-      options: { json },
       examples: { "trunkline identity token clear work": "The token stays valid at the forge." },
-      load: async () => ({ run: (await import("./token.ts")).clear }),
     },
-    {
-      name: "verify",
+    verify: {
       summary: "Check tokens with the forges: whose they are and when they expire",
       args: [arg("[NAME...]", "Identities to check; all if none is given", { names: "identity" })],
-      options: { json },
       examples: { "trunkline identity token verify": "Check all of them." },
-      load: async () => ({ run: (await import("./token.ts")).verify }),
     },
-  ],
+  }),
 };
 
-const credential: Command = {
-  name: "credential",
+const credential: CommandEntry = {
   isForPrograms: true,
   summary: "Act as a git credential helper",
   description:
@@ -299,11 +266,9 @@ const credential: Command = {
     'printf "protocol=https\\nhost=github.com\\npath=acme/app.git\\n\\n" | trunkline identity credential get':
       "Ask what git would ask.",
   },
-  load: async () => ({ run: (await import("./token.ts")).credential }),
 };
 
-const validate: Command = {
-  name: "validate",
+const validate: CommandEntry = {
   summary: "Check that identities work, by logging in",
   description:
     "Logs in over SSH with the identity's key, and asks the forge whose token it is. Checks all " +
@@ -313,75 +278,60 @@ const validate: Command = {
     offline: flag("Check only what needs no network"),
     signing: flag("Also check that it can sign"),
     timeout: text("SECONDS", "Time to wait for each answer", { default: "10" }),
-    json,
   },
   examples: {
     "trunkline identity validate work": "Check one.",
     "trunkline identity validate --signing --json": "Check all, for a script.",
   },
-  load: async () => ({ run: (await import("./identity.ts")).validate }),
 };
 
-const gpg: Command = {
-  name: "gpg",
+const gpg: CommandEntry = {
   summary: "Check whether an identity can sign a commit without asking you",
   description:
     "Never asks for a passphrase: reports a key that is locked, or on a device that needs a touch. " +
     "Exits with 1 unless it can sign by itself.",
   args: [arg("[NAME]", "The identity; the current one if none is given", { names: "identity" })],
-  options: { json },
   examples: { "trunkline identity gpg work": "Checks GPG or SSH signing, as configured." },
-  load: async () => ({ run: (await import("./identity.ts")).gpg }),
 };
 
-const list: Command = {
-  name: "list",
+const list: CommandEntry = {
   summary: "List the identities",
   options: {
     provider: text("PROVIDER", "Only identities for this kind of forge", {
       choices: ["github", "gitlab", "bitbucket", "other", "all"],
       default: "all",
     }),
-    json,
   },
   examples: { "trunkline identity list": "One line per identity." },
-  load: async () => ({ run: (await import("./identity.ts")).list }),
 };
 
-const detect: Command = {
-  name: "detect",
+const detect: CommandEntry = {
   summary: "Find the identity that fits a repository",
   description: "Exits with 1 if none fits, or if several fit equally well.",
-  options: { repo, json },
+  options: { repo },
   examples: {
     "trunkline identity detect": "For the current folder, with the reason.",
     "trunkline identity detect --repo ~/src/app --json": "For a script.",
   },
-  load: async () => ({ run: (await import("./identity.ts")).detect }),
 };
 
-const status: Command = {
-  name: "status",
+const status: CommandEntry = {
   summary: "Show which identity a repository uses, which one fits it, and what it lacks",
   description:
     "Also shows whether there is a token, an SSH key, a signing key and the guard, and the command for " +
     "each that is missing. Asks neither the forge nor a keychain; `validate` does.",
-  options: { repo, json },
+  options: { repo },
   examples: { "trunkline identity status": "For the current folder." },
-  load: async () => ({ run: (await import("./identity.ts")).status }),
 };
 
-const env: Command = {
-  name: "env",
+const env: CommandEntry = {
   summary: "Print environment variables that make a shell use an identity",
   args: [name],
-  options: { json },
   examples: { 'eval "$(trunkline identity env work)"': "For this shell only; no file is changed." },
-  load: async () => ({ run: (await import("./identity.ts")).env }),
 };
 
-const exec: Command = {
-  name: "exec",
+const exec: CommandEntry = {
+  printsNoData: true,
   summary: "Run a command as an identity",
   description:
     "Git uses the identity, and `gh`, `glab` and `tea` find its token in their variables: in this " +
@@ -393,7 +343,6 @@ const exec: Command = {
       "Open a pull request with the identity's token.",
     "trunkline identity exec oss -- git push": "Push as another identity, without a switch.",
   },
-  load: async () => ({ run: (await import("./identity.ts")).exec }),
 };
 
 export const identity: Command = {
@@ -410,17 +359,13 @@ export const identity: Command = {
     "trunkline identity status": "Show which identity is used here, and which one fits.",
   },
   commands: [
-    list,
+    ...commandsIn(code, { list }),
     ...edits,
-    detect,
+    ...commandsIn(code, { detect }),
     ...switches,
-    status,
-    env,
-    exec,
-    validate,
-    gpg,
+    ...commandsIn(code, { status, env, exec, validate, gpg }),
     token,
     guard,
-    credential,
+    ...commandsIn(() => import("./token.ts"), { credential }),
   ],
 };

@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, text } from "../shell/command.ts";
 
 const VARIABLE = arg("VARIABLE", "Environment variable of the key, such as ANTHROPIC_API_KEY");
 
@@ -7,16 +7,12 @@ export const model: Command = {
   formerly: ["models"],
   summary: "List and add language models for the built-in agent, and store their API keys",
   examples: { "trunkline model list": "Ask every provider for its models." },
-  commands: [
-    {
-      name: "list",
+  commands: commandsIn(() => import("./models.ts"), {
+    list: {
       summary: "List the models; `*` marks the one that new sessions use",
-      options: { json },
       examples: { "trunkline model list": "Ask every provider." },
-      load: async () => ({ run: (await import("./models.ts")).list }),
     },
-    {
-      name: "add",
+    add: {
       summary: "Add a provider of language models to your configuration file",
       description:
         "The key is neither an argument nor in the file: it is in an environment variable, or in the " +
@@ -37,7 +33,6 @@ export const model: Command = {
           "Model to offer even if the provider does not list it; may be repeated",
         ),
         replace: flag("Replace a provider with the same name"),
-        json,
       },
       examples: {
         "trunkline model add local --base-url http://127.0.0.1:8000/v1":
@@ -45,18 +40,13 @@ export const model: Command = {
         "trunkline model add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY":
           "Add a provider whose key is in a variable.",
       },
-      load: async () => ({ run: (await import("./models.ts")).add }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Remove a provider from your configuration file",
       args: [arg("NAME", "Name of the provider", { names: "provider" })],
-      options: { json },
       examples: { "trunkline model remove local": "Its key stays where it is." },
-      load: async () => ({ run: (await import("./models.ts")).remove }),
     },
-    {
-      name: "key",
+    key: {
       summary: "Store API keys of providers in the system's keychain",
       description:
         "A key in the environment takes precedence over a stored one. Secrets that MCP servers refer to " +
@@ -66,28 +56,24 @@ export const model: Command = {
       examples: {
         "trunkline model key set OPENAI_API_KEY": "Asks for the key without showing it.",
       },
-      commands: [
-        {
+      commands: commandsIn(() => import("./models.ts"), {
+        setKey: {
           name: "set",
           summary: "Store a key, read from standard input or asked for at a terminal",
           args: [VARIABLE],
-          options: { json },
           examples: {
             "trunkline model key set ANTHROPIC_API_KEY": "Asks for the key without showing it.",
           },
-          load: async () => ({ run: (await import("./models.ts")).setKey }),
         },
-        {
+        clearKey: {
           name: "clear",
           summary: "Delete a stored key",
           args: [VARIABLE],
-          options: { json },
           examples: {
             "trunkline model key clear ANTHROPIC_API_KEY": "Delete it from the keychain.",
           },
-          load: async () => ({ run: (await import("./models.ts")).clearKey }),
         },
-      ],
+      }),
     },
-  ],
+  }),
 };

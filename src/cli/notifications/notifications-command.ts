@@ -1,4 +1,4 @@
-import { type Command, flag, json } from "../shell/command.ts";
+import { type Command, commandsIn, flag } from "../shell/command.ts";
 
 export const notification: Command = {
   name: "notification",
@@ -11,30 +11,23 @@ export const notification: Command = {
     "trunkline notification test": "Send one to everybody who is configured.",
     "trunkline notification list": "See what became of the last ones.",
   },
-  commands: [
-    {
-      name: "list",
+  commands: commandsIn(() => import("./notifications.ts"), {
+    list: {
       summary: "List the last notifications and whether they were delivered",
       description:
         "A notification is delivered once the command has succeeded, or the webhook or push service has " +
         "accepted it. One that fails is tried again for a day.",
-      options: { json },
       examples: {
         "trunkline notification list": "Show the newest first.",
         "trunkline notification list --json": "Show every attempt.",
       },
-      load: async () => ({ run: (await import("./notifications.ts")).list }),
     },
-    {
-      name: "test",
+    test: {
       summary: "Send a test notification to everybody who is configured",
       description: "Waits for the first attempts, and fails if one of them did.",
-      options: { json },
       examples: { "trunkline notification test": "See whether it arrives." },
-      load: async () => ({ run: (await import("./notifications.ts")).test }),
     },
-    {
-      name: "secret",
+    secret: {
       summary: "Print the secret with which webhooks are signed",
       description:
         "The receiver of a webhook checks the header `webhook-signature` with it, as Standard Webhooks " +
@@ -42,10 +35,8 @@ export const notification: Command = {
         "file.",
       options: {
         rotate: flag("Replace it; running servers use the new one at once"),
-        json,
       },
       examples: { "trunkline notification secret": "Print it, to give it to a receiver." },
-      load: async () => ({ run: (await import("./notifications.ts")).secret }),
     },
-  ],
+  }),
 };

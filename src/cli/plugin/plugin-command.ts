@@ -1,4 +1,12 @@
-import { arg, type Command, flag, json, type Options, project, text } from "../shell/command.ts";
+import {
+  arg,
+  type Command,
+  commandsIn,
+  flag,
+  type Options,
+  project,
+  text,
+} from "../shell/command.ts";
 
 /** How to connect to a running bus. */
 const bus: Options = {
@@ -32,20 +40,17 @@ export const plugin: Command = {
     "trunkline plugin new greeter": "Create a plugin with a test.",
     "trunkline plugin list": "Show the state of the plugins.",
   },
-  commands: [
-    {
+  commands: commandsIn(() => import("./plugin.ts"), {
+    create: {
       name: "new",
       summary: "Create a plugin: a program, a test and instructions",
       args: [arg("NAME", "Name of the plugin and of its folder")],
       options: {
         dir: text("DIR", "Folder to create, instead of ./NAME"),
-        json,
       },
       examples: { "trunkline plugin new greeter": "Create it in the folder greeter." },
-      load: async () => ({ run: (await import("./plugin.ts")).create }),
     },
-    {
-      name: "add",
+    add: {
       summary: "Add a plugin to your configuration file",
       description:
         "A file is the plugin's program. A folder or an installed npm package names it by " +
@@ -64,7 +69,6 @@ export const plugin: Command = {
         ),
         replace: flag("Replace a plugin with the same id"),
         project,
-        json,
       },
       examples: {
         "trunkline plugin add ./greet.mjs": "Add a file.",
@@ -72,29 +76,25 @@ export const plugin: Command = {
         "trunkline plugin add --mcp --id mcp.files --allow-everything -- npx -y SERVER .":
           "Add an MCP server as a plugin. It runs outside the sandbox.",
       },
-      load: async () => ({ run: (await import("./plugin.ts")).add }),
     },
-    {
+    approveAgain: {
       name: "approve",
       summary: "Approve what a configured plugin asks for now",
       description:
         "Asks about what a plugin wants that nobody was asked about: one that was added before plugins " +
         "had permissions, or one that wants more than when it was added.",
       args: [arg("ID", "The plugin", { names: "plugin" })],
-      options: { approve, "allow-everything": allowEverything, project, json },
+      options: { approve, "allow-everything": allowEverything, project },
       examples: { "trunkline plugin approve tools.greet": "A running gateway starts it anew." },
-      load: async () => ({ run: (await import("./plugin.ts")).approveAgain }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Remove a plugin from your configuration file",
       args: [arg("ID", "The plugin", { names: "plugin" })],
-      options: { project, json },
+      options: { project },
       examples: { "trunkline plugin remove tools.greet": "A running gateway ends it." },
-      load: async () => ({ run: (await import("./plugin.ts")).remove }),
     },
-    {
-      name: "dev",
+    dev: {
+      printsNoData: true,
       summary: "Run a plugin while you write it: restart it on changes, print its log",
       description:
         "Starts a bus with this plugin alone, prints what it says, and starts it again whenever a file " +
@@ -104,8 +104,8 @@ export const plugin: Command = {
       examples: { "trunkline plugin dev ./greet.mjs": "Watch its folder." },
       load: async () => ({ run: (await import("./dev.ts")).run }),
     },
-    {
-      name: "mcp",
+    mcp: {
+      printsNoData: true,
       summary: "Serve a plugin as an MCP server on the standard streams",
       description:
         "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
@@ -115,9 +115,9 @@ export const plugin: Command = {
       examples: { "trunkline plugin mcp ./greet.mjs": "What a client starts." },
       load: async () => ({ run: (await import("./dev.ts")).serve }),
     },
-    {
-      name: "wrap",
+    wrap: {
       isForPrograms: true,
+      printsNoData: true,
       summary: "Run an MCP server as a plugin; orchestrators start this",
       description:
         "Starts an MCP server on standard streams and offers its tools and prompts on the bus. " +
@@ -137,8 +137,7 @@ export const plugin: Command = {
       },
       load: async () => ({ run: (await import("./dev.ts")).wrap }),
     },
-    {
-      name: "test",
+    test: {
       summary: "Check a plugin or an orchestrator against the rules of the bus",
       description:
         "Checks any program that speaks the protocol of the bus, in any language, and prints which " +
@@ -161,7 +160,6 @@ export const plugin: Command = {
         stream: text("NAME", "A tool that answers in pieces"),
         args: text("JSON", "Arguments of both, as a JSON object", { default: "{}" }),
         timeout: text("SECONDS", "Time for each rule", { default: "15" }),
-        json,
       },
       examples: {
         [`trunkline plugin test ./greet.mjs --tool greet --args '{"name":"Ada"}'`]:
@@ -170,15 +168,12 @@ export const plugin: Command = {
       },
       load: async () => ({ run: (await import("./test.ts")).run }),
     },
-    {
-      name: "list",
+    list: {
       summary: "List the plugins of the bus with their state",
-      options: { ...bus, json },
+      options: { ...bus },
       examples: { "trunkline plugin list": "One line per plugin." },
-      load: async () => ({ run: (await import("./plugin.ts")).list }),
     },
-    {
-      name: "call",
+    call: {
       summary: "Call a tool of the bus and print its result",
       args: [arg("NAME", "The tool")],
       options: {
@@ -186,29 +181,24 @@ export const plugin: Command = {
           default: "{}",
         }),
         ...bus,
-        json,
       },
       examples: {
         [`trunkline plugin call greet --args '{"name":"Ada"}'`]: "Call a tool with an argument.",
       },
-      load: async () => ({ run: (await import("./plugin.ts")).call }),
     },
-    {
+    logs: {
       name: "log",
       formerly: ["logs"],
       summary: "Print the last log lines of a plugin",
       args: [arg("ID", "The plugin", { names: "plugin" })],
-      options: { ...bus, json },
+      options: { ...bus },
       examples: { "trunkline plugin log tools.greet": "Show its last lines." },
-      load: async () => ({ run: (await import("./plugin.ts")).logs }),
     },
-    {
-      name: "restart",
+    restart: {
       summary: "Restart a plugin",
       args: [arg("ID", "The plugin", { names: "plugin" })],
-      options: { ...bus, json },
+      options: { ...bus },
       examples: { "trunkline plugin restart tools.greet": "Restart it after a build." },
-      load: async () => ({ run: (await import("./plugin.ts")).restart }),
     },
-  ],
+  }),
 };

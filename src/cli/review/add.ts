@@ -2,22 +2,17 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
 import { readGivenFile } from "../shell/ask.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Severity, Side } from "../../store/review/review-thread.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { readComment } from "./comment-text.ts";
 import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 
-interface AddValues extends RepoValues {
-  readonly file?: string;
-  readonly line?: string;
-  readonly end?: string;
-  readonly side: "new" | "old";
-  readonly base?: string;
-  readonly commit?: string;
-  readonly severity: "must" | "should" | "nit" | "question";
-  readonly suggest?: string;
-  readonly comment?: string;
-}
+type AddValues = RepoValues &
+  OptionValues<"file" | "line" | "end" | "base" | "commit" | "suggest" | "comment"> & {
+    readonly side: Side;
+    readonly severity: Severity;
+  };
 
 /** `trunkline review add` */
 export async function add(invocation: Invocation<AddValues>): Promise<number> {

@@ -4,18 +4,13 @@ import { pathIn, placeOf } from "../../review/repository.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import { type ThreadView, UNRESOLVED } from "../../review/thread-view.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, print } from "../shell/layout.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 import { tableText, threadText, whereOf } from "./thread-text.ts";
 
-interface ListValues extends RepoValues {
-  readonly state?: readonly ThreadState[];
-  readonly all?: boolean;
-  readonly everywhere?: boolean;
-  readonly file?: string;
-  readonly menu?: boolean;
-}
+type ListValues = RepoValues &
+  OptionValues<"file", "all" | "everywhere" | "menu"> & { readonly state?: readonly ThreadState[] };
 
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
@@ -44,7 +39,7 @@ function menuLine(thread: ThreadView): string {
 
 /** `trunkline review show ID` */
 export async function show(
-  invocation: Invocation<RepoValues & { readonly patch?: boolean }>,
+  invocation: Invocation<RepoValues & OptionValues<never, "patch">>,
 ): Promise<number> {
   const { values, positionals, data } = invocation;
   const [id = ""] = positionals;
@@ -70,7 +65,7 @@ const SIGNS = { added: "+", removed: "-", same: " " } as const;
 
 /** `trunkline review lines FILE` */
 export async function lines(
-  invocation: Invocation<RepoValues & { readonly commit?: string }>,
+  invocation: Invocation<OptionValues<"repo" | "commit">>,
 ): Promise<number> {
   const { values, positionals } = invocation;
   using commands = await openCommands(invocation);

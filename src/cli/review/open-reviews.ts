@@ -1,13 +1,10 @@
 import { resolve } from "node:path";
 
 import { ReviewCommands } from "../../review/review-commands.ts";
-import type { Invocation, Values } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
-export interface RepoValues extends Values {
-  readonly repo?: string;
-  readonly json?: boolean;
-}
+export type RepoValues = OptionValues<"repo">;
 
 /** The reviews of the repository that the command line names. */
 export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {

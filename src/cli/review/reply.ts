@@ -1,15 +1,13 @@
 import type { ThreadView } from "../../review/thread-view.ts";
 import type { Saying } from "../../store/review/reviews.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print } from "../shell/layout.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./thread-text.ts";
 import { readComment } from "./comment-text.ts";
 
-interface SayValues extends RepoValues {
-  readonly comment?: string;
-}
+type SayValues = OptionValues<"repo" | "comment">;
 
 /** `trunkline review reply ID` */
 export async function reply(invocation: Invocation<SayValues>): Promise<number> {

@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, type Options, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, type Options, text } from "../shell/command.ts";
 
 const repo: Options = {
   repo: text("DIR", "A folder of the repository, instead of the current one"),
@@ -43,9 +43,8 @@ export const review: Command = {
       "Add a comment.",
     "trunkline review list": "Show unresolved threads of this repository.",
   },
-  commands: [
-    {
-      name: "add",
+  commands: commandsIn(() => import("./reply.ts"), {
+    add: {
       summary: "Comment on a line, a range of lines or a whole file",
       options: {
         file: text("FILE", "The file", { short: "f" }),
@@ -69,7 +68,6 @@ export const review: Command = {
         suggest: text("FILE", "File with replacement lines; - reads them from standard input"),
         ...comment,
         ...repo,
-        json,
       },
       examples: {
         "trunkline review add --file src/main.go --line 42 --end 45 --severity must -c 'Leaks'":
@@ -80,8 +78,7 @@ export const review: Command = {
       },
       load: async () => ({ run: (await import("./add.ts")).add }),
     },
-    {
-      name: "list",
+    list: {
       summary: "List threads with their current position in the code",
       options: {
         state: text(
@@ -94,7 +91,6 @@ export const review: Command = {
         file: text("FILE", "Only threads on this file"),
         menu: flag("Print ID:text lines, for menus"),
         ...repo,
-        json,
       },
       examples: {
         "trunkline review list": "One line per thread.",
@@ -102,14 +98,12 @@ export const review: Command = {
       },
       load: async () => ({ run: (await import("./list.ts")).list }),
     },
-    {
-      name: "show",
+    show: {
       summary: "Show a thread with all replies",
       args: [ID],
       options: {
         patch: flag("Print only the suggested change, as a patch"),
         ...repo,
-        json,
       },
       examples: {
         "trunkline review show r7k2mq": "Show the whole thread.",
@@ -117,67 +111,54 @@ export const review: Command = {
       },
       load: async () => ({ run: (await import("./list.ts")).show }),
     },
-    {
-      name: "reply",
+    reply: {
       summary: "Reply to a thread",
       description: "A reply reopens a thread that was answered.",
       args: [ID],
-      options: { ...comment, ...repo, json },
+      options: { ...comment, ...repo },
       examples: { "trunkline review reply r7k2mq -c 'Which one?'": "Reply with one line." },
-      load: async () => ({ run: (await import("./reply.ts")).reply }),
     },
-    {
-      name: "resolve",
+    resolve: {
       summary: "Mark threads as resolved",
       args: [{ ...ID, variadic: true }],
       options: {
         comment: addition,
         ...repo,
-        json,
       },
       examples: { "trunkline review resolve r7k2mq": "Resolve it." },
-      load: async () => ({ run: (await import("./reply.ts")).resolve }),
     },
-    {
-      name: "reopen",
+    reopen: {
       summary: "Reopen a thread",
       args: [ID],
       options: {
         comment: addition,
         ...repo,
-        json,
       },
       examples: { "trunkline review reopen r7k2mq -c 'Not yet'": "Reopen it with a comment." },
-      load: async () => ({ run: (await import("./reply.ts")).reopen }),
     },
-    {
-      name: "apply",
+    apply: {
       summary: "Apply the suggested change of a thread to the file, and resolve it",
       description: "Refuses if the commented lines have changed, and says why.",
       args: [ID],
-      options: { ...repo, json },
+      options: { ...repo },
       examples: { "trunkline review apply r7k2mq": "Change the file." },
-      load: async () => ({ run: (await import("./reply.ts")).apply }),
     },
-    {
-      name: "lines",
+    lines: {
       isForPrograms: true,
       summary: "List the lines around the changes in a file, for menus",
       description: "Prints N:text lines; -N is a removed line.",
       args: [arg("FILE", "The file")],
-      options: { ...commit, ...repo, json },
+      options: { ...commit, ...repo },
       examples: { "trunkline review lines src/main.go": "List them." },
       load: async () => ({ run: (await import("./list.ts")).lines }),
     },
-    {
-      name: "watch",
+    watch: {
       summary: "Print changes of threads as they happen",
-      options: { ...repo, json },
+      options: { ...repo },
       examples: { "trunkline review watch": "Runs until Ctrl-C." },
       load: async () => ({ run: (await import("./transfer.ts")).watch }),
     },
-    {
-      name: "import",
+    import: {
       summary: "Import threads of a pull request, from another machine, or findings of an analyser",
       description:
         "Reads a pull request of GitHub or a merge request of GitLab with the token of the identity " +
@@ -188,7 +169,6 @@ export const review: Command = {
         ...forge,
         file: text("FILE", "The same as FILE"),
         ...repo,
-        json,
       },
       examples: {
         "trunkline review import eslint.sarif": "Open a thread for each new finding.",
@@ -199,8 +179,7 @@ export const review: Command = {
       },
       load: async () => ({ run: (await import("./transfer.ts")).importFile }),
     },
-    {
-      name: "export",
+    export: {
       summary: "Print the threads of a repository as JSON or SARIF, or answer a pull request",
       description:
         "With --github or --gitlab, posts what was said here on threads that were imported from " +
@@ -220,5 +199,5 @@ export const review: Command = {
       },
       load: async () => ({ run: (await import("./transfer.ts")).exportAll }),
     },
-  ],
+  }),
 };

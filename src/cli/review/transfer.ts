@@ -14,7 +14,7 @@ import {
 } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { readGivenFile } from "../shell/ask.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { visibleLine, visible } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { firstLine, print } from "../shell/layout.ts";
@@ -49,7 +49,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
 
 /** `trunkline review import` */
 export async function importFile(
-  invocation: Invocation<ForgeValues & { readonly file?: string }>,
+  invocation: Invocation<ForgeValues & OptionValues<"file">>,
 ): Promise<number> {
   const { values, positionals, err } = invocation;
   const given = [...positionals, ...(values.file === undefined ? [] : [values.file])];
@@ -79,11 +79,7 @@ export async function importFile(
 }
 
 /** `trunkline review export` */
-export async function exportAll(
-  invocation: Invocation<
-    ForgeValues & { readonly format: "json" | "sarif"; readonly "dry-run"?: boolean }
-  >,
-): Promise<number> {
+export async function exportAll(invocation: Invocation<ExportValues>): Promise<number> {
   const named = await namedReview(invocation);
   using commands = await openCommands(invocation);
   if (named !== undefined) return await exportPull(invocation, commands, named);
@@ -95,14 +91,12 @@ export async function exportAll(
   return 0;
 }
 
-export interface ForgeValues extends RepoValues {
-  readonly github?: string;
-  readonly gitlab?: string;
-  readonly identity?: string;
-}
+type ForgeValues = OptionValues<"repo" | "github" | "gitlab" | "identity">;
+type ExportValues = ForgeValues &
+  OptionValues<never, "dry-run"> & { readonly format: "json" | "sarif" };
 
 /** The pull or merge request that a command line names, by an option or by its address. */
-export async function namedReview(
+async function namedReview(
   invocation: Invocation<ForgeValues>,
   positional?: string,
 ): Promise<RemoteReference | undefined> {
@@ -116,7 +110,7 @@ export async function namedReview(
   return parseReference(github === undefined ? "gitlab" : "github", text, remotes);
 }
 
-export async function importPull(
+async function importPull(
   invocation: Invocation<ForgeValues>,
   commands: ReviewCommands,
   reference: RemoteReference,
@@ -126,8 +120,8 @@ export async function importPull(
 }
 
 /** Posts what was said here, and prints it. */
-export async function exportPull(
-  invocation: Invocation<ForgeValues & { readonly "dry-run"?: boolean }>,
+async function exportPull(
+  invocation: Invocation<ExportValues>,
   commands: ReviewCommands,
   reference: RemoteReference,
 ): Promise<number> {

@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, project, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, project, text } from "../shell/command.ts";
 
 const NAME = arg("NAME", "Name of the server in `mcpServers`", { names: "server" });
 
@@ -13,9 +13,8 @@ export const server: Command = {
       "Add a program.",
     "trunkline server test files": "Start it and list its tools.",
   },
-  commands: [
-    {
-      name: "add",
+  commands: commandsIn(() => import("./server.ts"), {
+    add: {
       summary: "Add an MCP server to your configuration file",
       description:
         "Give a URL, or `--` and a command line. A header or a variable without a value is a " +
@@ -30,7 +29,6 @@ export const server: Command = {
         cwd: text("DIR", "Folder that the program is started in"),
         replace: flag("Replace a server with the same name"),
         project,
-        json,
       },
       examples: {
         "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .":
@@ -39,33 +37,23 @@ export const server: Command = {
         "pass show wiki | trunkline server add wiki https://mcp.example.com/wiki --header Authorization":
           "Read the value of a header from another program.",
       },
-      load: async () => ({ run: (await import("./server.ts")).add }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Remove an MCP server from your configuration file",
       args: [NAME],
-      options: { project, json },
+      options: { project },
       examples: { "trunkline server remove files": "Its tools are gone at once." },
-      load: async () => ({ run: (await import("./server.ts")).remove }),
     },
-    {
-      name: "list",
+    list: {
       summary: "List the configured MCP servers, without starting them",
-      options: { json },
       examples: { "trunkline server list": "Also shows how many tools wait for approval." },
-      load: async () => ({ run: (await import("./server.ts")).list }),
     },
-    {
-      name: "test",
+    test: {
       summary: "Start or connect to an MCP server and list its tools",
       args: [NAME],
-      options: { json },
       examples: { "trunkline server test files": "Exits with 1 if it does not work." },
-      load: async () => ({ run: (await import("./server.ts")).test }),
     },
-    {
-      name: "login",
+    login: {
       summary: "Log in to an MCP server that wants a login",
       description:
         "Opens the login page in a browser, and prints its link. Where the browser is on another " +
@@ -74,19 +62,14 @@ export const server: Command = {
       args: [NAME],
       options: {
         print: flag("Print the link, and open no browser"),
-        json,
       },
       examples: { "trunkline server login issues": "Log in with a browser." },
-      load: async () => ({ run: (await import("./server.ts")).login }),
     },
-    {
-      name: "logout",
+    logout: {
       summary: "Remove the login at an MCP server",
       description: "Its tokens are ended, too, if the issuer of the tokens can do that.",
       args: [NAME],
-      options: { json },
       examples: { "trunkline server logout issues": "Its tools are gone." },
-      load: async () => ({ run: (await import("./server.ts")).logout }),
     },
-  ],
+  }),
 };

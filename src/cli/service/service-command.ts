@@ -1,4 +1,4 @@
-import { type Command, flag, json, text } from "../shell/command.ts";
+import { type Command, commandsIn, flag, text } from "../shell/command.ts";
 
 export const service: Command = {
   name: "service",
@@ -7,9 +7,8 @@ export const service: Command = {
     "Uses the service manager of the system: systemd on Linux, launchd on macOS. It runs as you, " +
     "with your configuration.",
   examples: { "trunkline service status": "See whether it runs, and where." },
-  commands: [
-    {
-      name: "install",
+  commands: commandsIn(() => import("../../setup/service/service.ts"), {
+    install: {
       summary: "Have the system start the gateway, now and at each login",
       description:
         "Running it again changes only what you ask for. Host and port stay as they were installed. " +
@@ -18,27 +17,19 @@ export const service: Command = {
         host: text("HOST", "Address to listen on"),
         port: text("PORT", "Port to listen on"),
         print: flag("Print what would be written, and change nothing"),
-        json,
       },
       examples: {
         "trunkline service install": "Install and start it.",
         "trunkline service install --print": "Show what would be written.",
       },
-      load: async () => ({ run: (await import("../../setup/service/service.ts")).install }),
     },
-    {
-      name: "remove",
+    remove: {
       summary: "Stop the gateway, and do not start it any more",
-      options: { json },
       examples: { "trunkline service remove": "Remove all that was installed." },
-      load: async () => ({ run: (await import("../../setup/service/service.ts")).remove }),
     },
-    {
-      name: "status",
+    status: {
       summary: "Show whether the service runs, since when, and its last messages",
-      options: { json },
       examples: { "trunkline service status": "Its address is shown, too." },
-      load: async () => ({ run: (await import("../../setup/service/service.ts")).status }),
     },
-  ],
+  }),
 };

@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, type Options, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, type Options, text } from "../shell/command.ts";
 
 const folder: Options = {
   folder: text("DIR", "Only those of this folder"),
@@ -18,9 +18,8 @@ export const session: Command = {
     "trunkline session list": "Show all sessions, the last used first.",
     "trunkline session replay SESSION": "Read a conversation.",
   },
-  commands: [
-    {
-      name: "list",
+  commands: commandsIn(() => import("./session.ts"), {
+    list: {
       summary: "List sessions, the last used first",
       description:
         "With --agent or --all-agents, also those that agents began themselves, in a terminal for " +
@@ -31,27 +30,22 @@ export const session: Command = {
           names: "agent",
         }),
         "all-agents": flag("Also the sessions that any configured agent began itself"),
-        json,
       },
       examples: {
         "trunkline session list --folder .": "Show the sessions of the current folder.",
         "trunkline session list --all-agents":
           "Show also what you did with other agents without Trunkline.",
       },
-      load: async () => ({ run: (await import("./session.ts")).list }),
     },
-    {
-      name: "show",
+    show: {
       summary: "Show the details of a session",
       args: [SESSION],
-      options: { json },
       examples: {
         "trunkline session show SESSION": "Shows its folder, its agent and its last turn.",
       },
-      load: async () => ({ run: (await import("./session.ts")).show }),
     },
-    {
-      name: "attach",
+    attach: {
+      printsNoData: true,
       summary: "Join a session from the terminal",
       description:
         "Shows the conversation so far and what follows. Each line that you type is a prompt. When " +
@@ -72,8 +66,7 @@ export const session: Command = {
       },
       load: async () => ({ run: (await import("./attach.ts")).attach }),
     },
-    {
-      name: "replay",
+    replay: {
       summary: "Print the conversation of a session",
       args: [SESSION],
       options: {
@@ -84,9 +77,8 @@ export const session: Command = {
         "trunkline session replay SESSION": "Print it as text.",
         "trunkline session replay SESSION --json --after NUMBER": "Print newer events only.",
       },
-      load: async () => ({ run: (await import("./session.ts")).replay }),
     },
-    {
+    exportSession: {
       name: "export",
       summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
@@ -100,9 +92,8 @@ export const session: Command = {
           "Take over the changes of a run that could not be pushed.",
         "trunkline session export SESSION --format markdown > talk.md": "Save it as Markdown.",
       },
-      load: async () => ({ run: (await import("./session.ts")).exportSession }),
     },
-    {
+    importSession: {
       name: "import",
       summary: "Take over a session that an agent began itself",
       description:
@@ -114,16 +105,13 @@ export const session: Command = {
         agent: text("NAME", "The agent that began the session", { names: "agent" }),
         folder: text("DIR", "Folder of the session, instead of the one that the agent's list has"),
         force: flag("Take it over even if it seems to be open elsewhere"),
-        json,
       },
       examples: {
         "trunkline session import SESSION --agent claude":
           "Continue a conversation that began in a terminal.",
       },
-      load: async () => ({ run: (await import("./session.ts")).importSession }),
     },
-    {
-      name: "land",
+    land: {
       summary: "Bring the work of a session with a work tree to a branch",
       description:
         "Uncommitted files are committed first. Then the session's branch is merged into the branch " +
@@ -141,7 +129,6 @@ export const session: Command = {
         "run-changed": flag(
           "Run hooks, filters and drivers although they have changed since the session began",
         ),
-        json,
       },
       examples: {
         "trunkline session land SESSION": "Merge it into the branch that it started from.",
@@ -149,33 +136,28 @@ export const session: Command = {
         "trunkline session land SESSION --branch parser":
           "Leave it as a branch, for a pull request for example.",
       },
-      load: async () => ({ run: (await import("./session.ts")).land }),
     },
-    {
+    remove: {
       name: "delete",
       summary: "Delete sessions",
       description:
         "The work tree of a session goes with it. Work that is not in another branch stays on a " +
         "branch, whose name is printed. Files that git ignores are deleted.",
       args: [{ ...SESSION, variadic: true }],
-      options: { json },
       examples: { "trunkline session delete SESSION": "Deletes it; this cannot be undone." },
-      load: async () => ({ run: (await import("./session.ts")).remove }),
     },
-    {
+    permissions: {
       name: "permission",
       formerly: ["permissions"],
       summary: "List or revoke permissions that agents have for good",
       options: {
         ...folder,
         revoke: text("NUMBER", "Revoke this permission, so that agents ask again"),
-        json,
       },
       examples: {
         "trunkline session permission": "List what you always allowed or always rejected.",
         "trunkline session permission --revoke NUMBER": "Revoke one.",
       },
-      load: async () => ({ run: (await import("./session.ts")).permissions }),
     },
-  ],
+  }),
 };

@@ -25,6 +25,34 @@ export interface Command {
   readonly load?: () => Promise<Runner>;
 }
 
+/** A command of `commandsIn`, by the name of its function. */
+export type CommandEntry = Omit<Command, "name"> & {
+  readonly name?: string;
+  /** It prints no data, so it has no `--json`. */
+  readonly printsNoData?: boolean;
+};
+
+/**
+ * Commands whose code is one module: its functions, unless they say where theirs is. They have `--json`
+ * without saying so.
+ */
+export function commandsIn<Module extends object, Names extends string>(
+  load: () => Promise<Module>,
+  commands: Readonly<Record<Names, CommandEntry>> & {
+    readonly [Name in Exclude<Names, keyof Module>]:
+      | Required<Pick<Command, "load">>
+      | Required<Pick<Command, "commands">>;
+  },
+): Command[] {
+  return Object.entries<CommandEntry>(commands).map(([key, entry]) => {
+    const { printsNoData = false, options = {}, ...command } = entry;
+    if (command.commands !== undefined) return { name: key, options, ...command };
+    const own = async () => ({ run: (await load())[key as keyof Module] as Runner["run"] });
+    const all = printsNoData ? options : { ...options, json: options["json"] ?? json };
+    return { name: key, load: own, ...command, options: all };
+  });
+}
+
 /** What a person gives names to. Shells complete them. */
 export type NameKind =
   | "agent"

@@ -1,5 +1,5 @@
 import type { Scope } from "../../base/principal.ts";
-import { arg, type Command, flag, json, type OptionSpec, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, type OptionSpec, text } from "../shell/command.ts";
 
 /**
  * Written out, so that finding a command loads nothing else; `satisfies` fails the type check if a
@@ -29,9 +29,8 @@ export const token: Command = {
     "trunkline token list": "Show the tokens and browsers, and when each was last used.",
     "trunkline open --qr": "Pair a phone.",
   },
-  commands: [
-    {
-      name: "create",
+  commands: commandsIn(() => import("./token.ts"), {
+    create: {
       summary: "Create a token and print it once",
       description:
         "Standard output gets only the token. Only its hash is stored, so it cannot be shown again. " +
@@ -64,7 +63,6 @@ export const token: Command = {
           "TIME",
           "Time until it expires: 90m, 12h, 30d, 8w or 1y; by default it does not expire",
         ),
-        json,
       },
       examples: {
         "trunkline token create laptop": "Allows tools until you revoke it.",
@@ -81,42 +79,32 @@ export const token: Command = {
         "trunkline token create screen --scope sessions --scope admin --observe":
           "For a screen that shows everybody's sessions and controls none.",
       },
-      load: async () => ({ run: (await import("./token.ts")).create }),
     },
-    {
-      name: "list",
+    list: {
       summary: "List the tokens, without the secrets, and the browsers that are logged in",
-      options: { json },
       examples: { "trunkline token list": "Shows names, ids and when each was last used." },
-      load: async () => ({ run: (await import("./token.ts")).list }),
     },
-    {
-      name: "revoke",
+    revoke: {
       summary: "Revoke a token or log a browser out, and end everything it started",
       description:
         "Running servers close its connections and end its processes within a second. A browser gets no more " +
         "push notifications. `trunkline token rotate` logs out all of them.",
       args: [arg("NAME", "Name or id of the token, or of the browser", { names: "token" })],
-      options: { json },
       examples: {
         "trunkline token revoke laptop": "Revoke the token named laptop.",
         "trunkline token revoke DEVICE": "Log out a lost phone.",
       },
-      load: async () => ({ run: (await import("./token.ts")).revoke }),
     },
-    {
-      name: "rotate",
+    rotate: {
       summary: "Replace the owner's token with a new one",
       description:
         "Use it if somebody may have seen the token. Programs and browsers that used the old token " +
         "have to log in again, and what they started ends within a second. Other tokens stay valid.",
-      options: { json },
       examples: {
         "trunkline token rotate": "Programs that read the token's file get the new one.",
       },
-      load: async () => ({ run: (await import("./token.ts")).rotate }),
     },
-  ],
+  }),
 };
 
 function limit(value: string, describe: string): OptionSpec {

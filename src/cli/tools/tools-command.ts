@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, text } from "../shell/command.ts";
 
 export const tool: Command = {
   name: "tool",
@@ -11,9 +11,8 @@ export const tool: Command = {
     "trunkline tool list": "Show offered and held tools.",
     "trunkline tool diff": "Show what changed in held tools.",
   },
-  commands: [
-    {
-      name: "list",
+  commands: commandsIn(() => import("./tools.ts"), {
+    list: {
       summary: "List offered and held tools",
       description:
         "A tool of another server is held if its description changed since you approved it, or if " +
@@ -27,7 +26,6 @@ export const tool: Command = {
           names: "profile",
         }),
         cost: flag("Show bytes and estimated tokens of each tool, server and profile"),
-        json,
       },
       examples: {
         "trunkline tool list": "Prints name, server and description of each.",
@@ -35,10 +33,8 @@ export const tool: Command = {
         "trunkline tool list --profile reading": "Prints what a client with that profile gets.",
         "trunkline tool list --cost": "Prints what the lists cost a model.",
       },
-      load: async () => ({ run: (await import("./tools.ts")).list }),
     },
-    {
-      name: "call",
+    call: {
       summary: "Call a tool and print its result",
       description:
         "The policy and the audit treat the call like one of an assistant. Exits with 1 if the tool " +
@@ -48,7 +44,6 @@ export const tool: Command = {
         args: text("JSON", "Arguments as a JSON object; - reads them from standard input", {
           default: "{}",
         }),
-        json,
       },
       examples: {
         [`trunkline tool call read_file --args '{"path":"README.md"}'`]:
@@ -56,18 +51,13 @@ export const tool: Command = {
         "cat arguments.json | trunkline tool call read_file --args - --json":
           "Read the arguments from a file, and print the whole result.",
       },
-      load: async () => ({ run: (await import("./tools.ts")).call }),
     },
-    {
-      name: "diff",
+    diff: {
       summary: "Show held tools, and what changed since they were approved",
       args: [arg("[NAME]", "Only this tool; SERVER/NAME if several servers have it")],
-      options: { json },
       examples: { "trunkline tool diff": "Show every tool that waits for approval." },
-      load: async () => ({ run: (await import("./tools.ts")).diff }),
     },
-    {
-      name: "approve",
+    approve: {
       summary: "Approve tools as they are now",
       description:
         "Check them first with `trunkline tool diff`. Running servers offer them within a second. " +
@@ -77,13 +67,11 @@ export const tool: Command = {
       options: {
         all: flag("Approve all held tools"),
         server: text("SERVER", "Approve all tools of this server", { names: "server" }),
-        json,
       },
       examples: {
         "trunkline tool approve --all": "Check all of them first.",
         "trunkline tool approve --server notes": "Approve the tools of one server.",
       },
-      load: async () => ({ run: (await import("./tools.ts")).approve }),
     },
-  ],
+  }),
 };

@@ -1,4 +1,4 @@
-import { arg, type Command, flag, json, text } from "../shell/command.ts";
+import { arg, type Command, commandsIn, flag, text } from "../shell/command.ts";
 import { BUS, NODE_NAME, POOL } from "./fleet-options.ts";
 
 export const worker: Command = {
@@ -26,16 +26,13 @@ export const worker: Command = {
     "trunkline worker drain builder-1": "Let it finish, then end it.",
   },
   load: () => import("./worker.ts"),
-  commands: [
-    {
-      name: "list",
+  commands: commandsIn(() => import("./worker.ts"), {
+    list: {
       summary: "List the gateways and workers of a pool",
-      options: { bus: BUS, pool: POOL, json },
+      options: { bus: BUS, pool: POOL },
       examples: { "trunkline worker list": "Lists the nodes and how many slots are used." },
-      load: async () => ({ run: (await import("./worker.ts")).list }),
     },
-    {
-      name: "drain",
+    drain: {
       summary: "Let a worker finish its turns, move its sessions, and end",
       description:
         "The worker takes no new session. Sessions without a running turn move to other workers at once, " +
@@ -49,12 +46,10 @@ export const worker: Command = {
           "Name of the worker, as `trunkline worker list` shows it; otherwise the one of this data folder",
         ),
       ],
-      options: { bus: BUS, pool: POOL, json },
+      options: { bus: BUS, pool: POOL },
       examples: { "trunkline worker drain builder-1": "For example before an upgrade." },
-      load: async () => ({ run: (await import("./worker.ts")).drain }),
     },
-    {
-      name: "credentials",
+    credentials: {
       summary: "Make credentials for one gateway or worker",
       description:
         "Writes a secret for the node to a file that only you can read, and prints the user for the " +
@@ -70,7 +65,6 @@ export const worker: Command = {
         }),
         pool: POOL,
         out: text("FILE", "File for the secret, which must not exist", { default: "node.nkey" }),
-        json,
       },
       examples: {
         "trunkline worker credentials builder-1 --out builder-1.nkey":
@@ -78,7 +72,6 @@ export const worker: Command = {
         "trunkline worker credentials front-1 --role gateway --pool gpu --out front-1.nkey":
           "For a gateway of another pool.",
       },
-      load: async () => ({ run: (await import("./worker.ts")).credentials }),
     },
-  ],
+  }),
 };

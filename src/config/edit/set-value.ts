@@ -14,6 +14,7 @@ import {
 import { settings } from "../schema/keys.ts";
 import { nest, parseKey, readScalar } from "../set-path.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "./edit-config.ts";
+import { parsedJson } from "../../base/check.ts";
 
 /** Sets one value, given as text: JSON, or else the text itself. */
 export async function setValue(
@@ -57,12 +58,8 @@ export async function unsetValue(
 /** What a text can mean as a value, the most likely first. */
 function readings(path: KeyPath, text: string): unknown[] {
   const type = settings().find((setting) => keyText(setting.path) === keyText(path))?.type;
-  const json: unknown[] = [];
-  try {
-    json.push(JSON.parse(text));
-  } catch {
-    // It is not JSON.
-  }
+  const read = parsedJson(text);
+  const json = read === undefined ? [] : [read];
   const quoted = json.filter((value) => typeof value === "string");
   const typed = type === undefined ? [] : [readScalar(text, type)];
   return [...new Set([...quoted, ...typed, ...json, text])];

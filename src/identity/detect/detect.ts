@@ -33,10 +33,13 @@ export async function readGitContext(git: Git): Promise<GitContext> {
   return { git, repository, config, remotes: remotesOf(config) };
 }
 
+/** A folder in a repository. */
+export interface RepositoryContext extends GitContext {
+  readonly repository: Repository;
+}
+
 /** Throws "not-found" where there is no repository. */
-export async function readRepositoryContext(
-  git: Git,
-): Promise<GitContext & { readonly repository: Repository }> {
+export async function readRepositoryContext(git: Git): Promise<RepositoryContext> {
   const context = await readGitContext(git);
   return { ...context, repository: context.repository ?? (await openRepository(git)) };
 }

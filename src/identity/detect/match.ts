@@ -1,5 +1,3 @@
-import { realpathSync } from "node:fs";
-
 import {
   parseRemoteUrl,
   remotePattern,
@@ -10,6 +8,7 @@ import type { RemoteAddress } from "../../git/remotes.ts";
 import { glob } from "../../base/text/glob.ts";
 import { hostText } from "../../base/address.ts";
 import { hostFit, type Identity, type MatchRule } from "../identity.ts";
+import { realPath } from "../../base/file/path.ts";
 
 export type Confidence = "high" | "medium" | "low";
 
@@ -148,16 +147,8 @@ function isOwner(pattern: string, owner: string | undefined): boolean {
 function isInside(path: string, folder: string): boolean {
   const wanted = path.replace(/\/+$/, "");
   if (wanted.includes("*")) return glob(wanted)(folder) || glob(`${wanted}/*`)(folder);
+  // Git reports folders with symbolic links resolved.
   return [wanted, realPath(wanted)].some(
     (each) => folder === each || folder.startsWith(`${each}/`),
   );
-}
-
-/** Git reports folders with symbolic links resolved. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }

@@ -3,7 +3,7 @@ import { chmodSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { readGitContext } from "../detect/detect.ts";
+import { readGitContext, rightIdentity } from "../detect/detect.ts";
 import { checkAccount } from "./guard.ts";
 
 const SSH = "git@github.com:acme/app";
@@ -11,8 +11,10 @@ const HTTPS = "https://github.com/acme/app";
 
 async function problems(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
   const context = await readGitContext(sample.git);
-  const all = { ...sample.env, ...env };
-  return (await checkAccount(sample.find("work"), url, context, all)).map(({ says }) => says);
+  const { identities } = sample;
+  const right = await rightIdentity(identities, context, {});
+  const own = { identity: sample.find("work"), identities, env: { ...sample.env, ...env } };
+  return (await checkAccount({ ...right, ...own, context }, url)).map(({ says }) => says);
 }
 
 describe("checkAccount()", () => {

@@ -9,12 +9,11 @@ import { checkCommit } from "./guard.ts";
 async function problems(sample: SampleIdentities, name: string, env: NodeJS.ProcessEnv = {}) {
   const context = await readGitContext(sample.git);
   const right = await rightIdentity(sample.identities, context, env);
-  const found = await checkCommit(
-    { ...right, identity: sample.find(name) },
-    sample.identities,
-    context,
-    env,
-  );
+  const { identities } = sample;
+  const found = await checkCommit({
+    ...right,
+    ...{ identity: sample.find(name), identities, context, env },
+  });
   return found.map(({ kind, says }) => `${kind}: ${says}`);
 }
 

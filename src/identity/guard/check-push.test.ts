@@ -21,8 +21,9 @@ function commitAs(sample: SampleIdentities, author: string, committer = author):
 async function problems(sample: SampleIdentities, refs: string) {
   const context = await readGitContext(sample.git);
   const right = await rightIdentity(sample.identities, context, {});
-  const known = { ...right, identity: sample.find("work") };
-  const found = await checkPushed(known, sample.identities, context, refs, sample.env);
+  const { identities, env } = sample;
+  const known = { ...right, identity: sample.find("work"), identities, context, env };
+  const found = await checkPushed(known, refs);
   return found.map(({ kind, says }) => `${kind}: ${says}`);
 }
 

@@ -53,6 +53,11 @@ interface GuardOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
+/** A commit or a push whose identity is known. */
+interface KnownCase extends GuardOptions, RightIdentity {
+  readonly identity: Identity;
+}
+
 /** Decides whether a commit or a push is allowed. A check that fails to run counts as a problem. */
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
   const { identities, env } = options;
@@ -68,14 +73,14 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
     const next = "trunkline identity switch NAME";
     return { problems: [{ kind: "identity", says }], identity: undefined, acting, next, notes: [] };
   }
-  const known = { ...right, identity };
+  const known = { ...right, identity, identities, context, env };
   const problems: GuardProblem[] = [];
   try {
     if (hook === "pre-push") {
       problems.push(...actingProblem(known));
-      problems.push(...(await checkAccount(identity, remote?.url ?? "", context, env)));
-      problems.push(...(await checkPushed(known, identities, context, refs, env)));
-    } else problems.push(...(await checkCommit(known, identities, context, env)));
+      problems.push(...(await checkAccount(known, remote?.url ?? "")));
+      problems.push(...(await checkPushed(known, refs)));
+    } else problems.push(...(await checkCommit(known)));
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     problems.push({ kind: "identity", says: `The check failed: ${error.message}` });
@@ -90,8 +95,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
 }
 
 /** The active identity is not the one that the push needs. */
-function actingProblem(right: RightIdentity & { readonly identity: Identity }): GuardProblem[] {
-  const { identity, acting, why } = right;
+function actingProblem({ identity, acting, why }: KnownCase): GuardProblem[] {
   if (acting === undefined || acting === identity.name) return [];
   const says = `The push is for identity '${identity.name}', but '${acting}' is active. ${why}`;
   return [{ kind: "account", says }];
@@ -116,31 +120,23 @@ const TIMEOUT = 10_000;
 const MAX_OUTPUT = 1024 * 1024;
 
 /** Checks which account a push would use, as far as git and ssh can tell. */
-export async function checkAccount(
-  identity: Identity,
-  url: string,
-  context: GitContext,
-  env: NodeJS.ProcessEnv,
-): Promise<GuardProblem[]> {
+export async function checkAccount(known: KnownCase, url: string): Promise<GuardProblem[]> {
   const remote = parseRemoteUrl(url);
   if (remote.problem !== undefined && remote.transport in USUAL_PORTS) {
     return [account(`Cannot tell where the remote's URL leads: ${remote.problem}.`)];
   }
-  if (remote.transport === "ssh") return await checkKey(identity, remote, context, env);
+  if (remote.transport === "ssh") return await checkKey(known, remote);
   if (remote.transport === "https" || remote.transport === "http") {
-    return await checkCredential(identity, remote, context, env);
+    return await checkCredential(known, remote);
   }
   return [];
 }
 
 /** Asks ssh, started as git would start it, which key it would offer first. */
 async function checkKey(
-  identity: Identity,
+  { identity: { sshKey, name }, context: { config, git }, env }: KnownCase,
   { user, host = "", port }: RemoteUrl,
-  { config, git }: GitContext,
-  env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
-  const { sshKey, name } = identity;
   if (sshKey === undefined) return [];
   const command = env.GIT_SSH_COMMAND ?? config.get("core.sshCommand") ?? env.GIT_SSH ?? "ssh";
   if (command === sshCommand(sshKey)) return [];
@@ -169,13 +165,10 @@ async function checkKey(
 
 /** Asks git's credential helpers who they would log in as. */
 async function checkCredential(
-  identity: Identity,
+  { identity: { name, user: wanted }, context: { git }, env }: KnownCase,
   remote: RemoteUrl,
-  { git }: GitContext,
-  env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { transport, path, user } = remote;
-  const { name, user: wanted } = identity;
   if (user !== undefined && wanted !== undefined && user !== wanted) {
     return [account(`The remote's URL has user '${user}', but '${name}' is user '${wanted}'.`)];
   }
@@ -229,40 +222,32 @@ interface Person {
 }
 
 /** Checks a commit before it is made. */
-export async function checkCommit(
-  right: RightIdentity & { readonly identity: Identity },
-  identities: readonly Identity[],
-  context: GitContext,
-  env: NodeJS.ProcessEnv,
-): Promise<GuardProblem[]> {
-  const { identity } = right;
+export async function checkCommit(known: KnownCase): Promise<GuardProblem[]> {
+  const { identities, context } = known;
   const [author, committer] = await Promise.all([
-    personOf("GIT_AUTHOR_IDENT", context, env),
-    personOf("GIT_COMMITTER_IDENT", context, env),
+    personOf("GIT_AUTHOR_IDENT", known),
+    personOf("GIT_COMMITTER_IDENT", known),
   ]);
   const gitDir = context.repository?.gitDir ?? "";
   const isOthersWork = OTHERS_WORK.some((name) => existsSync(join(gitDir, name)));
   const isOwn = identities.some((each) => isBy(author, each));
   const mayBeOthers = isOthersWork && !isOwn;
   return [
-    ...(mayBeOthers ? [] : personProblem("author", author, right)),
-    ...personProblem("committer", committer, right),
-    ...signingProblem(identity, context),
+    ...(mayBeOthers ? [] : personProblem("author", author, known)),
+    ...personProblem("committer", committer, known),
+    ...signingProblem(known),
   ];
 }
 
 /** Asks git. Hooks get the author in variables (githooks(5)). */
-async function personOf(
-  variable: string,
-  { git }: GitContext,
-  env: NodeJS.ProcessEnv,
-): Promise<Person | undefined> {
+async function personOf(variable: string, known: KnownCase): Promise<Person | undefined> {
+  const { context, env } = known;
   const named = Object.entries(env).filter(([name]) =>
     /^(?:GIT_(?:AUTHOR|COMMITTER)_|EMAIL$)/.test(name),
   );
   // Without an address git invents one, or fails with 128.
   const call = { env: Object.fromEntries(named), accepts: [0, 128] };
-  const text = await git.text(["var", variable], call);
+  const text = await context.git.text(["var", variable], call);
   const [, name, email] = /^(.*) <([^<>]*)> \d+ [+-]\d{4}$/s.exec(text) ?? [];
   return name === undefined || email === undefined ? undefined : { name, email };
 }
@@ -270,7 +255,7 @@ async function personOf(
 function personProblem(
   kind: "author" | "committer",
   person: Person | undefined,
-  { identity, why }: RightIdentity & { readonly identity: Identity },
+  { identity, why }: KnownCase,
 ): GuardProblem[] {
   const wanted = authorOf(identity);
   const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
@@ -289,17 +274,13 @@ function isBy(person: Person | undefined, { email }: Identity): boolean {
  * Checks that git is configured to sign as the identity does. The push hook checks the signatures
  * themselves.
  */
-function signingProblem(identity: Identity, { config }: GitContext): GuardProblem[] {
+function signingProblem({ identity, context: { config } }: KnownCase): GuardProblem[] {
   const { signing } = identity;
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
   if (!config.isTrue("commit.gpgSign")) {
-    return [
-      {
-        kind: "signer",
-        says: `Identity '${identity.name}' signs commits, but git is configured not to sign.`,
-      },
-    ];
+    const says = `Identity '${identity.name}' signs commits, but git is configured not to sign.`;
+    return [{ kind: "signer", says }];
   }
   const format = config.get("gpg.format") ?? "openpgp";
   const key = config.get("user.signingKey") ?? "";
@@ -329,14 +310,9 @@ interface PushedCommit {
 const SHOWN = 3;
 
 /** Checks the commits of a push that are on no remote yet. */
-export async function checkPushed(
-  { identity }: RightIdentity & { readonly identity: Identity },
-  identities: readonly Identity[],
-  context: GitContext,
-  refs: string,
-  env: NodeJS.ProcessEnv,
-): Promise<GuardProblem[]> {
-  const commits = await pushedCommits(refs, context);
+export async function checkPushed(known: KnownCase, refs: string): Promise<GuardProblem[]> {
+  const { identity, identities } = known;
+  const commits = await pushedCommits(refs, known.context);
   const own = identity.email?.toLowerCase();
   const others = new Map<string, string>();
   for (const { email, name } of identities) {
@@ -360,7 +336,7 @@ export async function checkPushed(
   const { signing } = identity;
   if (signing !== undefined && signing.signCommits !== false) {
     const made = commits.filter(({ committer }) => committer === own);
-    problems.push(...(await signerProblems(identity, made, context, env)));
+    problems.push(...(await signerProblems(known, made)));
   }
   return problems;
 }
@@ -391,10 +367,8 @@ function isNone(id: string): boolean {
 }
 
 async function signerProblems(
-  identity: Identity,
+  { identity, context: { git }, env }: KnownCase,
   commits: readonly PushedCommit[],
-  { git }: GitContext,
-  env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { signing } = identity;
   if (signing === undefined || commits.length === 0) return [];

@@ -9,10 +9,8 @@ import { type ConfigScope, setConfig, unsetConfig } from "../../git/config/git-c
 import type { Repository } from "../../git/git-folder.ts";
 import { hooksFolder, hooksIn } from "../../git/repository.ts";
 import { type OwnProgram, programWords } from "../credential/helper-command.ts";
-import type { GitContext } from "../detect/detect.ts";
+import type { GitContext, RepositoryContext } from "../detect/detect.ts";
 import { GUARD_HOOKS, type GuardHook } from "./guard.ts";
-
-type InRepository = GitContext & { readonly repository: Repository };
 
 export interface GuardStatus {
   readonly isInstalled: boolean;
@@ -43,7 +41,7 @@ const BEFORE = "trunkline.hooksBefore";
  * Installs hooks that ask the guard before commits and pushes, in all work trees of the repository.
  */
 export async function installGuard(
-  context: InRepository,
+  context: RepositoryContext,
   program: OwnProgram,
 ): Promise<GuardStatus> {
   const { repository, config, git } = context;
@@ -104,7 +102,7 @@ async function pointTo(
 }
 
 /** Removes the guard and restores the former hooks. Returns whether it was installed. */
-export async function removeGuard(context: InRepository): Promise<boolean> {
+export async function removeGuard(context: RepositoryContext): Promise<boolean> {
   const { repository, config, git } = context;
   const own = ownFolder(repository);
   const named = config.last("core.hooksPath");
@@ -135,7 +133,7 @@ export async function removeGuard(context: InRepository): Promise<boolean> {
 
 /** Which hooks git would run here now. */
 export async function guardStatus(
-  { repository, config, git }: InRepository,
+  { repository, config, git }: RepositoryContext,
   changedTo?: string,
 ): Promise<GuardStatus> {
   const hooks = changedTo ?? hooksFolder(repository, config, git.env);

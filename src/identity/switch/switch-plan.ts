@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
@@ -14,7 +14,6 @@ import {
   type ConfigScope,
   isStronger,
 } from "../../git/config/git-config.ts";
-import type { Repository } from "../../git/git-folder.ts";
 import type { Git } from "../../git/git.ts";
 import { remotesOf } from "../../git/remotes.ts";
 import {
@@ -23,7 +22,12 @@ import {
   openRepository,
   type Submodule,
 } from "../../git/repository.ts";
-import { detectIdentity, type GitContext, readRepositoryContext } from "../detect/detect.ts";
+import {
+  detectIdentity,
+  type GitContext,
+  readRepositoryContext,
+  type RepositoryContext,
+} from "../detect/detect.ts";
 import {
   type GitSetting,
   gitSettings,
@@ -37,6 +41,7 @@ import { authorOf, hostFit, type Identity } from "../identity.ts";
 import type { Plan } from "./apply.ts";
 import { type FileChange, readCurrent } from "../../base/file/file-change.ts";
 import type { SettingChange } from "./journal.ts";
+import { realPath } from "../../base/file/path.ts";
 
 export interface SwitchOptions extends GitSettingsOptions {
   /** Applies to all repositories of the user. */
@@ -49,9 +54,6 @@ export interface SwitchOptions extends GitSettingsOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The edits of each file. */
-type FileEdits = Map<string, ConfigEdit[]>;
-
 const GIT_CONFIG_MODE = 0o666;
 
 /** Plans the changes that make git in a folder use an identity. Changes nothing. */
@@ -60,136 +62,128 @@ export async function planSwitch(
   context: GitContext,
   options: SwitchOptions,
 ): Promise<Plan> {
-  const edits: FileEdits = new Map();
-  const { env } = options;
-  if (options.global === true) {
-    const target = globalTarget(env);
-    const own = switchEdits(identity, target, context, options);
-    edits.set(target.path, own);
-    const notes = overrideNotes(own, target, context, env);
-    return await makePlan(context.git, identity, {}, edits, notes);
-  }
+  const planner = new SwitchPlanner(identity, options);
+  if (options.global === true) return await planner.global(context);
   const repository = context.repository ?? (await openRepository(context.git));
-  const notes = await unfitNotes(identity, context, options);
-  notes.push(...(await editRepository(identity, repository, context, options, edits)));
-  if (options.recurseSubmodules === true) {
-    for (const inner of await submodulesOf(repository, context)) {
-      notes.push(...(await editSubmodule(identity, inner, options, edits)));
+  return await planner.repository({ ...context, repository });
+}
+
+/** A switch to one identity, with the edits that it needs in each file. */
+class SwitchPlanner {
+  readonly #identity: Identity;
+  readonly #options: SwitchOptions;
+  readonly #identities: readonly Identity[];
+  readonly #edits = new Map<string, ConfigEdit[]>();
+
+  constructor(identity: Identity, options: SwitchOptions) {
+    this.#identity = identity;
+    this.#options = options;
+    this.#identities = options.identities ?? [identity];
+  }
+
+  async global(context: GitContext): Promise<Plan> {
+    const target = globalTarget(this.#options.env);
+    const notes = this.#switchIn(target, context);
+    return await this.#plan(context.git, {}, notes);
+  }
+
+  async repository(context: RepositoryContext): Promise<Plan> {
+    const notes = await this.#unfit(context);
+    notes.push(...(await this.#editRepository(context)));
+    if (this.#options.recurseSubmodules === true) {
+      for (const inner of await submodulesOf(context))
+        notes.push(...(await this.#editInner(inner)));
+    } else notes.push(...(await submoduleNotes(context)));
+    const { commonDir, worktree = commonDir } = context.repository;
+    return await this.#plan(context.git, { repository: commonDir, worktree }, notes);
+  }
+
+  /** A switch to an identity that the repository is not for is done all the same, but not silently. */
+  async #unfit(context: GitContext): Promise<string[]> {
+    const { name } = this.#identity;
+    const { candidates, remote } = await detectIdentity(this.#identities, context);
+    const [best] = candidates;
+    const where = remote === undefined ? "This repository" : `The remote '${remote.name}'`;
+    if (best === undefined) {
+      if (remote === undefined) return [];
+      return [`${where} (${remote.url}) does not match identity '${name}', nor another.`];
     }
-  } else notes.push(...(await submoduleNotes(repository, context)));
-  const { commonDir, worktree = commonDir } = repository;
-  return await makePlan(context.git, identity, { repository: commonDir, worktree }, edits, notes);
-}
-
-/** A switch to an identity that the repository is not for is done all the same, but not silently. */
-async function unfitNotes(
-  identity: Identity,
-  context: GitContext,
-  { identities = [identity] }: SwitchOptions,
-): Promise<string[]> {
-  const { candidates, remote } = await detectIdentity(identities, context);
-  const [best] = candidates;
-  const where = remote === undefined ? "This repository" : `The remote '${remote.name}'`;
-  if (best === undefined) {
-    if (remote === undefined) return [];
-    return [`${where} (${remote.url}) does not match identity '${identity.name}', nor another.`];
+    const own = candidates.find((each) => each.identity === name);
+    if (own?.weight === best.weight) return [];
+    const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${name}'`;
+    return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
   }
-  const own = candidates.find((each) => each.identity === identity.name);
-  if (own?.weight === best.weight) return [];
-  const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${identity.name}'`;
-  return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
-}
 
-/** Adds the edits for one repository. Returns notes. */
-async function editRepository(
-  identity: Identity,
-  repository: Repository,
-  context: GitContext,
-  options: SwitchOptions,
-  edits: FileEdits,
-): Promise<string[]> {
-  const { identities = [identity], env } = options;
-  const target = repositoryTarget(repository, context);
-  const own = switchEdits(identity, target, context, options);
-  if (target.mustTurnOn) await turnOnWorktreeConfig(context.git, repository, edits);
-  add(edits, target.path, own);
-  const notes = overrideNotes(own, target, context, env);
-  if (options.rewriteRemotes !== true) return notes;
-  const rewritten = rewriteRemotes(identity, identities, repository, context);
-  add(edits, join(repository.commonDir, "config"), rewritten.edits);
-  return [...notes, ...rewritten.notes];
-}
-
-/** A submodule that matches another identity is not switched. */
-async function editSubmodule(
-  identity: Identity,
-  { path, repository, context }: CheckedOutSubmodule,
-  options: SwitchOptions,
-  edits: FileEdits,
-): Promise<string[]> {
-  const { identity: right } = await detectIdentity(options.identities ?? [identity], context);
-  if (right !== undefined && right !== identity.name) {
-    return [`Submodule '${path}' belongs to identity '${right}' and was not changed.`];
+  /** Adds the edits for one repository. Returns notes. */
+  async #editRepository(context: RepositoryContext): Promise<string[]> {
+    const target = repositoryTarget(context);
+    if (target.mustTurnOn) await this.#turnOnWorktreeConfig(context);
+    const notes = this.#switchIn(target, context);
+    if (this.#options.rewriteRemotes !== true) return notes;
+    const rewritten = rewriteRemotes(this.#identity, this.#identities, context);
+    this.#add(join(context.repository.commonDir, "config"), rewritten.edits);
+    return [...notes, ...rewritten.notes];
   }
-  const notes = await editRepository(identity, repository, context, options, edits);
-  return notes.map((note) => `${path}: ${note}`);
+
+  /** A submodule that matches another identity is not switched. */
+  async #editInner({ path, context }: CheckedOutSubmodule): Promise<string[]> {
+    const { identity: right } = await detectIdentity(this.#identities, context);
+    if (right !== undefined && right !== this.#identity.name) {
+      return [`Submodule '${path}' belongs to identity '${right}' and was not changed.`];
+    }
+    const notes = await this.#editRepository(context);
+    return notes.map((note) => `${path}: ${note}`);
+  }
+
+  #switchIn(target: ConfigTarget, context: GitContext): string[] {
+    const own = switchEdits(this.#identity, target, context, this.#options);
+    this.#add(target.path, own);
+    return overrideNotes(own, target, context, this.#options.env);
+  }
+
+  #add(path: string, more: readonly ConfigEdit[]): void {
+    this.#edits.set(path, [...(this.#edits.get(path) ?? []), ...more]);
+  }
+
+  /** Does what git does to turn it on (git's worktree.c, `init_worktree_config`). */
+  async #turnOnWorktreeConfig({ git, repository }: RepositoryContext): Promise<void> {
+    const common = join(repository.commonDir, "config");
+    const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
+    // These two apply only to the main work tree and would be wrong in the others.
+    const valuesOf = await readValues(git, bytes);
+    const bare = valuesOf("core.bare").at(-1);
+    const worktree = valuesOf("core.worktree").at(-1);
+    const moved = [
+      ...(bare === "true" ? [{ key: "core.bare", values: [bare] }] : []),
+      ...(worktree === undefined ? [] : [{ key: "core.worktree", values: [worktree] }]),
+    ];
+    const removed = moved.map(({ key }) => ({ key, values: [] }));
+    this.#add(common, [{ key: "extensions.worktreeConfig", values: ["true"] }, ...removed]);
+    if (moved.length > 0) this.#add(join(repository.commonDir, "config.worktree"), moved);
+  }
+
+  async #plan(git: Git, subject: Plan["subject"], notes: readonly string[]): Promise<Plan> {
+    const { name, sshKey } = this.#identity;
+    const isMissing = sshKey !== undefined && !existsSync(sshKey);
+    const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];
+    const changes = await Promise.all(
+      [...this.#edits].map(([path, each]) => changeFile(git, path, each)),
+    );
+    return {
+      kind: "switch",
+      identity: name,
+      subject,
+      settings: changes.flatMap(({ settings }) => settings),
+      files: changes.flatMap(({ file }) => file ?? []),
+      notes: [...missing, ...notes],
+    };
+  }
 }
 
-function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void {
-  edits.set(path, [...(edits.get(path) ?? []), ...more]);
-}
-
-/** Does what git does to turn it on (git's worktree.c, `init_worktree_config`). */
-async function turnOnWorktreeConfig(
-  git: Git,
-  { commonDir }: Repository,
-  edits: FileEdits,
-): Promise<void> {
-  const [common, main] = [join(commonDir, "config"), join(commonDir, "config.worktree")];
-  const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
-  add(edits, common, [{ key: "extensions.worktreeConfig", values: ["true"] }]);
-  // These two apply only to the main work tree and would be wrong in the others.
-  const valuesOf = await readValues(git, bytes);
-  const bare = valuesOf("core.bare").at(-1);
-  const worktree = valuesOf("core.worktree").at(-1);
-  const moved = [
-    ...(bare === "true" ? [{ key: "core.bare", values: [bare] }] : []),
-    ...(worktree === undefined ? [] : [{ key: "core.worktree", values: [worktree] }]),
-  ];
-  if (moved.length === 0) return;
-  add(
-    edits,
-    common,
-    moved.map(({ key }) => ({ key, values: [] })),
-  );
-  add(edits, main, moved);
-}
-
-async function submoduleNotes(repository: Repository, { git }: GitContext): Promise<string[]> {
-  const paths = (await checkedOut(repository, git)).map(({ path }) => path).join(", ");
+async function submoduleNotes(context: RepositoryContext): Promise<string[]> {
+  const paths = (await checkedOut(context)).map(({ path }) => path).join(", ");
   if (paths === "") return [];
   return [`Submodules keep their identity: ${paths}. Use --recurse-submodules to switch them too.`];
-}
-
-async function makePlan(
-  git: Git,
-  identity: Identity,
-  subject: Plan["subject"],
-  edits: FileEdits,
-  notes: readonly string[],
-): Promise<Plan> {
-  const { sshKey } = identity;
-  const isMissing = sshKey !== undefined && !existsSync(sshKey);
-  const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];
-  const changes = await Promise.all([...edits].map(([path, each]) => changeFile(git, path, each)));
-  return {
-    kind: "switch",
-    identity: identity.name,
-    subject,
-    settings: changes.flatMap(({ settings }) => settings),
-    files: changes.flatMap(({ file }) => file ?? []),
-    notes: [...missing, ...notes],
-  };
 }
 
 async function changeFile(
@@ -216,31 +210,28 @@ async function changeFile(
 interface CheckedOutSubmodule {
   /** Relative to the outermost repository. */
   readonly path: string;
-  readonly repository: Repository;
-  readonly context: GitContext;
+  readonly context: RepositoryContext;
 }
 
 /** The direct submodules of a repository that are checked out. */
-async function checkedOut({ worktree }: Repository, git: Git): Promise<Submodule[]> {
+async function checkedOut({ git, repository }: RepositoryContext): Promise<Submodule[]> {
+  const { worktree } = repository;
   const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
   return all.filter(({ isCheckedOut }) => isCheckedOut);
 }
 
 /** All checked-out submodules, each after the one that contains it. */
-async function submodulesOf(
-  outer: Repository,
-  { git }: GitContext,
-): Promise<CheckedOutSubmodule[]> {
+async function submodulesOf(outer: RepositoryContext): Promise<CheckedOutSubmodule[]> {
   const found: CheckedOutSubmodule[] = [];
-  for (const { path } of await checkedOut(outer, git)) {
-    const folder = join(outer.worktree ?? "", path);
-    const context = await readRepositoryContext(git.in(folder));
-    const { repository } = context;
+  const { worktree = "" } = outer.repository;
+  for (const { path } of await checkedOut(outer)) {
+    const folder = join(worktree, path);
+    const context = await readRepositoryContext(outer.git.in(folder));
     // `.gitmodules` is not trusted: a path in it may lead outside the repository.
-    const isInside = folder.startsWith(`${outer.worktree}/`) && repository.worktree === folder;
+    const isInside = folder.startsWith(`${worktree}/`) && context.repository.worktree === folder;
     if (!isInside) continue;
-    found.push({ path, repository, context });
-    const inner = await submodulesOf(repository, context);
+    found.push({ path, context });
+    const inner = await submodulesOf(context);
     found.push(...inner.map((each) => ({ ...each, path: join(path, each.path) })));
   }
   return found;
@@ -364,8 +355,7 @@ interface RemoteEdits {
 function rewriteRemotes(
   identity: Identity,
   identities: readonly Identity[],
-  repository: Repository,
-  context: GitContext,
+  context: RepositoryContext,
 ): RemoteEdits {
   const { name, host, sshHost } = identity;
   if (sshHost === undefined) {
@@ -373,7 +363,7 @@ function rewriteRemotes(
     const says = `Cannot rewrite remotes: identity '${name}' has no SSH host. ${next}`;
     throw new TrunklineError("config", says);
   }
-  const file = { path: join(repository.commonDir, "config"), scope: "local" } as const;
+  const file = { path: join(context.repository.commonDir, "config"), scope: "local" } as const;
   const notes: string[] = [];
   // SSH aliases of other identities for the same host count as this host.
   const aliases = new Set(aliasesOf(identities, host));
@@ -420,11 +410,10 @@ interface ConfigTarget {
 }
 
 /** The file of this work tree if the repository has several, else the repository's file. */
-function repositoryTarget(repository: Repository, context: GitContext): ConfigTarget {
+function repositoryTarget({ repository, config }: RepositoryContext): ConfigTarget {
   // Git reads this extension only from the repository's own file.
-  const own = context.config.all("extensions.worktreeConfig").filter(({ scope }) => {
-    return scope === "local";
-  });
+  const all = config.all("extensions.worktreeConfig");
+  const own = all.filter(({ scope }) => scope === "local");
   const isOn = own.length > 0 && configBoolean(own.at(-1)?.value) === true;
   if (isOn || hasLinkedWorktrees(repository)) {
     const path = join(repository.gitDir, "config.worktree");
@@ -456,13 +445,5 @@ function isFrom(
   // Git reports paths relative to the top of the work tree.
   const base = repository?.worktree ?? repository?.gitDir ?? git.folder;
   const found = resolve(base, origin.slice("file:".length));
-  return found === target.path || real(found) === real(target.path);
-}
-
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  return found === target.path || realPath(found) === realPath(target.path);
 }

@@ -15,6 +15,7 @@ import { TrunklineError, fileWords } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
+import { objectIn } from "../../base/check.ts";
 
 /** scrypt parameters (RFC 7914). They cost a tenth of a second and 32 MiB. */
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const;
@@ -159,12 +160,8 @@ export class EncryptedFile implements SecretStore {
       if (error instanceof TrunklineError && error.code === "not-found") return undefined;
       throw error;
     }
-    try {
-      const file = JSON.parse(text) as TokenFile;
-      if (file.version === 1 && Array.isArray(file.secrets)) return file;
-    } catch {
-      // Reported below.
-    }
+    const file = objectIn(text) as TokenFile | undefined;
+    if (file?.version === 1 && Array.isArray(file.secrets)) return file;
     const next = "Move it away, and store the tokens again";
     throw new TrunklineError(
       "config",

@@ -4,12 +4,12 @@ import { dirname, isAbsolute, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { sshConfigFile, sshOptions, type SshOptions } from "../detect/ssh-options.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys, quietRunner } from "../signing/signing-readiness.ts";
 import { logInBySsh } from "../validate/validate.ts";
-import type { ToolCommands } from "./switch-tools.ts";
+import type { JugglerToolName } from "./definitions.ts";
+import type { ToolCommands, ToolHandler } from "./switch-tools.ts";
 
 const LOGIN_TIMEOUT = 5_000;
 
@@ -21,14 +21,33 @@ const FORGES: Readonly<Record<string, IdentitySettings["provider"]>> = {
   "bitbucket.org": "bitbucket",
 };
 
-/** `juggler_debug_ssh` */
-export async function debugSsh(_: Arguments, commands: ToolCommands): Promise<ToolResult> {
-  const { env } = commands;
-  const hosts = sshHosts(env);
-  const blocks = await Promise.all(hosts.map((host) => describeHost(host, env)));
-  const none = hosts.length === 0 ? ["No hosts in the SSH configuration."] : [];
-  return textResult(["SSH Configuration:", ...none, ...blocks].join("\n\n"));
-}
+/** The tools with which identities are set up. */
+export const SETUP_TOOLS = {
+  async juggler_debug_ssh(_, commands) {
+    const { env } = commands;
+    const hosts = sshHosts(env);
+    const blocks = await Promise.all(hosts.map((host) => describeHost(host, env)));
+    const none = hosts.length === 0 ? ["No hosts in the SSH configuration."] : [];
+    return [["SSH Configuration:", ...none, ...blocks].join("\n\n")];
+  },
+
+  async juggler_setup(args, commands) {
+    const { mode = "auto", force = false } = args;
+    if (mode === "status") return setupStatus(commands);
+    const lines = [`Setup (${String(mode)})`];
+    let now = commands;
+    if (mode === "auto") lines.push(...(await importTheirs(now, force === true)));
+    now = await now.reload();
+    if (mode === "auto" || mode === "import_ssh")
+      lines.push(...(await importSsh(now, force === true)));
+    now = await now.reload();
+    if (mode === "auto" || mode === "import_gpg")
+      lines.push(...(await importGpg(now, force === true)));
+    if (lines.length === 1) lines.push("[INFO] Nothing new was found.");
+    lines.push(`Config: ${commands.identities.file}`);
+    return lines;
+  },
+} satisfies Partial<Record<JugglerToolName, ToolHandler>>;
 
 async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<string> {
   let options: SshOptions;
@@ -60,25 +79,7 @@ async function keyWords(file: string): Promise<string> {
   return `${file} ${isOpen ? `[FAIL] other users may read it: chmod 600 '${file}'` : "[OK]"}`;
 }
 
-/** `juggler_setup` */
-export async function setup(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
-  const { mode = "auto", force = false } = args;
-  if (mode === "status") return textResult(await setupStatus(commands));
-  const lines = [`Setup (${String(mode)})`];
-  let now = commands;
-  if (mode === "auto") lines.push(...(await importTheirs(now, force === true)));
-  now = await now.reload();
-  if (mode === "auto" || mode === "import_ssh")
-    lines.push(...(await importSsh(now, force === true)));
-  now = await now.reload();
-  if (mode === "auto" || mode === "import_gpg")
-    lines.push(...(await importGpg(now, force === true)));
-  if (lines.length === 1) lines.push("[INFO] Nothing new was found.");
-  lines.push(`Config: ${commands.identities.file}`);
-  return textResult(lines.join("\n"));
-}
-
-async function setupStatus(commands: ToolCommands): Promise<string> {
+async function setupStatus(commands: ToolCommands): Promise<string[]> {
   const { identities, tokens, env } = commands;
   const keys = await secretKeys(env);
   return [
@@ -89,7 +90,7 @@ async function setupStatus(commands: ToolCommands): Promise<string> {
     `GPG keys: ${keys.length}`,
     `RemoteJuggler: ${theirFile(env) ?? "not found"}`,
     `Token store: ${await tokens.describeStore()}`,
-  ].join("\n");
+  ];
 }
 
 function theirFile(env: NodeJS.ProcessEnv): string | undefined {

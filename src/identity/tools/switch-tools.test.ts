@@ -8,10 +8,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import { IdentityCommands } from "../identity-commands.ts";
 import type { IdentitySettings } from "../identity.ts";
-import { detectIdentityTool, listIdentities, statusTool, switchIdentity } from "./switch-tools.ts";
-import type { ToolCommands } from "./switch-tools.ts";
-
-type Tool = typeof switchIdentity;
+import { IDENTITY_TOOLS, type ToolCommands, type ToolHandler } from "./switch-tools.ts";
 
 /** A repository on github.com, and what a tool answers in it. */
 class Rig extends SampleRepository {
@@ -29,8 +26,13 @@ class Rig extends SampleRepository {
     this.commands = Object.assign(commands, { reload: () => assert.fail("nothing is reloaded") });
   }
 
-  async text(tool: Tool, args: Arguments = {}, folder = this.path): Promise<string> {
-    return String((await tool(args, this.commands, folder)).content[0]?.text);
+  async text(
+    tool: keyof typeof IDENTITY_TOOLS,
+    args: Arguments = {},
+    folder = this.path,
+  ): Promise<string> {
+    const call: ToolHandler = (...given) => IDENTITY_TOOLS[tool](...given);
+    return (await call(args, this.commands, () => folder)).join("\n");
   }
 
   get origin(): string {
@@ -45,26 +47,32 @@ describe("juggler_switch", () => {
     using rig = new Rig({ work: WORK, keyless });
     const before = rig.origin;
     assert.match(
-      await rig.text(switchIdentity, { identity: "work" }),
+      await rig.text("juggler_switch", { identity: "work" }),
       /^Switched to identity: work\n/,
     );
     assert.equal(rig.origin, before);
-    await rig.text(switchIdentity, { identity: "keyless", setRemote: false });
+    await rig.text("juggler_switch", { identity: "keyless", setRemote: false });
     assert.equal(rig.origin, before);
-    await rig.text(switchIdentity, { identity: "work", setRemote: true });
+    await rig.text("juggler_switch", { identity: "work", setRemote: true });
     assert.equal(rig.origin, "git@gh-work:acme/app.git");
     rig.run("remote", "set-url", "origin", before);
-    await rig.text(switchIdentity, { identity: "keyless" });
+    await rig.text("juggler_switch", { identity: "keyless" });
     assert.equal(rig.origin, "git@gh-work:acme/app.git");
   });
 
   it("leaves signing alone if asked, and says how to undo everything", async () => {
     using rig = new Rig();
-    const said = await rig.text(switchIdentity, { identity: "home", configureGPG: false });
+    const said = await rig.text("juggler_switch", {
+      identity: "home",
+      configureGPG: false,
+    });
     assert.throws(() => rig.run("config", "commit.gpgSign"));
     assert.match(said, /trunkline identity undo --id [0-9a-f-]{36}$/);
     assert.doesNotMatch(said, /Signing/);
-    const again = await rig.text(switchIdentity, { identity: "home", configureGPG: false });
+    const again = await rig.text("juggler_switch", {
+      identity: "home",
+      configureGPG: false,
+    });
     assert.doesNotMatch(again, /undo/);
   });
 });
@@ -72,12 +80,12 @@ describe("juggler_switch", () => {
 describe("juggler_status", () => {
   it("warns if the active identity does not match the repository", async () => {
     using rig = new Rig();
-    await rig.text(switchIdentity, { identity: "home", configureGPG: false });
-    const wrong = await rig.text(statusTool);
+    await rig.text("juggler_switch", { identity: "home", configureGPG: false });
+    const wrong = await rig.text("juggler_status");
     assert.match(wrong, /^Current identity: home \(local\)$/m);
     assert.match(wrong, /\[WARN\].*'work'/);
-    await rig.text(switchIdentity, { identity: "work" });
-    const right = await rig.text(statusTool, { verbose: true });
+    await rig.text("juggler_switch", { identity: "work" });
+    const right = await rig.text("juggler_status", { verbose: true });
     assert.doesNotMatch(right, /\[WARN\]/);
     assert.match(
       right,
@@ -89,10 +97,12 @@ describe("juggler_status", () => {
 describe("juggler_detect_identity", () => {
   it("gives the reason, and refuses a folder outside of a repository", async () => {
     using rig = new Rig();
-    const found = await rig.text(detectIdentityTool);
+    const found = await rig.text("juggler_detect_identity");
     assert.match(found, /^Detected Identity: work$/m);
     assert.match(found, /^Confidence: high$/m);
-    await assert.rejects(rig.text(detectIdentityTool, {}, rig.home), { code: "not-found" });
+    await assert.rejects(rig.text("juggler_detect_identity", {}, rig.home), {
+      code: "not-found",
+    });
   });
 });
 
@@ -100,9 +110,17 @@ describe("juggler_list_identities", () => {
   it("lists those of a provider, with the state of their tokens if asked", async () => {
     const none = { ...HOME, provider: "gitlab", tokenSource: { kind: "none" } } as const;
     using rig = new Rig({ work: WORK, none });
-    const all = await rig.text(listIdentities, { includeCredentialStatus: true });
+    const all = await rig.text("juggler_list_identities", {
+      includeCredentialStatus: true,
+    });
     assert.match(all, /- work\n.*\n.*\n.*\n {2}SSH Host: gh-work\n {2}Credentials: none/);
-    assert.doesNotMatch(await rig.text(listIdentities, { provider: "gitlab" }), /- work/);
-    assert.match(await rig.text(listIdentities, { provider: "bitbucket" }), /for bitbucket/);
+    assert.doesNotMatch(
+      await rig.text("juggler_list_identities", { provider: "gitlab" }),
+      /- work/,
+    );
+    assert.match(
+      await rig.text("juggler_list_identities", { provider: "bitbucket" }),
+      /for bitbucket/,
+    );
   });
 });

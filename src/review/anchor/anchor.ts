@@ -86,9 +86,7 @@ export class AnchorMaker {
   /** Of a commit, or of the work tree if none is given. */
   #versionOf(repository: FoundRepository, path: string, base?: string): Promise<Version> {
     const key = [repository.root, path, base].join("\0");
-    const known = this.#versions.get(key) ?? readVersion(repository, path, base);
-    this.#versions.set(key, known);
-    return known;
+    return this.#versions.getOrInsertComputed(key, () => readVersion(repository, path, base));
   }
 }
 

@@ -46,9 +46,8 @@ export class FileHistory {
    * Empty if git cannot tell. Requests of one turn of the event loop share the calls of git.
    */
   async since(commit: string, paths: readonly string[]): Promise<readonly string[]> {
-    const wanted = this.#wanted.get(commit) ?? new Set();
+    const wanted = this.#wanted.getOrInsert(commit, new Set());
     for (const path of paths) wanted.add(path);
-    this.#wanted.set(commit, wanted);
     this.#changes ??= nextTurn().then(() => {
       this.#changes = undefined;
       const all = new Map(this.#wanted);
@@ -157,9 +156,7 @@ function changesIn(log: Buffer): Map<string, Change[]> {
     const [, blob] = /^\n?:\d+ (?:100\d+|120000) [0-9a-f]+ ([0-9a-f]+) [AMT]$/.exec(field) ?? [];
     if (blob !== undefined) {
       const path = fields[++at] ?? "";
-      const changes = byPath.get(path) ?? [];
-      changes.push({ age, blob });
-      byPath.set(path, changes);
+      byPath.getOrInsert(path, []).push({ age, blob });
     } else if (/^\n?:/.test(field)) at++;
     else if (field !== "") age++;
   }
@@ -211,11 +208,7 @@ export class Renames {
   }
 
   #since(commit: string): Promise<Map<string, string>> {
-    const known = this.#byCommit.get(commit);
-    if (known !== undefined) return known;
-    const asked = this.#ask(commit);
-    this.#byCommit.set(commit, asked);
-    return asked;
+    return this.#byCommit.getOrInsertComputed(commit, () => this.#ask(commit));
   }
 
   async #ask(commit: string): Promise<Map<string, string>> {

@@ -90,13 +90,10 @@ export class Locator {
     present: Version,
   ): Promise<readonly LineMatcher[]> {
     const key = [before.blob, commit, ...paths].join("\0");
-    const known = this.#chains.get(key);
-    if (known !== undefined) return known;
-    const made = this.#versionsSince(commit, paths).then((between) =>
-      between.length === 0 ? [] : this.#chain([before, ...between, present]),
-    );
-    this.#chains.set(key, made);
-    return made;
+    return this.#chains.getOrInsertComputed(key, async () => {
+      const between = await this.#versionsSince(commit, paths);
+      return between.length === 0 ? [] : this.#chain([before, ...between, present]);
+    });
   }
 
   async #versionsSince(commit: string, paths: readonly string[]): Promise<Version[]> {
@@ -118,26 +115,22 @@ export class Locator {
   /** Comments on one file, and on its later versions, share most steps. */
   #step(before: Version, now: Version): LineMatcher {
     const key = `${before.blob} ${now.blob}`;
-    const matcher = this.#steps.get(key) ?? new LineMatcher(before.text, now.text);
-    this.#steps.set(key, matcher);
-    return matcher;
+    return this.#steps.getOrInsertComputed(key, () => new LineMatcher(before.text, now.text));
   }
 
   #presentAt(path: string): Version | undefined {
-    if (this.#present.has(path)) return this.#present.get(path);
-    const content = readable(this.#root, path);
-    const present = content && { blob: blobId(content), text: new FileText(content) };
-    this.#present.set(path, present);
-    return present;
+    return this.#present.getOrInsertComputed(path, () => {
+      const content = readable(this.#root, path);
+      return content && { blob: blobId(content), text: new FileText(content) };
+    });
   }
 
   #textOf(blob: string | undefined): Promise<FileText | undefined> {
     if (blob === undefined) return Promise.resolve(undefined);
-    const known = this.#before.get(blob);
-    if (known !== undefined) return known;
-    const asked = this.#reviews.text(blob).then((content) => content && new FileText(content));
-    this.#before.set(blob, asked);
-    return asked;
+    return this.#before.getOrInsertComputed(blob, async () => {
+      const content = await this.#reviews.text(blob);
+      return content && new FileText(content);
+    });
   }
 }
 

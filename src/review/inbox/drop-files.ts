@@ -23,6 +23,7 @@ import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
 import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
+import { parsedJson } from "../../base/check.ts";
 
 export interface DropFilesOptions {
   /** Files into which other programs write comments. */
@@ -331,18 +332,12 @@ export interface Dropped {
  */
 export function readDropped(text: string): unknown[] | undefined {
   if (text.trim() === "") return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? (value as unknown[]) : [value];
-  } catch {
-    // Try one object per line.
-  }
-  try {
-    const lines = text.split("\n").filter((line) => line.trim() !== "");
-    return lines.length < 2 ? undefined : lines.map((line): unknown => JSON.parse(line));
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  if (value !== undefined) return Array.isArray(value) ? (value as unknown[]) : [value];
+  // Perhaps one object per line.
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const values = lines.map(parsedJson);
+  return lines.length < 2 || values.includes(undefined) ? undefined : values;
 }
 
 export function isDropped(value: unknown): value is Dropped {

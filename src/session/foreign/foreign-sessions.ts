@@ -5,6 +5,7 @@ import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
 import type { Agent, ForeignPage } from "../agent.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionStore } from "../store.ts";
+import { objectIn, parsedJson } from "../../base/check.ts";
 
 /** A session that an agent has begun itself, by that agent's name and id. */
 export interface ForeignName {
@@ -30,16 +31,10 @@ export function foreignId({ agent, id }: ForeignName): string | undefined {
 export function readForeignId(text: string): ForeignName | undefined {
   const [, encoded] = text.length > 1_000 ? [] : (FORM.exec(text) ?? []);
   if (encoded === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
-    if (!Array.isArray(value)) return undefined;
-    const [agent, id] = value as readonly unknown[];
-    return typeof agent === "string" && typeof id === "string" && id !== ""
-      ? { agent, id }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(Buffer.from(encoded, "base64url").toString("utf8"));
+  const [agent, id] = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  const isName = typeof agent === "string" && typeof id === "string" && id !== "";
+  return isName ? { agent, id } : undefined;
 }
 
 export interface ForeignOptions {
@@ -181,15 +176,9 @@ export function isForeignCursor(cursor: string): boolean {
 }
 
 function readCursor(cursor: string): Cursors {
-  try {
-    const text = Buffer.from(cursor.slice("agents.".length), "base64url").toString("utf8");
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && Object.values(value).every(isText)) {
-      return value as Cursors;
-    }
-  } catch {
-    // Reported below.
-  }
+  const text = Buffer.from(cursor.slice("agents.".length), "base64url").toString("utf8");
+  const value = objectIn(text);
+  if (value !== undefined && Object.values(value).every(isText)) return value as Cursors;
   const given = cursor.slice(0, 64);
   throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
 }

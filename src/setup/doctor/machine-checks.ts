@@ -11,6 +11,7 @@ import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
 import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
+import { objectIn } from "../../base/check.ts";
 
 /** The share of a check's time to wait for an answer, so that time is left to report that none came. */
 const SHARE = 0.8;
@@ -236,10 +237,9 @@ async function start(invocation: Invocation, signal: AbortSignal | undefined): P
 }
 
 function isAnswer(line: string): boolean {
-  try {
-    const message = JSON.parse(line) as { id?: unknown; result?: { serverInfo?: unknown } };
-    return message.id === INITIALIZE.id && message.result?.serverInfo !== undefined;
-  } catch {
-    return false;
-  }
+  const { id, result } = (objectIn(line) ?? {}) as {
+    id?: unknown;
+    result?: { serverInfo?: unknown };
+  };
+  return id === INITIALIZE.id && result?.serverInfo !== undefined;
 }

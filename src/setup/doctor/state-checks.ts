@@ -50,6 +50,7 @@ import {
   ok,
   warn,
 } from "./check.ts";
+import { objectIn } from "../../base/check.ts";
 
 const ELSEWHERE = "Choose another folder with --data or TRUNKLINE_DATA.";
 /** Leaves room for the names of files in the folder. */
@@ -372,7 +373,7 @@ async function checkLines(path: string): Promise<void> {
   const tail = from < size ? await readAt(file, from, size - from) : "";
   // The last line of each piece may be torn, and the first of the second.
   const lines = [...head.split("\n").slice(0, -1), ...tail.split("\n").slice(1, -1)];
-  const bad = lines.filter((line) => line !== "" && !isObject(line)).length;
+  const bad = lines.filter((line) => line !== "" && objectIn(line) === undefined).length;
   const isOneLongLine = lines.length === 0 && size >= SAMPLE;
   if (bad === 0 && !isOneLongLine) return;
   throw new Error(`Cannot read '${path}': ${bad || "its first"} lines are not JSON.`);
@@ -385,15 +386,6 @@ async function readAt(
 ): Promise<string> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
   return buffer.toString("utf8", 0, bytesRead);
-}
-
-function isObject(line: string): boolean {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null;
-  } catch {
-    return false;
-  }
 }
 
 /** Endings of the files that SQLite keeps beside a database. */

@@ -14,6 +14,7 @@ import { replaceFile } from "../../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { linesText, print, table } from "../../cli/shell/layout.ts";
 import { openQuietApp } from "../../cli/shell/open-app.ts";
+import { parsedJson } from "../../base/check.ts";
 
 type ServiceValues = OptionValues<"host" | "port" | "config" | "data", "print">;
 
@@ -203,12 +204,8 @@ function unitWord(word: string): string {
 /** The kept options of an installed unit or agent; none if it has none. */
 export function keptOptions(text: string): string[] {
   const [, unit, plist] = /^X-Trunkline-Options=(.*)$|<!-- options (.*?) -->/m.exec(text) ?? [];
-  try {
-    const value: unknown = JSON.parse(unit ?? plist ?? "[]");
-    return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
-  } catch {
-    return [];
-  }
+  const value = parsedJson(unit ?? plist ?? "[]");
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }
 
 /** launchd.plist(5): an agent of the user. It is started again if it fails. */

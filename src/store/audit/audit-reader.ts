@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE } from "./audit-names.ts";
 import { SEAL } from "./audit-log.ts";
+import { objectIn } from "../../base/check.ts";
 
 const CHUNK = 64 * 1024;
 const NEWLINE = 0x0a;
@@ -98,12 +99,6 @@ function missing(error: NodeJS.ErrnoException): undefined {
 
 function entryOf(line: string): Readonly<Record<string, unknown>> | undefined {
   if (line.startsWith(SEAL)) return undefined;
-  try {
-    const entry: unknown = JSON.parse(line);
-    return typeof entry === "object" && entry !== null && !Array.isArray(entry)
-      ? (entry as Readonly<Record<string, unknown>>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const entry = objectIn(line);
+  return Array.isArray(entry) ? undefined : entry;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { AuditLog } from "./audit-log.ts";
 import { auditFiles } from "./audit-reader.ts";
+import { objectIn } from "../../base/check.ts";
 
 /** The event of the entry that records a repair. */
 export const REPAIRED = "audit-repaired";
@@ -57,19 +58,10 @@ function damagedLines(bytes: Buffer): Line[] {
     const to = end < 0 ? bytes.length : end;
     // The last line may be incomplete: a process is writing it, and the next entry begins a new line.
     const isBegun = end < 0 && to - from <= LONGEST && bytes[from] === 0x7b;
-    if (to > from && !isBegun && !isEntry(bytes.toString("utf8", from, to))) {
+    if (to > from && !isBegun && objectIn(bytes.toString("utf8", from, to)) === undefined) {
       damaged.push({ from, to });
     }
     from = to + 1;
   }
   return damaged;
-}
-
-function isEntry(line: string): boolean {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null;
-  } catch {
-    return false;
-  }
 }

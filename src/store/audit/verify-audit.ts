@@ -7,6 +7,7 @@ import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
 import { firstHash, isOfAll, macOf, readKey, SEAL, type Seal } from "./audit-log.ts";
 import { REPAIRED } from "./repair-audit.ts";
+import { objectIn } from "../../base/check.ts";
 
 /** Something that does not fit the seals. */
 export interface AuditProblem {
@@ -78,7 +79,7 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   for (const { path, name, node, isCut } of await allFiles(data)) {
     const begun = new Set<string>();
     for await (const { line, number } of linesOf(path)) {
-      const parsed = parse(line);
+      const parsed = objectIn(line);
       if (parsed === undefined) {
         counts.damaged++;
         continue;
@@ -187,7 +188,7 @@ async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<
   }
   for await (const { line, number } of linesOf(anchor)) {
     if (!line.startsWith(SEAL) || seals.has(line)) continue;
-    const { time } = parse(line) ?? {};
+    const { time } = objectIn(line) ?? {};
     const says = `The audit has no such seal; entries until ${String(time)} were removed or changed`;
     problems.push({ where: `${anchor}:${number}`, says });
   }
@@ -215,15 +216,4 @@ async function* linesOf(path: string): AsyncGenerator<{ line: string; number: nu
   }
   const line = begun.join("");
   if (line !== "") yield { line, number: number + 1 };
-}
-
-function parse(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

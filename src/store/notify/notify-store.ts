@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { hashToken } from "../access/access-token.ts";
-import { Database } from "../database.ts";
+import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { sql } from "../sql.ts";
 
@@ -116,10 +116,7 @@ export class AnswerLinks {
   }
 
   async isOpen(requestId: string): Promise<boolean> {
-    const row = await this.#database.read(
-      (database) => sql(database).get`SELECT 1 FROM request WHERE id = ${requestId}`,
-    );
-    return row !== undefined;
+    return (await this.#database.get`SELECT 1 FROM request WHERE id = ${requestId}`) !== undefined;
   }
 
   /** A token for each option. Undefined if the request needs no answer any more. */
@@ -139,12 +136,9 @@ export class AnswerLinks {
 
   /** The request and the option that a token stands for. Undefined if it is not valid. */
   async find(token: string): Promise<LinkedAnswer | undefined> {
-    const row = await this.#database.read(
-      (database) =>
-        sql(database).get`SELECT answer.*, request.session AS session FROM answer
-          JOIN request ON request.id = answer.request WHERE sha256 = ${hashToken(token)}
-          AND expires > ${this.#now()}`,
-    );
+    const row = await this.#database.get`SELECT answer.*, request.session AS session FROM answer
+      JOIN request ON request.id = answer.request WHERE sha256 = ${hashToken(token)}
+      AND expires > ${this.#now()}`;
     if (row === undefined) return undefined;
     const { request, session, option } = row;
     return { requestId: String(request), sessionId: String(session), optionId: String(option) };
@@ -152,9 +146,7 @@ export class AnswerLinks {
 
   /** The request needs no answer any more: its tokens end. */
   async close(requestId: string): Promise<void> {
-    await this.#database.change((database) => {
-      sql(database).run`DELETE FROM request WHERE id = ${requestId}`;
-    });
+    await this.#database.run`DELETE FROM request WHERE id = ${requestId}`;
   }
 }
 
@@ -183,9 +175,7 @@ export class PushDevices {
   }
 
   async list(): Promise<PushDevice[]> {
-    const rows = await this.#database.read(
-      (database) => sql(database).all`SELECT * FROM push_device ORDER BY created`,
-    );
+    const rows = await this.#database.all`SELECT * FROM push_device ORDER BY created`;
     return rows as unknown as PushDevice[];
   }
 
@@ -207,12 +197,8 @@ export class PushDevices {
   }
 
   /** Removes a device by its id or its endpoint. Whether there was one. */
-  async remove(which: string): Promise<boolean> {
-    return await this.#database.change((database) => {
-      const { changes } = sql(database).run`DELETE FROM push_device
-        WHERE id = ${which} OR endpoint = ${which}`;
-      return changes > 0;
-    });
+  remove(which: string): Promise<boolean> {
+    return this.#database.run`DELETE FROM push_device WHERE id = ${which} OR endpoint = ${which}`;
   }
 }
 
@@ -318,9 +304,8 @@ export class DeliveryQueue implements Disposable {
 
   /** When the next delivery is due that nobody is sending; undefined where there is none. */
   async nextDue(entries: readonly string[]): Promise<number | undefined> {
-    const rows = await this.#database.read(
-      (database) => sql(database).all`SELECT * FROM delivery WHERE state = 'pending' ORDER BY due`,
-    );
+    const rows = await this.#database.all`SELECT * FROM delivery
+      WHERE state = 'pending' ORDER BY due`;
     const mine = rows.find(
       ({ entry, holder }) => entries.includes(String(entry)) && holder !== this.#holder.id,
     );
@@ -341,9 +326,7 @@ export class DeliveryQueue implements Disposable {
 
   /** Gives back a delivery that was not attempted. */
   async release({ id }: Delivery): Promise<void> {
-    await this.#database.change((database) => {
-      sql(database).run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
-    });
+    await this.#database.run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
   }
 
   /** The newest deliveries first. */
@@ -356,10 +339,8 @@ export class DeliveryQueue implements Disposable {
 
   /** The attempts of a delivery, oldest first. */
   async attempts(id: string): Promise<{ readonly at: number; readonly result: string }[]> {
-    const rows = await this.#database.read(
-      (database) =>
-        sql(database).all`SELECT at, result FROM attempt WHERE delivery = ${id} ORDER BY rowid`,
-    );
+    const rows = await this.#database.all`SELECT at, result FROM attempt
+      WHERE delivery = ${id} ORDER BY rowid`;
     return rows.map(({ at, result }) => ({ at: Number(at), result: String(result) }));
   }
 
@@ -396,8 +377,6 @@ export class DeliveryQueue implements Disposable {
       AND id NOT IN (SELECT notice FROM delivery WHERE state = 'pending')`;
   }
 }
-
-type Row = Record<string, SQLOutputValue>;
 
 function deliveryOf(row: Row): Delivery {
   const text = (value: SQLOutputValue | undefined): string | undefined =>

@@ -1,6 +1,6 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
-import type { Database } from "../database.ts";
+import type { Database, Row } from "../database.ts";
 import type { KnownRepository, Repository } from "./review-thread.ts";
 import { sql } from "../sql.ts";
 
@@ -13,41 +13,33 @@ export class Repositories {
   }
 
   /** All of them, the newest first. */
-  list(): Promise<KnownRepository[]> {
-    return this.#database.read((database) =>
-      sql(database).all`SELECT git_dir, root, first_commit, remotes FROM repository
-        ORDER BY id DESC`.map(repositoryOf),
-    );
+  async list(): Promise<KnownRepository[]> {
+    const rows = await this.#database.all`SELECT * FROM repository ORDER BY id DESC`;
+    return rows.map(repositoryOf);
   }
 
   /** Commits that comments of a repository were made on, those of the newest comments first. */
-  commentedCommits(gitDir: string, limit: number): Promise<string[]> {
-    return this.#database.read((database) =>
-      sql(database).all`SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
-        JOIN repository ON repository.id = thread.repository
-        WHERE git_dir = ${gitDir} AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ${limit}`.map(
-        (row) => String(row.made_on),
-      ),
-    );
+  async commentedCommits(gitDir: string, limit: number): Promise<string[]> {
+    const rows = await this.#database.all`SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
+      JOIN repository ON repository.id = thread.repository
+      WHERE git_dir = ${gitDir} AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ${limit}`;
+    return rows.map((row) => String(row.made_on));
   }
 
   /** Records the first commit of a repository: the empty text if it has none. */
   async setFirstCommit(gitDir: string, commit: string): Promise<void> {
-    await this.#database.change((database) => {
-      sql(database).run`UPDATE repository SET first_commit = ${commit} WHERE git_dir = ${gitDir}`;
-    });
+    await this.#database
+      .run`UPDATE repository SET first_commit = ${commit} WHERE git_dir = ${gitDir}`;
   }
 
   /** The repository that was at a git folder is somewhere else now. */
   async move(from: string, to: Repository): Promise<void> {
-    await this.#database.change((database) => {
-      sql(database).run`UPDATE OR IGNORE repository
-        SET git_dir = ${to.gitDir}, root = ${to.root} WHERE git_dir = ${from}`;
-    });
+    await this.#database.run`UPDATE OR IGNORE repository
+      SET git_dir = ${to.gitDir}, root = ${to.root} WHERE git_dir = ${from}`;
   }
 }
 
-function repositoryOf(row: Readonly<Record<string, SQLOutputValue>>): KnownRepository {
+function repositoryOf(row: Row): KnownRepository {
   return {
     gitDir: String(row.git_dir),
     root: String(row.root),

@@ -1,7 +1,8 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Holder } from "../holder.ts";
+import type { Row } from "../database.ts";
 import { sql } from "../sql.ts";
 import type {
   Anchor,
@@ -16,8 +17,6 @@ import type {
   ThreadEvent,
   ThreadState,
 } from "./review-thread.ts";
-
-type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** The holder of a claim of another machine, which lasts as long as its lease. */
 export const ELSEWHERE = "elsewhere";

@@ -104,18 +104,16 @@ export class Reviews implements Disposable {
     return this.#database.read((database) => shown(findThread(database, id, this.#moment)));
   }
 
-  history(id: string): Promise<ThreadEvent[]> {
-    return this.#database.read((database) =>
-      sql(database).all`SELECT * FROM event WHERE thread = ${id} ORDER BY at, seq`.map(eventOf),
-    );
+  async history(id: string): Promise<ThreadEvent[]> {
+    const rows = await this.#database
+      .all`SELECT * FROM event WHERE thread = ${id} ORDER BY at, seq`;
+    return rows.map(eventOf);
   }
 
   /** The text of a file that was commented on. */
-  text(blob: string): Promise<Uint8Array | undefined> {
-    return this.#database.read((database) => {
-      const row = sql(database).get`SELECT content FROM text WHERE blob = ${blob}`;
-      return row === undefined ? undefined : fromKept(row.content as Uint8Array);
-    });
+  async text(blob: string): Promise<Uint8Array | undefined> {
+    const row = await this.#database.get`SELECT content FROM text WHERE blob = ${blob}`;
+    return row === undefined ? undefined : fromKept(row.content as Uint8Array);
   }
 
   /**
@@ -222,11 +220,9 @@ export class Reviews implements Disposable {
   async renew(agent: string, lease: number, client?: string): Promise<void> {
     const holder = this.#holder.known;
     if (holder === undefined) return;
-    await this.#database.change((database) => {
-      sql(database).run`UPDATE thread SET lease = ${this.#now() + lease}
-        WHERE state = 'claimed' AND holder = ${holder} AND agent = ${agent}
-        AND client IS ${client ?? null}`;
-    });
+    await this.#database.run`UPDATE thread SET lease = ${this.#now() + lease}
+      WHERE state = 'claimed' AND holder = ${holder} AND agent = ${agent}
+      AND client IS ${client ?? null}`;
   }
 
   take(request: DeliveryRequest): Promise<Delivery> {
@@ -274,30 +270,25 @@ export class Reviews implements Disposable {
   }
 
   /** All events after a given one, in order. */
-  eventsAfter(
+  async eventsAfter(
     seq: number,
-    gitDir?: string,
+    gitDir: string | null = null,
   ): Promise<(ThreadEvent & { readonly thread: string; readonly path: string })[]> {
-    return this.#database.read((database) =>
-      sql(database).all`SELECT event.*, path FROM event JOIN thread ON thread.id = event.thread
-        JOIN repository ON repository.id = thread.repository
-        WHERE seq > ${seq} AND (${gitDir ?? null} IS NULL OR git_dir = ${gitDir ?? null})
-        ORDER BY seq`.map((row) => ({
-        ...eventOf(row),
-        thread: String(row.thread),
-        path: String(row.path),
-      })),
-    );
+    const rows = await this.#database.all`SELECT event.*, path FROM event
+      JOIN thread ON thread.id = event.thread
+      JOIN repository ON repository.id = thread.repository
+      WHERE seq > ${seq} AND (${gitDir} IS NULL OR git_dir = ${gitDir}) ORDER BY seq`;
+    return rows.map((row) => {
+      return { ...eventOf(row), thread: String(row.thread), path: String(row.path) };
+    });
   }
 
   /** The sequence number of the last event that was recorded before a given time. */
-  lastSeq(before = Infinity): Promise<number> {
-    return this.#database.read((database) => {
-      const row = Number.isFinite(before)
-        ? sql(database).get`SELECT max(seq) AS seq FROM event WHERE recorded < ${before}`
-        : sql(database).get`SELECT max(seq) AS seq FROM event`;
-      return Number(row?.seq ?? 0);
-    });
+  async lastSeq(before = Infinity): Promise<number> {
+    const row = Number.isFinite(before)
+      ? await this.#database.get`SELECT max(seq) AS seq FROM event WHERE recorded < ${before}`
+      : await this.#database.get`SELECT max(seq) AS seq FROM event`;
+    return Number(row?.seq ?? 0);
   }
 
   [Symbol.dispose](): void {

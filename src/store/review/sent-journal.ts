@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 
 import { join } from "node:path";
 
 import type { Holder } from "../holder.ts";
+import { parsedJson } from "../../base/check.ts";
 
 /**
  * Records the messages that this process has sent, in a file of its own. Unlike the database it needs no
@@ -45,7 +46,9 @@ export class SentJournal {
     }
     const sent = new Set<number>();
     const leaving = new Set<number>();
-    for (const note of text.split("\n").map(parseNote)) {
+    for (const line of text.split("\n")) {
+      // An incomplete line is none.
+      const note = parsedJson(line) as Note | undefined;
       if (note?.reader !== reader) continue;
       for (const message of note.messages) (note.isLeaving === true ? leaving : sent).add(message);
     }
@@ -70,13 +73,4 @@ interface Note {
   readonly messages: readonly number[];
   /** They are about to be sent. */
   readonly isLeaving?: boolean;
-}
-
-/** Undefined for an incomplete line. */
-function parseNote(line: string): Note | undefined {
-  try {
-    return JSON.parse(line) as Note;
-  } catch {
-    return undefined;
-  }
 }

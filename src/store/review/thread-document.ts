@@ -24,6 +24,7 @@ import {
   type Suggestion,
   type ThreadState,
 } from "./review-thread.ts";
+import { parsedJson } from "../../base/check.ts";
 
 /** A thread with its whole history, without fields that only make sense on one machine. */
 export interface ThreadDocument {
@@ -238,10 +239,6 @@ const isDocument = hasFields({
 
 /** A thread of another machine; undefined where this version does not understand it. */
 export function parseDocument(text: string): ThreadDocument | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isDocument(value) ? (value as ThreadDocument) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return isDocument(value) ? (value as ThreadDocument) : undefined;
 }

@@ -1,8 +1,8 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { Database } from "../database.ts";
+import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { sql } from "../sql.ts";
 import { HeldElsewhere } from "./held-elsewhere.ts";
@@ -217,11 +217,9 @@ export class SessionLog implements AsyncDisposable {
     throw holder === undefined ? failure : new HeldElsewhere(id, holder);
   }
 
-  find(id: string): Promise<SessionRecord | undefined> {
-    return this.database.read((database) => {
-      const row = sql(database).get`SELECT * FROM session WHERE uuid = ${id}`;
-      return row === undefined ? undefined : this.#recordOf(row);
-    });
+  async find(id: string): Promise<SessionRecord | undefined> {
+    const row = await this.database.get`SELECT * FROM session WHERE uuid = ${id}`;
+    return row && this.#recordOf(row);
   }
 
   /** Sessions by last use, newest first. */
@@ -249,13 +247,11 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /** Ids of the sessions of an owner that some process has open; "" finds those without one. */
-  openOf(owner: string): Promise<string[]> {
-    return this.database.read((database) =>
-      sql(database).all`SELECT uuid, holder FROM session WHERE holder IS NOT NULL
-        AND deleted IS NULL AND coalesce(json_extract(notes, '$.owner'), '') = ${owner}`
-        .filter(({ holder }) => this.#holder.isAlive(String(holder)))
-        .map(({ uuid }) => String(uuid)),
-    );
+  async openOf(owner: string): Promise<string[]> {
+    const rows = await this.database.all`SELECT uuid, holder FROM session WHERE holder IS NOT NULL
+      AND deleted IS NULL AND coalesce(json_extract(notes, '$.owner'), '') = ${owner}`;
+    const open = rows.filter(({ holder }) => this.#holder.isAlive(String(holder)));
+    return open.map(({ uuid }) => String(uuid));
   }
 
   /** Events after `after`, oldest first, in batches. Reading needs no hold on the session. */
@@ -340,7 +336,7 @@ export class SessionLog implements AsyncDisposable {
     return { key: Number(key), record: this.#recordOf(row), holder, epoch: Number(epoch) };
   }
 
-  #recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
+  #recordOf(row: Row): SessionRecord {
     const holder = row.holder as string | null;
     return {
       ...fieldsOf(row),

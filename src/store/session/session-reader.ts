@@ -1,8 +1,8 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { Database } from "../database.ts";
+import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { SESSION_MIGRATIONS } from "./session-log.ts";
 import { fieldsOf, type SessionFields } from "./session-record.ts";
@@ -181,7 +181,7 @@ export class SessionReader implements SessionReading {
       .map((row) => this.#sessionOf(row));
   }
 
-  #sessionOf(row: Readonly<Record<string, SQLOutputValue>>): ReadSession {
+  #sessionOf(row: Row): ReadSession {
     const holder = row.holder as string | null;
     return {
       ...fieldsOf(row),

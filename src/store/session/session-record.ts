@@ -1,4 +1,4 @@
-import type { SQLOutputValue } from "node:sqlite";
+import type { Row } from "../database.ts";
 
 /** What is stored of a session beside its events. */
 export interface SessionFields {
@@ -38,7 +38,7 @@ export interface HeldSession {
   readonly last: number;
 }
 
-export function fieldsOf(row: Readonly<Record<string, SQLOutputValue>>): SessionFields {
+export function fieldsOf(row: Row): SessionFields {
   return {
     id: String(row.uuid),
     cwd: String(row.cwd),

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../database.ts";
+import { sql } from "../sql.ts";
 import { cutPages, firstOf, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
 
 /**
@@ -29,12 +30,9 @@ export class SessionReplicas {
     this.#database = database;
   }
 
-  mark(session: number): Promise<ReplicaMark | undefined> {
-    return this.#database.read((database) => {
-      const sql = "SELECT epoch, sequence FROM session_replica WHERE session = ?";
-      const row = database.prepare(sql).get(session);
-      return row && { epoch: Number(row.epoch), sequence: Number(row.sequence) };
-    });
+  async mark(session: number): Promise<ReplicaMark | undefined> {
+    const row = await this.#database.get`SELECT * FROM session_replica WHERE session = ${session}`;
+    return row && { epoch: Number(row.epoch), sequence: Number(row.sequence) };
   }
 
   async setMark(session: number, mark: ReplicaMark): Promise<void> {
@@ -82,6 +80,6 @@ function writeMark(
   session: number,
   { epoch, sequence }: ReplicaMark,
 ): void {
-  const sql = "INSERT OR REPLACE INTO session_replica (session, epoch, sequence) VALUES (?, ?, ?)";
-  database.prepare(sql).run(session, epoch, sequence);
+  sql(database).run`INSERT OR REPLACE INTO session_replica (session, epoch, sequence)
+    VALUES (${session}, ${epoch}, ${sequence})`;
 }

@@ -1,4 +1,5 @@
-import type { Database } from "../database.ts";
+import type { Database, Row } from "../database.ts";
+import { sql } from "../sql.ts";
 
 /** An "always" answer of a person to a permission request, for one subject in one folder. */
 export interface PermissionRule {
@@ -50,8 +51,6 @@ export const RULES_OF_SUBJECTS = `
    UPDATE permission_rule SET revoked = CAST(strftime('%s', 'now') AS INTEGER) * 1000
    WHERE revoked IS NULL;`;
 
-const COLUMNS = "id, workspace, subject, decision, created, session, said_by AS by, principal";
-
 /** The remembered permissions. Revoked rules stay in the table. */
 export class SessionRules {
   readonly #database: Database;
@@ -60,28 +59,21 @@ export class SessionRules {
     this.#database = database;
   }
 
-  find(workspace: string, subject: string, principal: string): Promise<PermissionRule | undefined> {
-    return this.#database.read((database) => {
-      const row = database
-        .prepare(
-          `SELECT ${COLUMNS} FROM permission_rule
-           WHERE principal = ? AND workspace = ? AND subject = ? AND revoked IS NULL`,
-        )
-        .get(principal, workspace, subject);
-      return row as PermissionRule | undefined;
-    });
+  async find(
+    workspace: string,
+    subject: string,
+    principal: string,
+  ): Promise<PermissionRule | undefined> {
+    const row = await this.#database.get`SELECT * FROM permission_rule
+      WHERE principal = ${principal} AND workspace = ${workspace} AND subject = ${subject}
+      AND revoked IS NULL`;
+    return row && ruleOf(row);
   }
 
-  list(workspace?: string): Promise<PermissionRule[]> {
-    return this.#database.read((database) => {
-      const rows = database
-        .prepare(
-          `SELECT ${COLUMNS} FROM permission_rule
-           WHERE revoked IS NULL AND (?1 IS NULL OR workspace = ?1) ORDER BY workspace, subject`,
-        )
-        .all(workspace ?? null);
-      return rows as unknown as PermissionRule[];
-    });
+  async list(workspace: string | null = null): Promise<PermissionRule[]> {
+    const rows = await this.#database.all`SELECT * FROM permission_rule WHERE revoked IS NULL
+      AND (${workspace} IS NULL OR workspace = ${workspace}) ORDER BY workspace, subject`;
+    return rows.map(ruleOf);
   }
 
   /** Adds a rule, which replaces an earlier one. */
@@ -89,29 +81,22 @@ export class SessionRules {
     const { workspace, subject, decision, session, by, principal } = rule;
     await this.#database.change((database) => {
       const now = Date.now();
-      database
-        .prepare(
-          `UPDATE permission_rule SET revoked = ?
-           WHERE principal = ? AND workspace = ? AND subject = ? AND revoked IS NULL`,
-        )
-        .run(now, principal, workspace, subject);
-      database
-        .prepare(
-          `INSERT INTO permission_rule
-             (workspace, subject, decision, created, session, said_by, principal)
-           VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        )
-        .run(workspace, subject, decision, now, session, by, principal);
+      sql(database).run`UPDATE permission_rule SET revoked = ${now} WHERE principal = ${principal}
+        AND workspace = ${workspace} AND subject = ${subject} AND revoked IS NULL`;
+      sql(database).run`INSERT INTO permission_rule
+        (workspace, subject, decision, created, session, said_by, principal)
+        VALUES (${workspace}, ${subject}, ${decision}, ${now}, ${session}, ${by}, ${principal})`;
     });
   }
 
   /** Revokes a rule. Whether it existed. */
   revoke(id: number): Promise<boolean> {
-    return this.#database.change((database) => {
-      const { changes } = database
-        .prepare("UPDATE permission_rule SET revoked = ? WHERE id = ? AND revoked IS NULL")
-        .run(Date.now(), id);
-      return Number(changes) > 0;
-    });
+    return this.#database.run`UPDATE permission_rule SET revoked = ${Date.now()}
+      WHERE id = ${id} AND revoked IS NULL`;
   }
+}
+
+function ruleOf(row: Row): PermissionRule {
+  const { said_by: by, revoked: _, ...rule } = row;
+  return { ...rule, by } as unknown as PermissionRule;
 }

@@ -1,5 +1,7 @@
 import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
+import type { DatabaseSync } from "node:sqlite";
 import type { Database } from "../database.ts";
+import { sql } from "../sql.ts";
 
 /** What one turn has used. */
 export interface StoredUsage extends Amounts {
@@ -48,21 +50,15 @@ export class SessionUsage {
    */
   async note(usage: StoredUsage): Promise<void> {
     const { turn, session, principal, day, tokens, cost, steps, time, reportedCost } = usage;
-    await this.#database.change(
-      (database) => {
-        database
-          .prepare(
-            `INSERT INTO turn_usage
-               (turn, session, principal, day, tokens, cost, steps, time, reported_cost)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-             ON CONFLICT (turn) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost,
-               steps = excluded.steps, time = excluded.time,
-               reported_cost = excluded.reported_cost`,
-          )
-          .run(turn, session, principal, day, tokens, cost, steps, time, reportedCost ?? null);
-      },
-      { isHasty: true },
-    );
+    const write = (database: DatabaseSync) => {
+      sql(database).run`INSERT INTO turn_usage
+        (turn, session, principal, day, tokens, cost, steps, time, reported_cost)
+        VALUES (${turn}, ${session}, ${principal}, ${day}, ${tokens}, ${cost}, ${steps}, ${time},
+        ${reportedCost ?? null})
+        ON CONFLICT (turn) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost,
+        steps = excluded.steps, time = excluded.time, reported_cost = excluded.reported_cost`;
+    };
+    await this.#database.change(write, { isHasty: true });
   }
 
   async ofSession(
@@ -70,12 +66,8 @@ export class SessionUsage {
   ): Promise<Amounts & { readonly reportedCost: number | undefined }> {
     return await this.#database.read((database) => {
       const used = database.prepare(`SELECT ${SUMS} FROM turn_usage WHERE session = ?`);
-      const last = database
-        .prepare(
-          `SELECT reported_cost FROM turn_usage
-           WHERE session = ? AND reported_cost IS NOT NULL ORDER BY id DESC LIMIT 1`,
-        )
-        .get(session);
+      const last = sql(database).get`SELECT reported_cost FROM turn_usage
+        WHERE session = ${session} AND reported_cost IS NOT NULL ORDER BY id DESC LIMIT 1`;
       const reportedCost = last === undefined ? undefined : Number(last.reported_cost);
       return { ...amountsOf(used.get(session)), reportedCost };
     });
