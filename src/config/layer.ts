@@ -217,7 +217,8 @@ function mend(values: Values, { path, says }: Problem, check: Check): Values {
   const [, word = "x"] = /^must be one of: ([^,]+)/.exec(problemWith("") ?? "") ?? [];
   const fitting = [word, ...STAND_INS].find((value) => problemWith(value) === undefined);
   // An unknown key has to go, and a group where nothing fits.
-  const isWhole = fitting === undefined && (says === "is missing" || typeof path.at(-1) !== "string");
+  const isWhole =
+    fitting === undefined && (says === "is missing" || typeof path.at(-1) !== "string");
   return withAt(values, isWhole ? path.slice(0, -1) : path, fitting);
 }
 

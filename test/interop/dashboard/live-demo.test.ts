@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -97,7 +105,8 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await using other = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
     await using terminal = start(other.path);
     const shown = await terminal.shows(/no browser can be opened here/, /leaves nothing/);
-    const [, chat = ""] = /^ {2}(cd .+)$/m.exec(shown) ?? [];
+    const [, chat = ""] = /^ {2}(sh .+)$/m.exec(shown) ?? [];
+    assert.ok(chat.length < 80, chat);
     await using second = new Tmux({
       command: ["sh", "-c", chat],
       cwd: ROOT,
@@ -114,6 +123,39 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await terminal.ended();
     await gone(other.path);
     assert.deepEqual(demosIn(other.path), []);
+  });
+
+  it("offers to put `trunkline` into PATH, once, and commands are short then", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
+    const home = folder.path;
+    const local = join(home, ".local/bin");
+    const env = { PATH: [local, npm, "/usr/bin", "/bin"].join(":") };
+    const answer = async (...keys: string[]): Promise<void> => {
+      await using terminal = start(home, env);
+      await terminal.shows(/instead of its path\?/, /\[y\/N\]/);
+      terminal.press(...keys, "Enter");
+      await until(() => existsSync(join(home, ".local/state/trunkline/path-offered")));
+      if (keys.includes("y")) await terminal.shows(/Done: try `trunkline help`/);
+      terminal.press("C-c");
+      await terminal.ended();
+    };
+    await answer("n");
+    assert.ok(!existsSync(join(local, "trunkline")));
+    {
+      await using terminal = start(home, env);
+      await terminal.shows(/use the link/);
+      assert.doesNotMatch(terminal.screen, /\[y\/N\]/);
+      terminal.press("C-c");
+      await terminal.ended();
+    }
+    rmSync(join(home, ".local"), { recursive: true });
+    await answer("y");
+    assert.equal(readlinkSync(join(local, "trunkline")), join(ROOT, "scripts/trunkline"));
+    await using terminal = start(home, env);
+    await terminal.shows(/^ {2}trunkline setup claude-code --http$/m);
+    terminal.press("C-c");
+    await terminal.ended();
+    await gone(home);
   });
 
   it("begins as well when a person types npx and the packed file", async () => {
