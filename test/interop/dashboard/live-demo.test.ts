@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
+import { systemProgram } from "../../../src/sandbox/remedy.ts";
 import { gone } from "../../support/running-at.ts";
 import { Tmux, withoutTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
@@ -23,10 +24,14 @@ const ROOT = join(import.meta.dirname, "../../..");
 const npm = dirname(execFileSync("which", ["npm"], { encoding: "utf8" }));
 
 /** `npm start` in a terminal, as somebody new types it; their temporary files are in their home. */
-function start(home: string, env: Readonly<Record<string, string>> = {}): Tmux {
+function start(
+  home: string,
+  env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
+): Tmux {
   const PATH = [home, npm, process.env["PATH"]].join(":");
   return new Tmux({
-    command: ["npm", "start", "--", "--port", "0"],
+    command: [...within, "npm", "start", "--", "--port", "0"],
     cwd: ROOT,
     env: { PATH, HOME: home, TMPDIR: home, ...env },
     columns: 500,
@@ -35,6 +40,19 @@ function start(home: string, env: Readonly<Record<string, string>> = {}): Tmux {
 
 const demosIn = (home: string): string[] =>
   readdirSync(home).filter((name) => name.startsWith("trunkline-demo-"));
+
+/** A place where bubblewrap is nowhere to be found. */
+const bwrap = systemProgram("bwrap");
+const hidden = `mount --bind /dev/null ${bwrap} && exec "$@"`;
+const withoutSandbox =
+  bwrap === undefined
+    ? []
+    : ["unshare", "--mount", "--propagation", "private", "sh", "-c", hidden, "sh"];
+const [unshare = "true", ...words] = withoutSandbox;
+const noPlace =
+  spawnSync(unshare, [...words, "true"]).status === 0
+    ? false
+    : "bubblewrap cannot be hidden here: run it as root, or where it is not installed";
 
 const noBrowser = chromiumPath() === undefined ? NO_CHROMIUM : false;
 
@@ -156,6 +174,25 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     terminal.press("C-c");
     await terminal.ended();
     await gone(home);
+  });
+
+  it("works where there is no sandbox, and says what that means", { skip: noPlace }, async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
+    const home = folder.path;
+    await using terminal = start(home, {}, withoutSandbox);
+    const [, chat = ""] = /^ {2}(sh .+)$/m.exec(await terminal.shows(/leaves nothing/)) ?? [];
+    await using second = new Tmux({ command: ["sh", "-c", chat], cwd: ROOT, env: { HOME: home } });
+    await second.shows(/Without a sandbox: it can read and change all/, /Press a key to answer/);
+    second.press("Tab");
+    await second.shows(/Tab goes back/);
+    second.press("y");
+    await second.shows(/✓ sh test\.sh/, /Wait for review comments/);
+    second.press("C-d");
+    await second.ended();
+    terminal.press("C-c");
+    await terminal.ended();
+    await gone(home);
+    assert.deepEqual(demosIn(home), []);
   });
 
   it("begins as well when a person types npx and the packed file", async () => {
