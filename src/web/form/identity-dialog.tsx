@@ -65,7 +65,7 @@ const IDENTITY = {
 
 function Switch({ found, onDone }: { found: Identities; onDone: () => void }): JSX.Element {
   const [switched, setSwitched] = useState<(IdentitySwitched & { to: string }) | undefined>();
-  const [{ folder = "" } = {}] = found.projects;
+  const folder = found.projects[0]?.folder ?? "";
   const names = found.identities.map(({ name }) => name);
   const schema = {
     required: ["folder", "identity"],
