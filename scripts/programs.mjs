@@ -26,6 +26,10 @@ const PROGRAMS = [
     why: "the dashboard is tested in it",
     optional: true,
   },
+  {
+    ...{ command: "ffmpeg", package: "ffmpeg", why: "the picture of the README is made by it" },
+    ...{ optional: true, isForInterop: true },
+  },
   { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
   {
     command: "nats-server",

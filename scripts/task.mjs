@@ -87,17 +87,20 @@ async function main([name, ...args]) {
   const tests = name.startsWith("test");
   // Whoever keeps new files private has a Node that the other users of tests may not run.
   if (tests) process.umask(0o022);
-  await setUp({ tests });
+  await setUp({ tests, interop: name === "test:interop" });
   return task(args);
 }
 
-async function setUp({ tests }) {
-  const missing = () => (tests ? [...missingPrograms(), ...missingTestPackages()] : []);
+async function setUp({ tests, interop }) {
+  // Some are large, and only tests with other people's programs need them.
+  const programsOf = () =>
+    missingPrograms().filter(({ isForInterop }) => interop || isForInterop !== true);
+  const missing = () => (tests ? [...programsOf(), ...missingTestPackages()] : []);
   if (dependenciesInstalled() && missing().length === 0) return;
   const install = async () => {
     if (!dependenciesInstalled()) await installDependencies(say);
     if (!tests) return;
-    const programs = missingPrograms();
+    const programs = programsOf();
     if (programs.length > 0) await installPrograms(programs, say);
     const folders = missingTestPackages();
     if (folders.length === 0) return;

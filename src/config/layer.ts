@@ -1,4 +1,4 @@
-import { keyText } from "../base/check.ts";
+import { type Check, keyText, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Config, Origin, OriginKind } from "./config.ts";
 
@@ -154,21 +154,22 @@ export async function checkedValues(
     if (layer.isRight) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
     const mistakes: Mistake[] = [];
+    const mended: KeyPath[] = [];
     let problem = checkConfigFile(merged);
-    while (problem !== undefined && mistakes.length < MOST_MISTAKES) {
-      const { path } = problem;
-      const error = layer.complain(path, problem.says);
+    while (problem !== undefined && mended.length < MOST_MISTAKES) {
+      const { path, says } = problem;
+      const error = layer.complain(path, says);
       const isOfFile = layer.kind === "user" || layer.kind === "project";
       const rest = isOfFile ? withoutServer(merged, path) : undefined;
       if (rest !== undefined && leaveOut !== undefined) {
         leaveOut(`${error.message}. The server is left out`);
         merged = rest;
       } else {
-        const group = keyText(path.slice(0, -1));
-        // What was taken out of a group may be missing in the next check, which finds the next mistake.
-        const isOurs = problem.says === "is missing" && mistakes.some((one) => one.group === group);
-        if (!isOurs) mistakes.push({ group, error, where: layer.where(path) });
-        merged = without(merged, path);
+        // What was mended may be in the next one's way, which is no mistake of the file.
+        const isOurs = mended.some((one) => one.every((step, at) => step === path[at]));
+        if (!isOurs) mistakes.push({ error, where: layer.where(path) });
+        mended.push(path);
+        merged = mend(merged, problem, checkConfigFile);
       }
       problem = checkConfigFile(merged);
     }
@@ -182,7 +183,6 @@ export async function checkedValues(
 const MOST_MISTAKES = 50;
 
 interface Mistake {
-  readonly group: string;
   readonly error: Error;
   readonly where: string;
 }
@@ -205,11 +205,32 @@ function placeOf({ where }: Mistake): readonly [number, number] {
   return [Number(line), Number(column)];
 }
 
-/** The values without one of them; without what should contain it, if it is not there. */
-function without(values: Values, [step = "", ...rest]: KeyPath): Values {
-  const { [step]: at, ...others } = values;
-  const isDeeper = isValues(at) && rest[0] !== undefined && Object.hasOwn(at, rest[0]);
-  return isDeeper ? { ...values, [step]: without(at, rest) } : others;
+/** Values of which one is right at most places, except for one of several words. */
+const STAND_INS = ["x", "https://x.example", 1, ["https://x.example"], {}];
+
+/** The values without a mistake, so that the next check finds the next one. */
+function mend(values: Values, { path, says }: Problem, check: Check): Values {
+  const problemWith = (value: unknown): string | undefined => {
+    const found = check(withAt(values, path, value));
+    return found !== undefined && keyText(found.path) === keyText(path) ? found.says : undefined;
+  };
+  const [, word = "x"] = /^must be one of: ([^,]+)/.exec(problemWith("") ?? "") ?? [];
+  const fitting = [word, ...STAND_INS].find((value) => problemWith(value) === undefined);
+  // An unknown key has to go, and a group where nothing fits.
+  const isWhole =
+    fitting === undefined && (says === "is missing" || typeof path.at(-1) !== "string");
+  return withAt(values, isWhole ? path.slice(0, -1) : path, fitting);
+}
+
+/** The values with another one at a path; without that one if it is left out. */
+function withAt<T>(values: T, [step, ...rest]: KeyPath, value?: unknown): T {
+  if (step === undefined) return values;
+  const isList = Array.isArray(values);
+  const copy = (isList ? [...(values as unknown[])] : { ...values }) as Record<string, unknown>;
+  if (rest.length > 0) copy[step] = withAt(copy[step], rest, value);
+  else if (value === undefined) delete copy[step];
+  else copy[step] = value;
+  return copy as T;
 }
 
 /** The values without the MCP server that a path leads into; undefined if it leads elsewhere. */

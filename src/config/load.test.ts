@@ -189,7 +189,7 @@ describe("loadConfig() refuses", () => {
       "1:56: 'mcpServers.a.args[1]' must be a string",
     ],
     [
-      '{ "limits": { "messages": { "fs/*": { "rate": { "limit": 0 } } } } }',
+      '{ "limits": { "messages": { "fs/*": { "rate": { "limit": 0, "windowMs": 9 } } } } }',
       `1:58: 'limits.messages["fs/*"].rate.limit' must be at least 1`,
     ],
     [

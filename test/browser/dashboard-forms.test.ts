@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import type { Locator } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 
 import { repositoryIn } from "../support/dashboard-home.ts";
 import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
@@ -16,6 +16,12 @@ const SECRET = "kept-and-never-shown";
 /** What the browser says beside a field. */
 const messageOf = (field: Locator): Promise<string> =>
   field.evaluate((element) => (element as unknown as HTMLInput).validationMessage);
+
+async function isNarrow(page: Page): Promise<void> {
+  const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+  assert.ok(width <= 400, `the page is ${width} px wide`);
+}
+
 interface HTMLInput {
   readonly validationMessage: string;
 }
@@ -30,34 +36,32 @@ describe(
     });
     after(() => browser[Symbol.asyncDispose]());
 
-    it("add a server and test it, call its tool by a form, show the audit line, and remove the server", async () => {
+    it("add a server and test it, call its tool, show the audit line and remove the server, by the keyboard and on a phone's width", async () => {
       using home = new GuardedHome({});
       await using gateway = await home.serve();
       await using watched = await browser.enter(gateway);
       const { page } = watched;
+      await page.setViewportSize({ width: 400, height: 800 });
       await page.keyboard.press("g");
       await page.keyboard.press("u");
-      await page.getByRole("button", { name: "Add a server" }).click();
+      await page.getByRole("button", { name: "Add a server" }).press("Enter");
       const add = page.getByRole("dialog", { name: "Add a server" });
       await add.getByLabel("Name", { exact: true }).fill("notes");
       await add.getByLabel("Command line, or URL").fill(`'${process.execPath}' "${NOTES}`);
-      await add.getByRole("button", { name: "Add" }).click();
+      await add.getByRole("button", { name: "Add" }).press("Enter");
       const line = add.getByLabel("Command line, or URL");
       assert.equal(await messageOf(line), "A quote is not closed.");
       await line.fill(`'${process.execPath}' "${NOTES}"`);
-      await add.getByRole("button", { name: "With a variable" }).click();
+      await add.getByRole("button", { name: "With a variable" }).press("Enter");
       await add.getByLabel("Name of variable 1").fill("NOTES_KEY");
       const value = add.getByLabel("Value of variable 1");
       assert.equal(await value.getAttribute("type"), "password");
       await value.fill(SECRET);
       assert.deepEqual(await problemsOf(page), []);
-      await page.setViewportSize({ width: 400, height: 800 });
-      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
-      assert.ok(width <= 400, `the page is ${width} px wide`);
-      await page.setViewportSize({ width: 1280, height: 800 });
-      await add.getByRole("button", { name: "Add", exact: true }).click();
+      await isNarrow(page);
+      await add.getByRole("button", { name: "Add", exact: true }).press("Enter");
       const added = page.getByRole("dialog", { name: "Added notes" });
-      await added.getByRole("button", { name: "Test" }).click();
+      await added.getByRole("button", { name: "Test" }).press("Enter");
       await added.getByText("It works: 2 tools").waitFor();
       await page.keyboard.press("Escape");
       await added.waitFor({ state: "detached" });
@@ -72,12 +76,12 @@ describe(
       await page.keyboard.press("g");
       await page.keyboard.press("t");
       await page.getByRole("searchbox", { name: "Search tools" }).fill("read_note");
-      await page.getByRole("row").filter({ hasText: "read_note" }).click();
-      await page.getByRole("button", { name: "Schema and call" }).click();
+      await page.getByRole("row").filter({ hasText: "read_note" }).press("Enter");
+      await page.getByRole("button", { name: "Schema and call" }).press("Enter");
       const tool = page.getByRole("dialog", { name: "read_note" });
-      await tool.getByText("Input schema").click();
+      await tool.getByText("Input schema").press("Enter");
       await tool.getByLabel("Input schema").getByText('"required"').waitFor();
-      await tool.getByRole("button", { name: "Call" }).click();
+      await tool.getByRole("button", { name: "Call" }).press("Enter");
       const field = tool.getByLabel("name", { exact: true });
       assert.notEqual(await messageOf(field), "", "it is required");
       await field.fill("how");
@@ -85,12 +89,13 @@ describe(
       await tool.getByRole("region", { name: "Answer" }).getByText(SECRET).waitFor();
       const audit = tool.getByLabel("Audit line");
       await audit.getByText("ok").waitFor();
+      await isNarrow(page);
       assert.match((await audit.textContent()) ?? "", /read_note by dashboard \(dashboard\)/);
-      await tool.getByRole("button", { name: "As JSON" }).click();
+      await tool.getByRole("button", { name: "As JSON" }).press("Enter");
       const json = tool.getByLabel("Arguments as JSON");
       assert.deepEqual(JSON.parse(await json.inputValue()), { name: "how" });
       await json.fill('{"name": 7}');
-      await tool.getByRole("button", { name: "Call" }).click();
+      await tool.getByRole("button", { name: "Call" }).press("Enter");
       await tool
         .getByText(/Invalid arguments for 'read_note'/)
         .first()
@@ -98,18 +103,18 @@ describe(
       assert.equal(await json.inputValue(), '{"name": 7}', "what was typed is still there");
       assert.deepEqual(await problemsOf(page), []);
       await json.fill('{"name": "never"}');
-      await tool.getByRole("button", { name: "Call" }).click();
-      await tool.getByRole("button", { name: "Cancel" }).click();
+      await tool.getByRole("button", { name: "Call" }).press("Enter");
+      await tool.getByRole("button", { name: "Cancel" }).press("Enter");
       await tool.getByText("You have cancelled the call.").waitFor();
-      await tool.getByRole("button", { name: "Close" }).click();
+      await tool.getByRole("button", { name: "Close" }).press("Enter");
 
       await page.keyboard.press("g");
       await page.keyboard.press("u");
-      await row.click();
-      await page.getByRole("button", { name: "Remove notes" }).click();
+      await row.press("Enter");
+      await page.getByRole("button", { name: "Remove notes" }).press("Enter");
       const remove = page.getByRole("dialog", { name: "Remove notes" });
       await remove.getByText("Assistants lose its").waitFor();
-      await remove.getByRole("button", { name: "Remove notes" }).click();
+      await remove.getByRole("button", { name: "Remove notes" }).press("Enter");
       await page.getByText("No servers").waitFor();
       watched.expectClean();
     });
@@ -144,8 +149,7 @@ describe(
       await change.getByText("Switched to work.").waitFor();
       const git = readFileSync(join(folder, ".git/config"), "utf8");
       assert.match(git, /ada@acme\.test/);
-      const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
-      assert.ok(width <= 400, `the page is ${width} px wide`);
+      await isNarrow(page);
       watched.expectClean(/status of 4/);
     });
 
@@ -164,6 +168,14 @@ describe(
       for (const name of buttons) {
         assert.equal(await page.getByRole("button", { name }).count(), 0, name);
       }
+      await page.evaluate("location.assign('#/identities')");
+      await page.getByRole("heading", { name: "Identities", exact: true }).waitFor();
+      for (const name of ["New identity", "Switch a repository"]) {
+        assert.equal(await page.getByRole("button", { name }).count(), 0, name);
+      }
+      await page.evaluate("location.assign('#/audit')");
+      await page.getByRole("textbox", { name: "What" }).fill("nothing like this");
+      await page.getByText("No entry matches").waitFor();
       await page.evaluate("location.assign('#/toolbox')");
       await page.getByRole("searchbox", { name: "Search tools" }).fill("review_list");
       await page.getByRole("row").filter({ hasText: "review_list" }).click();

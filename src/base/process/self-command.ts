@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 
 import { isExecutable } from "../file/path.ts";
 import { shellWord } from "../text/shell-word.ts";
@@ -24,11 +24,25 @@ export function lastingPath(node: string): string {
   return realpathSync(link) === realpathSync(node) ? link : node;
 }
 
+/** The one file that starts this program and may be linked to: of a checkout, or an executable by itself. */
+export function launcher(): string | undefined {
+  const [program, script] = selfCommand();
+  if (script === undefined) return program;
+  const file = join(dirname(script), "../scripts/trunkline");
+  return isExecutable(file) ? file : undefined;
+}
+
 /** The words that a person types to start this program: its name if that is in PATH, else its path. */
 export function typedCommand(env: NodeJS.ProcessEnv): string {
-  const folders = env.PATH?.split(delimiter).filter((folder) => isAbsolute(folder)) ?? [];
-  if (folders.some((folder) => isExecutable(join(folder, "trunkline")))) return "trunkline";
-  return selfCommand().map(shellWord).join(" ");
+  if (pathFolders(env).some((folder) => isExecutable(join(folder, "trunkline"))))
+    return "trunkline";
+  const file = launcher();
+  return (file === undefined ? selfCommand() : [file]).map(shellWord).join(" ");
+}
+
+/** The folders where the shell of a person looks for programs. */
+export function pathFolders(env: NodeJS.ProcessEnv): readonly string[] {
+  return env.PATH?.split(delimiter).filter((folder) => isAbsolute(folder)) ?? [];
 }
 
 /** Whether words start this program with a command of its own. */

@@ -80,9 +80,9 @@ export async function run(invocation: Invocation<DemoValues>): Promise<number> {
 /** Plays one session for a person in a browser, until they stop it. */
 async function playLive(invocation: Invocation<DemoValues>, signal: AbortSignal): Promise<number> {
   const { LiveDemo, showDemo } = await import("./live-demo.ts");
-  const { env, values, out, data } = invocation;
+  const { values, out, data } = invocation;
   try {
-    await using live = await LiveDemo.begin(env, signal);
+    await using live = await LiveDemo.begin(signal);
     const { link, chat } = live;
     if (values.json === true) data(`${JSON.stringify({ link, chat })}\n`);
     else {

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 
 import { background } from "../../base/background.ts";
-import { typedCommand } from "../../base/process/self-command.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -97,7 +97,7 @@ export class LiveDemo implements AsyncDisposable {
     this.#ending = ending;
   }
 
-  static async begin(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<LiveDemo> {
+  static async begin(signal: AbortSignal): Promise<LiveDemo> {
     await using ending = new AsyncDisposableStack();
     const model = ending.use(await startScriptedModel(SCRIPT));
     const stage = ending.use(await Stage.set({ show: () => {}, width: 80, signal }));
@@ -119,8 +119,10 @@ export class LiveDemo implements AsyncDisposable {
     );
     const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = stage.env;
     const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
-    const words = ["chat", "--session", sessionId, ...files].map(shellWord);
-    const chat = `cd ${shellWord(stage.path("app"))} && ${typedCommand(env)} ${words.join(" ")}`;
+    const words = [...selfCommand(), "chat", "--session", sessionId, ...files].map(shellWord);
+    // A person has to type it: in a file it is short.
+    await stage.write("chat", `cd ${shellWord(stage.path("app"))} && exec ${words.join(" ")}\n`);
+    const chat = `sh ${shellWord(stage.path("chat"))}`;
     return new LiveDemo(`${login}/sessions/${sessionId}`, chat, ending.move());
   }
 

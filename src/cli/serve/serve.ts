@@ -34,7 +34,8 @@ type ServeValues = OptionValues<
 /** `trunkline serve` */
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {
   const { values, err } = invocation;
-  const signalled = untilSignal();
+  const stop = new AbortController();
+  const signalled = untilSignal().then(() => stop.abort(new Error("It was stopped")));
   const { host, port, "unsafe-no-sandbox": noSandbox } = values;
   const { bus: url, pool, name } = values;
   const app = await openLastingApp(invocation, {
@@ -58,10 +59,13 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const { offer } = tools;
   await using fleet = await fleetOf(app, { isTyped: url !== undefined, offer });
   const { sharing } = fleet ?? {};
-  const program = [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(
-    " ",
-  );
-  const sources = { tools, bus, input, fleet: fleet?.view, program, testServer };
+  const sources = {
+    ...{ tools, bus, input, fleet: fleet?.view, testServer },
+    // It is shorter as soon as the person has put it into PATH.
+    get program(): string {
+      return [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(" ");
+    },
+  };
   const server = await HttpServer.open(app, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
@@ -85,12 +89,18 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     fleet?.join(server.publicUrl ?? server.localUrl);
     await greet(server, invocation);
-    await using _demo = await openPages(server, invocation, { isFirst, signalled });
+    await using _demo = await openPages(server, invocation, { isFirst, signal: stop.signal });
+    if (values.open === true && values.json !== true) {
+      const { offerPath } = await import("./offer-path.ts");
+      const { data } = app.config;
+      background(offerPath(invocation, { data, signal: stop.signal }), "Offering the command");
+    }
     await Promise.race([
       signalled,
       ...(fleet === undefined ? [] : [fleet.fleet.untilRefused(log)]),
     ]);
   } finally {
+    stop.abort(new Error("It has ended"));
     await server.close(STOP_GRACE);
   }
   return 0;
@@ -128,24 +138,19 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
 async function openPages(
   server: HttpServer,
   invocation: Invocation<ServeValues>,
-  { isFirst, signalled }: { readonly isFirst: boolean; readonly signalled: Promise<unknown> },
+  { isFirst, signal }: { readonly isFirst: boolean; readonly signal: AbortSignal },
 ): Promise<AsyncDisposable | undefined> {
   const { values, env, out, err } = invocation;
   if (values.open !== true || values.json === true || !isAttended(invocation)) return undefined;
   out("\n");
   if (isFirst) {
-    const stop = new AbortController();
-    background(
-      signalled.then(() => stop.abort(new Error("It was stopped"))),
-      "Stopping the demo",
-    );
     try {
       const { LiveDemo, showDemo } = await import("../demo/live-demo.ts");
-      const demo = await LiveDemo.begin(env, stop.signal);
+      const demo = await LiveDemo.begin(signal);
       await showDemo(demo, invocation);
       return demo;
     } catch (error) {
-      if (stop.signal.aborted) return undefined;
+      if (signal.aborted) return undefined;
       err(`trunkline: warning: Cannot show the demo: ${(error as Error).message}\n`);
     }
   }

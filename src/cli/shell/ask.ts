@@ -58,13 +58,22 @@ export async function readGivenFile(
   }
 }
 
-/** Asks the person at the terminal to agree; anything but "y" or "yes" is a no. */
-export async function confirm(message: string): Promise<boolean> {
-  return /^y(?:es)?$/i.test(await askLine(`${message}\n[y/N] `));
+/**
+ * Asks the person at the terminal to agree; anything but "y" or "yes" is a no. With a signal it waits beside
+ * other work, until that ends.
+ */
+export async function confirm(message: string, signal?: AbortSignal): Promise<boolean> {
+  return /^y(?:es)?$/i.test(await askLine(`${message}\n[y/N] `, signal));
 }
 
 /** Asks the person at the terminal for a line. */
-export async function askLine(question: string): Promise<string> {
-  using lines = createInterface({ input: process.stdin, output: process.stderr });
-  return (await lines.question(visible(question))).trim();
+export async function askLine(question: string, signal?: AbortSignal): Promise<string> {
+  const { stdin: input, stderr: output } = process;
+  if (signal === undefined) {
+    using lines = createInterface({ input, output });
+    return (await lines.question(visible(question))).trim();
+  }
+  // Here Ctrl-C has to end the other work: as a signal, not as a key.
+  using lines = createInterface({ input, output, terminal: false });
+  return (await lines.question(visible(question), { signal })).trim();
 }

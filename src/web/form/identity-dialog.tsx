@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 
 import type { Identities, IdentitySwitched } from "../../server/dashboard/api.ts";
 import { post } from "../client/request.ts";
-import { Dialog, Refusal, useAction } from "./dialog.tsx";
+import { DeclaredForm } from "./declared-form.tsx";
+import { Dialog } from "./dialog.tsx";
 
 /** What a dialog about identities is for. */
 export type IdentityTask = { readonly kind: "add" } | ({ readonly kind: "switch" } & Identities);
@@ -17,8 +18,12 @@ export function IdentityDialog(props: {
   const { task, onDone, onClose } = props;
   return task.kind === "add" ? (
     <Dialog title="New identity" onClose={onClose}>
-      <AddIdentity
-        onAdded={() => {
+      <DeclaredForm
+        label="New identity"
+        schema={IDENTITY}
+        submit="Add"
+        onSubmit={async (identity) => {
+          await post("/identities", identity);
           onDone();
           onClose();
         }}
@@ -31,113 +36,60 @@ export function IdentityDialog(props: {
   );
 }
 
-/** The options of `identity add`; the first three are needed. */
-const FIELDS = [
-  ["name", "Name", "work"],
-  ["user", "Account name", "ada"],
-  ["email", "Email address for commits", "ada@example.com"],
-  ["display-name", "Name in commits (optional)", "Ada Lovelace"],
-  ["host", "Host (optional)", "github.com"],
-  ["ssh-key", "Private SSH key on the machine of the gateway (optional)", "~/.ssh/id_ed25519"],
-  ["signing-key", "Key that signs commits (optional)", ""],
-] as const;
+const TEXT = { type: "string" };
 
-function AddIdentity({ onAdded }: { readonly onAdded: () => void }): JSX.Element {
-  const [values, setValues] = useState<Readonly<Record<string, string>>>({
-    provider: "github",
-    signing: "none",
-  });
-  const [isBusy, refusal, run] = useAction();
-  const put = (key: string, value: string): void => setValues({ ...values, [key]: value });
-  return (
-    <form
-      aria-label="New identity"
-      onSubmit={(event) => {
-        event.preventDefault();
-        run(async () => {
-          await post("/identities", values);
-          onAdded();
-        });
-      }}
-    >
-      <Choice
-        label="Provider"
-        options={["github", "gitlab", "bitbucket", "other"]}
-        value={values["provider"] ?? ""}
-        onChange={(value) => put("provider", value)}
-      />
-      {FIELDS.map(([key, label, example], at) => (
-        <label key={key} class="field">
-          <span>{label}</span>
-          <input
-            required={at < 3}
-            inputMode={key === "email" ? "email" : "text"}
-            placeholder={example}
-            value={values[key] ?? ""}
-            onInput={(event) => put(key, event.currentTarget.value)}
-          />
-        </label>
-      ))}
-      <Choice
-        label="Commit signing"
-        options={["none", "openpgp", "ssh"]}
-        value={values["signing"] ?? ""}
-        onChange={(value) => put("signing", value)}
-      />
-      <Refusal says={refusal} />
-      <div class="buttons">
-        <button type="submit" class="primary" disabled={isBusy}>
-          Add
-        </button>
-      </div>
-    </form>
-  );
-}
+/** The options of `identity add`. */
+const IDENTITY = {
+  required: ["provider", "name", "user", "email", "signing"],
+  properties: {
+    provider: {
+      ...{ ...TEXT, title: "Provider", default: "github" },
+      enum: ["github", "gitlab", "bitbucket", "other"],
+    },
+    name: { ...TEXT, title: "Name", examples: ["work"] },
+    user: { ...TEXT, title: "Account name", examples: ["ada"] },
+    email: { ...TEXT, title: "Email address for commits", examples: ["ada@example.com"] },
+    "display-name": { ...TEXT, title: "Name in commits", examples: ["Ada Lovelace"] },
+    host: { ...TEXT, title: "Host", examples: ["github.com"] },
+    "ssh-key": {
+      ...{ ...TEXT, title: "Private SSH key on the machine of the gateway" },
+      examples: ["~/.ssh/id_ed25519"],
+    },
+    "signing-key": { ...TEXT, title: "Key that signs commits" },
+    signing: {
+      ...{ ...TEXT, title: "Commit signing", default: "none" },
+      enum: ["none", "openpgp", "ssh"],
+    },
+  },
+};
 
 function Switch({ found, onDone }: { found: Identities; onDone: () => void }): JSX.Element {
-  const [identity, setIdentity] = useState(found.identities[0]?.name ?? "");
-  const [folder, setFolder] = useState(found.projects[0]?.folder ?? "");
-  const [switched, setSwitched] = useState<IdentitySwitched | undefined>(undefined);
-  const [isBusy, refusal, run] = useAction();
+  const [switched, setSwitched] = useState<(IdentitySwitched & { to: string }) | undefined>();
+  const folder = found.projects[0]?.folder ?? "";
+  const names = found.identities.map(({ name }) => name);
+  const schema = {
+    required: ["folder", "identity"],
+    properties: {
+      folder: {
+        ...{ ...TEXT, title: "Repository on the machine of the gateway", default: folder },
+        examples: found.projects.map((project) => project.folder),
+      },
+      identity: { ...TEXT, title: "Identity", enum: names, default: names[0] },
+    },
+  };
+  const change = async (wanted: Readonly<Record<string, unknown>>): Promise<void> => {
+    setSwitched(undefined);
+    const done = await post<IdentitySwitched>("/identities/switch", wanted);
+    setSwitched({ ...done, to: String(wanted["identity"]) });
+    onDone();
+  };
   return (
-    <form
-      aria-label="Switch a repository"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setSwitched(undefined);
-        run(async () => {
-          setSwitched(await post("/identities/switch", { identity, folder }));
-          onDone();
-        });
-      }}
-    >
-      <label class="field">
-        <span>Repository on the machine of the gateway</span>
-        <input
-          required
-          class="mono"
-          list="identity-folders"
-          pattern="/.*"
-          title="An absolute path"
-          value={folder}
-          onInput={(event) => setFolder(event.currentTarget.value)}
-        />
-        <datalist id="identity-folders">
-          {found.projects.map((project) => (
-            <option key={project.folder} value={project.folder} />
-          ))}
-        </datalist>
-      </label>
-      <Choice
-        label="Identity"
-        options={found.identities.map(({ name }) => name)}
-        value={identity}
-        onChange={setIdentity}
-      />
-      <Refusal says={refusal} />
+    <DeclaredForm label="Switch a repository" schema={schema} submit="Switch" onSubmit={change}>
       {switched === undefined ? null : (
         <div role="status">
-          <p>{switched.isChanged ? `Switched to ${identity}.` : `It uses ${identity} already.`}</p>
+          <p>
+            {switched.isChanged ? `Switched to ${switched.to}.` : `It uses ${switched.to} already.`}
+          </p>
           {[...switched.notes, ...switched.files].map((line) => (
             <p key={line} class="note">
               {line}
@@ -145,35 +97,6 @@ function Switch({ found, onDone }: { found: Identities; onDone: () => void }): J
           ))}
         </div>
       )}
-      <div class="buttons">
-        <button type="submit" class="primary" disabled={isBusy}>
-          Switch
-        </button>
-      </div>
-    </form>
-  );
-}
-
-function Choice(props: {
-  readonly label: string;
-  readonly options: readonly string[];
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}): JSX.Element {
-  return (
-    <label class="field">
-      <span>{props.label}</span>
-      <select
-        required
-        value={props.value}
-        onChange={(event) => props.onChange(event.currentTarget.value)}
-      >
-        {props.options.map((option) => (
-          <option key={option} value={option}>
-            {option}
-          </option>
-        ))}
-      </select>
-    </label>
+    </DeclaredForm>
   );
 }

@@ -7,12 +7,12 @@ import { linkTo } from "../client/router.ts";
 import {
   argumentsOf,
   fieldsOf,
-  type FieldValue,
+  type FieldValues,
   type QuestionField,
   valuesOf,
 } from "../session/question-fields.ts";
 import { wordIn } from "../session/conversation.ts";
-import { checkJson, Field, QuestionForm } from "../session/question-form.tsx";
+import { checkJson, FormFields, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";
 import { clock, milliseconds, prettyJson } from "../text/format.ts";
 import { MarkdownView } from "../view/markdown-view.tsx";
@@ -23,7 +23,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** What was typed for a tool: in its fields, or as JSON. */
 interface Draft {
-  readonly values: Readonly<Record<string, FieldValue>>;
+  readonly values: FieldValues;
   readonly raw?: string | undefined;
 }
 
@@ -186,15 +186,12 @@ function ArgumentFields(props: {
   return (
     <>
       {raw === undefined ? (
-        fields.map((field) => (
-          <Field
-            key={field.name}
-            isLong
-            field={field}
-            value={values[field.name] ?? field.initial}
-            onChange={(value) => onChange({ values: { ...values, [field.name]: value } })}
-          />
-        ))
+        <FormFields
+          isLong
+          fields={fields}
+          values={values}
+          onChange={(next) => onChange({ values: next })}
+        />
       ) : (
         <label class="field">
           <span>Arguments as JSON</span>

@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import type { NewToken, RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
+import type { RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
+import { DeclaredForm } from "../form/declared-form.tsx";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import {
   act,
@@ -18,7 +19,26 @@ import {
   useLoaded,
 } from "../view/parts.tsx";
 
-const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as const;
+const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"];
+
+/** What a `NewToken` has. */
+const TOKEN = {
+  required: ["name", "scopes"],
+  properties: {
+    name: {
+      ...{ type: "string", title: "Name", description: "Letters, digits and - . _" },
+      examples: ["laptop-of-ann"],
+    },
+    scopes: {
+      ...{ type: "array", title: "May use", default: ["tools"] },
+      items: { type: "string", enum: SCOPES },
+    },
+    days: {
+      ...{ type: "integer", title: "Days until it ends", default: 90 },
+      description: "Empty: it does not end",
+    },
+  },
+};
 
 const STILL_ACCEPTED =
   "The other gateways of the fleet accept it until this one reaches NATS and tells them.";
@@ -72,9 +92,13 @@ export function TokensPage(): JSX.Element {
       </PageHead>
       {secret === undefined ? null : <Secret token={secret} onClose={() => setSecret(undefined)} />}
       {isMaking ? (
-        <TokenForm
-          onMade={(token) => {
-            setSecret(token);
+        <DeclaredForm
+          class="card"
+          label="New token"
+          schema={TOKEN}
+          submit="Create"
+          onSubmit={async (wanted) => {
+            setSecret((await post<{ token: string }>("/tokens", wanted)).token);
             setMaking(false);
             reload();
           }}
@@ -136,71 +160,5 @@ function Secret({ token, onClose }: { token: string; onClose: () => void }): JSX
         Close
       </Button>
     </div>
-  );
-}
-
-function TokenForm({ onMade }: { readonly onMade: (token: string) => void }): JSX.Element {
-  const [name, setName] = useState("");
-  const [days, setDays] = useState("90");
-  const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["tools"]));
-  return (
-    <form
-      class="card"
-      aria-label="New token"
-      onSubmit={(event) => {
-        event.preventDefault();
-        act(async () => {
-          const wanted: NewToken = {
-            name,
-            scopes: [...scopes],
-            ...(days === "" ? {} : { days: Number(days) }),
-          };
-          onMade((await post<{ token: string }>("/tokens", wanted)).token);
-        });
-      }}
-    >
-      <label class="field">
-        <span>Name</span>
-        <input
-          required
-          value={name}
-          placeholder="laptop-of-ann"
-          title="Letters, digits and - . _"
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-      </label>
-      <fieldset>
-        <legend>May use</legend>
-        {SCOPES.map((scope) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              checked={scopes.has(scope)}
-              onChange={(event) => {
-                const next = new Set(scopes);
-                if (event.currentTarget.checked) next.add(scope);
-                else next.delete(scope);
-                setScopes(next);
-              }}
-            />
-            {scope}
-          </label>
-        ))}
-      </fieldset>
-      <label class="field">
-        <span>Days until it ends (empty: never)</span>
-        <input
-          type="number"
-          min={1}
-          value={days}
-          onInput={(event) => setDays(event.currentTarget.value)}
-        />
-      </label>
-      <div class="buttons">
-        <button type="submit" class="primary" disabled={scopes.size === 0}>
-          Create
-        </button>
-      </div>
-    </form>
   );
 }

@@ -3,6 +3,8 @@ export interface QuestionField {
   readonly name: string;
   readonly title: string;
   readonly description: string | undefined;
+  /** The first is shown while the field is empty. */
+  readonly examples: readonly string[];
   readonly isRequired: boolean;
   /** lines: an array of strings, one a line; json: anything that no simpler field can hold. */
   readonly type: "text" | "number" | "boolean" | "choice" | "choices" | "lines" | "json";
@@ -22,11 +24,12 @@ export function fieldsOf(schema: unknown): QuestionField[] {
   return Object.entries(properties).map(([name, given]) => {
     const property = withoutNull(given);
     const type = typeOf(property);
-    const { title, description, default: initial } = { ...property, ...given };
+    const { title, description, examples, default: initial } = { ...property, ...given };
     return {
       name,
       title: typeof title === "string" ? title : name,
       description: typeof description === "string" ? description : undefined,
+      examples: Array.isArray(examples) ? examples.map(String) : [],
       isRequired: required.includes(name),
       type,
       choices: choicesOf(type === "choices" ? ((property["items"] ?? {}) as Fields) : property),

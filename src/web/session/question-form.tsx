@@ -1,7 +1,13 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 
-import { contentOf, fieldsOf, type FieldValue, type QuestionField } from "./question-fields.ts";
+import {
+  contentOf,
+  fieldsOf,
+  type FieldValue,
+  type FieldValues,
+  type QuestionField,
+} from "./question-fields.ts";
 
 /** The form of a question of the agent (ACP elicitation). */
 export function QuestionForm(props: {
@@ -10,7 +16,7 @@ export function QuestionForm(props: {
 }): JSX.Element {
   const { question, onAnswer } = props;
   const fields = useMemo(() => fieldsOf(question["requestedSchema"]), [question]);
-  const [values, setValues] = useState<Readonly<Record<string, FieldValue>>>({});
+  const [values, setValues] = useState<FieldValues>({});
   const url = question["url"];
   return (
     <form
@@ -26,14 +32,7 @@ export function QuestionForm(props: {
           </a>
         </p>
       ) : null}
-      {fields.map((field) => (
-        <Field
-          key={field.name}
-          field={field}
-          value={values[field.name] ?? field.initial}
-          onChange={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
-        />
-      ))}
+      <FormFields fields={fields} values={values} onChange={setValues} />
       <div class="buttons">
         <button type="submit" class="primary">
           {fields.length === 0 ? "Accept" : "Answer"}
@@ -61,7 +60,30 @@ function jsonProblem(text: string): string {
   }
 }
 
-export function Field(props: {
+export function FormFields(props: {
+  readonly fields: readonly QuestionField[];
+  readonly values: FieldValues;
+  readonly onChange: (values: FieldValues) => void;
+  /** Texts may have several lines. */
+  readonly isLong?: boolean;
+}): JSX.Element {
+  const { fields, values, onChange, isLong } = props;
+  return (
+    <>
+      {fields.map((field) => (
+        <Field
+          key={field.name}
+          field={field}
+          {...(isLong === true ? { isLong } : {})}
+          value={values[field.name] ?? field.initial}
+          onChange={(value) => onChange({ ...values, [field.name]: value })}
+        />
+      ))}
+    </>
+  );
+}
+
+function Field(props: {
   readonly field: QuestionField;
   readonly value: FieldValue;
   readonly onChange: (value: FieldValue) => void;
@@ -70,6 +92,8 @@ export function Field(props: {
 }): JSX.Element {
   const { field, value, onChange } = props;
   const { type, isRequired, choices } = field;
+  const [example = ""] = field.examples;
+  const listId = useId();
   if (type === "boolean") {
     return (
       <label class="check">
@@ -128,7 +152,7 @@ export function Field(props: {
           class={type === "json" ? "mono" : ""}
           // An empty list is a list.
           required={isRequired && type !== "lines"}
-          placeholder={{ json: "JSON", lines: "One a line", text: "" }[type]}
+          placeholder={{ json: "JSON", lines: "One a line", text: example }[type]}
           value={String(value)}
           onInput={(event) => {
             if (type === "json") checkJson(event.currentTarget);
@@ -139,10 +163,17 @@ export function Field(props: {
         <input
           {...(type === "number" ? { type: "number" as const, step: "any" } : {})}
           required={isRequired}
+          placeholder={example}
+          list={field.examples.length > 1 ? listId : ""}
           value={String(value)}
           onInput={(event) => onChange(event.currentTarget.value)}
         />
       )}
+      <datalist id={listId}>
+        {field.examples.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
       {field.description === undefined ? null : <small>{field.description}</small>}
     </label>
   );

@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
+import { systemProgram } from "../../../src/sandbox/remedy.ts";
 import { gone } from "../../support/running-at.ts";
 import { Tmux, withoutTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
@@ -15,10 +24,14 @@ const ROOT = join(import.meta.dirname, "../../..");
 const npm = dirname(execFileSync("which", ["npm"], { encoding: "utf8" }));
 
 /** `npm start` in a terminal, as somebody new types it; their temporary files are in their home. */
-function start(home: string, env: Readonly<Record<string, string>> = {}): Tmux {
+function start(
+  home: string,
+  env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
+): Tmux {
   const PATH = [home, npm, process.env["PATH"]].join(":");
   return new Tmux({
-    command: ["npm", "start", "--", "--port", "0"],
+    command: [...within, "npm", "start", "--", "--port", "0"],
     cwd: ROOT,
     env: { PATH, HOME: home, TMPDIR: home, ...env },
     columns: 500,
@@ -27,6 +40,19 @@ function start(home: string, env: Readonly<Record<string, string>> = {}): Tmux {
 
 const demosIn = (home: string): string[] =>
   readdirSync(home).filter((name) => name.startsWith("trunkline-demo-"));
+
+/** A place where bubblewrap is nowhere to be found. */
+const bwrap = systemProgram("bwrap");
+const hidden = `mount --bind /dev/null ${bwrap} && exec "$@"`;
+const withoutSandbox =
+  bwrap === undefined
+    ? []
+    : ["unshare", "--mount", "--propagation", "private", "sh", "-c", hidden, "sh"];
+const [unshare = "true", ...words] = withoutSandbox;
+const noPlace =
+  spawnSync(unshare, [...words, "true"]).status === 0
+    ? false
+    : "bubblewrap cannot be hidden here: run it as root, or where it is not installed";
 
 const noBrowser = chromiumPath() === undefined ? NO_CHROMIUM : false;
 
@@ -97,7 +123,8 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await using other = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
     await using terminal = start(other.path);
     const shown = await terminal.shows(/no browser can be opened here/, /leaves nothing/);
-    const [, chat = ""] = /^ {2}(cd .+)$/m.exec(shown) ?? [];
+    const [, chat = ""] = /^ {2}(sh .+)$/m.exec(shown) ?? [];
+    assert.ok(chat.length < 80, chat);
     await using second = new Tmux({
       command: ["sh", "-c", chat],
       cwd: ROOT,
@@ -114,6 +141,58 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await terminal.ended();
     await gone(other.path);
     assert.deepEqual(demosIn(other.path), []);
+  });
+
+  it("offers to put `trunkline` into PATH, once, and commands are short then", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
+    const home = folder.path;
+    const local = join(home, ".local/bin");
+    const env = { PATH: [local, npm, "/usr/bin", "/bin"].join(":") };
+    const answer = async (...keys: string[]): Promise<void> => {
+      await using terminal = start(home, env);
+      await terminal.shows(/instead of its path\?/, /\[y\/N\]/);
+      terminal.press(...keys, "Enter");
+      await until(() => existsSync(join(home, ".local/state/trunkline/path-offered")));
+      if (keys.includes("y")) await terminal.shows(/Done: try `trunkline help`/);
+      terminal.press("C-c");
+      await terminal.ended();
+    };
+    await answer("n");
+    assert.ok(!existsSync(join(local, "trunkline")));
+    {
+      await using terminal = start(home, env);
+      await terminal.shows(/use the link/);
+      assert.doesNotMatch(terminal.screen, /\[y\/N\]/);
+      terminal.press("C-c");
+      await terminal.ended();
+    }
+    rmSync(join(home, ".local"), { recursive: true });
+    await answer("y");
+    assert.equal(readlinkSync(join(local, "trunkline")), join(ROOT, "scripts/trunkline"));
+    await using terminal = start(home, env);
+    await terminal.shows(/^ {2}trunkline setup claude-code --http$/m);
+    terminal.press("C-c");
+    await terminal.ended();
+    await gone(home);
+  });
+
+  it("works where there is no sandbox, and says what that means", { skip: noPlace }, async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-new-"));
+    const home = folder.path;
+    await using terminal = start(home, {}, withoutSandbox);
+    const [, chat = ""] = /^ {2}(sh .+)$/m.exec(await terminal.shows(/leaves nothing/)) ?? [];
+    await using second = new Tmux({ command: ["sh", "-c", chat], cwd: ROOT, env: { HOME: home } });
+    await second.shows(/Without a sandbox: it can read and change all/, /Press a key to answer/);
+    second.press("Tab");
+    await second.shows(/Tab goes back/);
+    second.press("y");
+    await second.shows(/✓ sh test\.sh/, /Wait for review comments/);
+    second.press("C-d");
+    await second.ended();
+    terminal.press("C-c");
+    await terminal.ended();
+    await gone(home);
+    assert.deepEqual(demosIn(home), []);
   });
 
   it("begins as well when a person types npx and the packed file", async () => {

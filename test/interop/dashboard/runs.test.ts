@@ -94,7 +94,7 @@ describe(
       watched.expectClean();
     });
 
-    it("begins one from a phone as `trunkline run` does, and shows its progress", async () => {
+    it("begins one on a phone's width, by the keyboard, as `trunkline run` does, and shows its progress", async () => {
       const { acp, authorization } = await run.address();
       await using watched = await browser.open({
         extraHTTPHeaders: { authorization: `Bearer ${authorization.trim()}` },
@@ -103,24 +103,24 @@ describe(
       const { page } = watched;
       await page.goto(`${acp.replace("ws", "http").replace("/acp", "")}/#/servers`);
       const project = run.project("begun");
-      await page.getByRole("button", { name: /^New/ }).click();
-      await page.getByRole("radio", { name: "Remote run on a repository" }).check();
+      await page.getByRole("button", { name: /^New/ }).press("Enter");
+      await page.getByRole("radio", { name: "Remote run on a repository" }).press("Space");
       const dialog = page.getByRole("dialog", { name: "New remote run" });
       await dialog.getByRole("textbox", { name: "Repository" }).fill(project.url);
       const revision = dialog.getByRole("textbox", { name: "Revision" });
       await revision.fill("nowhere");
       await dialog.getByRole("textbox", { name: "Prompt" }).fill("put begun.txt|from the phone|0");
-      await dialog.getByRole("button", { name: "Start" }).click();
+      await dialog.getByRole("button", { name: "Start" }).press("Enter");
       await dialog.getByRole("alert").getByText("no branch or tag 'nowhere'").waitFor();
       await revision.fill("main");
-      await dialog.getByRole("button", { name: "Start" }).click();
+      await dialog.getByRole("button", { name: "Start" }).press("Enter");
       await page.getByRole("heading", { name: "Changes against main" }).waitFor();
       await page.getByText("pushed", { exact: true }).waitFor();
       await page.locator(".file").filter({ hasText: "begun.txt" }).waitFor();
       const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
       assert.ok(width <= 400, `the run's page is ${width} px wide`);
       // A folder with a clone stands for its address, at the commit that is checked out there.
-      await page.getByRole("button", { name: /^New/ }).click();
+      await page.getByRole("button", { name: /^New/ }).press("Enter");
       await dialog.getByRole("textbox", { name: "Repository" }).fill(project.clone);
       await revision.fill("");
       const prompt = dialog.getByRole("textbox", { name: "Prompt" });
