@@ -19,7 +19,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
 import { ChangeStream } from "../replication/shared-store.ts";
 import { SessionStreams } from "../store/session-streams.ts";
-import { Subjects } from "../subjects.ts";
+import { subjectsOf } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
 import { NodeServer, reachNode } from "./node-server.ts";
 import { natsSettings } from "../../../test/support/guarded-nats.ts";
@@ -102,7 +102,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       url: server.url,
       tls: { caFile },
       credentials: join(folder.path, name),
-      subjects: new Subjects(pool),
+      subjects: subjectsOf(pool),
       name,
     });
   };
