@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,10 +44,10 @@ class Rig implements AsyncDisposable {
     const program = { command: "/bin/sh", args: ["-c", `exec 2>&1; ${line}`] };
     const env = { PATH: "/usr/local/bin:/usr/bin:/bin", ...more };
     const wrapped = this.sandbox.wrap({ ...program, env, cwd: this.workspace });
-    const { egress } = wrapped;
-    const child = spawnWrapped(wrapped, egress !== undefined);
+    const { takes } = wrapped;
+    const child = spawnWrapped(wrapped, takes !== undefined);
     child.on("message", (_, listener) => {
-      egress?.serve(listener as Server);
+      takes?.(listener);
       child.send("served");
     });
     assert.ok(child.stdout !== null);

@@ -1,4 +1,5 @@
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import type { Server } from "node:net";
 import { join } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
@@ -37,8 +38,8 @@ export interface SandboxOptions {
 
 /** How a program is started in a sandbox. */
 export interface WrappedProgram extends Program {
-  /** It sends a listener over the channel of `child_process`, for which `serve` is called. */
-  readonly egress: EgressProxy | undefined;
+  /** Takes the listener of the proxy, which the program sends over the channel of `child_process`. */
+  readonly takes: ((listener: unknown) => void) | undefined;
 }
 
 /** The path of HOME in every sandbox, so that paths that set-up wrote into files stay valid for agents. */
@@ -116,7 +117,8 @@ export class Sandbox implements AsyncDisposable {
       inside,
     });
     const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
-    return { ...start, env, egress };
+    const takes = egress && ((listener: unknown): void => egress.serve(listener as Server));
+    return { ...start, env, takes };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

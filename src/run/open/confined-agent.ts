@@ -69,9 +69,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
-    const wrapped = sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd });
-    const takes = (listener: unknown): void => egress.serve(listener as never);
-    return { ...rest, ...wrapped, takes };
+    return { ...rest, ...sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
   return {

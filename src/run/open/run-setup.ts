@@ -91,8 +91,7 @@ export function setupPlaces(
       start: (command) => {
         const env = { ...own, ...SAFE };
         const program = { ...shellFor(options.env, command), env, cwd: folder };
-        const takes = (listener: unknown): void => egress.serve(listener as never);
-        return OwnedChild.start({ ...sandbox.wrap(program), takes, serves: currentSession() });
+        return OwnedChild.start({ ...sandbox.wrap(program), serves: currentSession() });
       },
       [Symbol.asyncDispose]: async () => {
         egress[Symbol.dispose]();
