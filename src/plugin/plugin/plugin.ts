@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -6,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
+import type { PluginRun } from "../host/plugin-host.ts";
 import {
   introduce,
   type PluginOffer,
@@ -17,8 +16,8 @@ import {
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
-  type ConfinePlugin,
   LONGEST_WORDS,
+  type PluginPlace,
   type PluginProcess,
   startPlugin,
 } from "./plugin-process.ts";
@@ -61,20 +60,12 @@ export interface PluginStatus {
   readonly limits: CallLimits;
 }
 
-export interface PluginOptions {
+export interface PluginOptions extends PluginPlace {
   readonly log: Log;
   /** Makes the folder in which it finds its certificates. */
   readonly folder: () => Promise<PluginFolder>;
   /** Where the bus listens; asked for at each start. */
   readonly orchestratorAddress: () => string | Promise<string>;
-  /** The bus dials over TLS if it can. */
-  readonly prefersTls?: boolean | undefined;
-  /** The process of plugins that share one. */
-  readonly host?: PluginHost | undefined;
-  /** Has a plugin with permissions reach only what was approved. */
-  readonly confine?: ConfinePlugin | undefined;
-  /** Takes connections to the bus from the network of such a plugin. */
-  readonly bus?: ((socket: Socket) => void) | undefined;
   readonly dial: (
     address: string,
     name: string,
@@ -247,16 +238,8 @@ export class Plugin {
   }
 
   async #connect(): Promise<void> {
-    const folder = await this.#options.folder();
-    try {
-      await this.#connectIn(folder);
-    } catch (error) {
-      await folder[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  async #connectIn(folder: PluginFolder): Promise<void> {
+    await using opening = new AsyncDisposableStack();
+    const folder = opening.use(await this.#options.folder());
     const { signal } = this.#stopping;
     const { child, address, reach } = await this.#startIn(folder);
     const link = new PluginLink({
@@ -269,17 +252,15 @@ export class Plugin {
         this.#log.warn("plugin.connection-lost", { reason: message });
       },
     });
+    opening.defer(async () => {
+      await Promise.all([link[Symbol.asyncDispose](), child.end()]);
+    });
     // Connecting into a sandbox takes long, so it begins now. If it fails, the call reports it.
     if (reach !== undefined) link.connect().catch(() => {});
-    try {
-      const { handshake } = this.#limits;
-      await introduce(link.control, this.settings, handshake, signal);
-      await this.#offer.ask(link);
-      signal.throwIfAborted();
-    } catch (error) {
-      await Promise.all([link[Symbol.asyncDispose](), child.end()]);
-      throw error;
-    }
+    await introduce(link.control, this.settings, this.#limits.handshake, signal);
+    await this.#offer.ask(link);
+    signal.throwIfAborted();
+    opening.move();
     this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
 
@@ -287,12 +268,9 @@ export class Plugin {
     const orchestratorAddress = await this.#options.orchestratorAddress();
     const start = (): Promise<PluginProcess> =>
       startPlugin({
+        ...this.#options,
         settings: this.settings,
-        host: this.#options.host,
-        confine: this.#options.confine,
-        bus: this.#options.bus,
         orchestratorAddress,
-        prefersTls: this.#options.prefersTls,
         certsDir: folder.path,
         timeout: this.#limits.ready,
         signal: this.#stopping.signal,

@@ -69,14 +69,11 @@ export class RunningPlugin implements AsyncDisposable {
   }
 
   static async start(options: RunningPluginOptions): Promise<RunningPlugin> {
-    const plugin = new RunningPlugin(options);
-    try {
-      await plugin.#listen();
-      plugin.#register();
-    } catch (error) {
-      await plugin[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opening = new AsyncDisposableStack();
+    const plugin = opening.use(new RunningPlugin(options));
+    await plugin.#listen();
+    plugin.#register();
+    opening.move();
     return plugin;
   }
 

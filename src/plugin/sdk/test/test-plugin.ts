@@ -65,13 +65,10 @@ export async function testPlugin(
   plugin: Plugin,
   options: TestPluginOptions = {},
 ): Promise<PluginHarness> {
-  const harness = new Harness(DefinedPlugin.take(plugin), options);
-  try {
-    await harness.boot(options.config ?? {});
-  } catch (error) {
-    await harness[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  const harness = opening.use(new Harness(DefinedPlugin.take(plugin), options));
+  await harness.boot(options.config ?? {});
+  opening.move();
   return harness;
 }
 
