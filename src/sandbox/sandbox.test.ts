@@ -10,7 +10,7 @@ import { after, describe, it } from "node:test";
 
 import { EgressProxy } from "./egress-proxy.ts";
 import { probeSandbox } from "./probe.ts";
-import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+import { openSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";
 
@@ -27,7 +27,7 @@ async function open(options: Partial<SandboxOptions> = {}): Promise<Rig> {
   if (user !== undefined) await chown(workspace, user.uid, user.gid);
   const data = join(folder, "data");
   const common = { name: "test", data, parts, write: [workspace], read: [] };
-  return new Rig(await Sandbox.open({ ...common, ...options }), workspace);
+  return new Rig(await openSandbox({ ...common, ...options }), workspace);
 }
 
 class Rig implements AsyncDisposable {
@@ -63,7 +63,7 @@ class Rig implements AsyncDisposable {
 
 if (skip !== false) await rm(folder, { recursive: true });
 
-describe("Sandbox", { skip }, () => {
+describe("openSandbox()", { skip }, () => {
   after(() => rm(folder, { recursive: true }));
 
   it("shows the same files at a second path", async () => {
@@ -71,7 +71,7 @@ describe("Sandbox", { skip }, () => {
     const also = [{ path: workspace, at: "/workspaces/app" }];
     const common = { name: "also", data: join(folder, "data"), read: [], write: [workspace], also };
     assert.ok(parts !== undefined);
-    await using it = new Rig(await Sandbox.open({ ...common, parts }), workspace);
+    await using it = new Rig(await openSandbox({ ...common, parts }), workspace);
     const line = `cd /workspaces/app && echo 1 > one && cat ${workspace}/one && pwd`;
     assert.deepEqual(await it.sh(line), { code: 0, out: "1\n/workspaces/app" });
   });

@@ -6,7 +6,7 @@ import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { Sandbox } from "../../sandbox/sandbox.ts";
+import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import type { Run } from "../run.ts";
 import type { InnerAgent } from "../spares.ts";
@@ -54,7 +54,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
   const data = join(run.workspace.folder, "sandbox");
   await rm(data, { recursive: true, force: true });
-  const sandbox = await Sandbox.open({
+  const sandbox = await openSandbox({
     name: workspace,
     data,
     parts,
@@ -89,7 +89,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
 
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await Sandbox.remove(workspace, user, LIMITS);
+  await removeGroups(workspace, user, LIMITS);
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

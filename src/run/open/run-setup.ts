@@ -10,7 +10,7 @@ import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { Sandbox } from "../../sandbox/sandbox.ts";
+import { openSandbox } from "../../sandbox/sandbox.ts";
 import { LIMITS, SAFE } from "./confined-agent.ts";
 
 export interface RunSetupOptions {
@@ -74,7 +74,7 @@ export function setupPlaces(
       setting: "`allowHosts` of `remote.setup.repositories` or `remote.egress.allowHosts`",
       refused: (_, why) => refused(why),
     });
-    const sandbox = await Sandbox.open({
+    const sandbox = await openSandbox({
       name,
       // It is removed with the workspace, even if we are killed.
       data: join(workspace.folder, "sandbox"),
