@@ -27,7 +27,7 @@ import {
   checkPluginId,
   expectPlugin,
   GUEST_LIMITS,
-  GuestGuard,
+  guestGuard,
   Guests,
 } from "./guests.ts";
 import { BusCertificates } from "./bus-certificates.ts";
@@ -278,7 +278,7 @@ export class Orchestrator implements AsyncDisposable {
     return {
       handlers: serveControl(this, this.#guests, handlers),
       report: this.#report,
-      guard: new GuestGuard((connection) => this.#guests.of(connection)),
+      guard: guestGuard((connection) => this.#guests.of(connection)),
     };
   }
 

@@ -92,7 +92,7 @@ interface Running {
   readonly address: string;
   /** Whether it reaches only what was approved. */
   readonly isLimited: boolean;
-  readonly health: HealthCheck;
+  readonly health: ReturnType<typeof watchHealth>;
 }
 
 /**
@@ -290,7 +290,7 @@ export class Plugin {
 
   #isUp(started: Omit<Running, "health">): void {
     const { child, folder, link, address } = started;
-    const health = new HealthCheck(link.control, this.#limits, (why) => {
+    const health = watchHealth(link.control, this.#limits, (why) => {
       this.#log.warn("plugin.unhealthy", { why });
       this.#lastError = why;
       child.kill();
@@ -377,64 +377,48 @@ const STATES: Record<PluginState, string> = {
   stopped: "is stopped",
 };
 
-/** Sends health checks to a running plugin at intervals, and gives it up after several failures. */
-export class HealthCheck {
-  readonly #client: Pick<BusClient, "ask">;
-  readonly #limits: PluginLimits;
-  readonly #givenUp: (why: string) => void;
-  readonly #timer: NodeJS.Timeout;
-  #failures = 0;
-  #isAsking = false;
-  #last: string | undefined;
-
-  /** `givenUp` is called once, with the reason. */
-  constructor(
-    client: Pick<BusClient, "ask">,
-    limits: PluginLimits,
-    givenUp: (why: string) => void,
-  ) {
-    this.#client = client;
-    this.#limits = limits;
-    this.#givenUp = givenUp;
-    this.#timer = setInterval(
-      () => background(this.#look(), "Checking the health of a plugin"),
-      limits.healthEvery,
-    ).unref();
-  }
-
-  /** Its last answer. */
-  get last(): string | undefined {
-    return this.#last;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #look(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    const why = await this.#ask();
-    this.#isAsking = false;
-    this.#failures = why === undefined ? 0 : this.#failures + 1;
-    if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
-    this.stop();
-    this.#givenUp(why);
-  }
-
+/**
+ * Sends health checks to a running plugin at intervals, and gives it up after several failures: then
+ * `givenUp` is called once, with the reason.
+ */
+export function watchHealth(
+  client: Pick<BusClient, "ask">,
+  limits: PluginLimits,
+  givenUp: (why: string) => void,
+) {
+  let failures = 0;
+  let isAsking = false;
+  const watch = {
+    /** Its last answer. */
+    last: undefined as string | undefined,
+    stop: () => clearInterval(timer),
+  };
+  const look = async (): Promise<void> => {
+    if (isAsking) return;
+    isAsking = true;
+    const why = await ask();
+    isAsking = false;
+    failures = why === undefined ? 0 : failures + 1;
+    if (why === undefined || failures < limits.mostUnhealthy) return;
+    watch.stop();
+    givenUp(why);
+  };
   /** Why it is unhealthy; undefined if it is not. */
-  async #ask(): Promise<string | undefined> {
+  const ask = async (): Promise<string | undefined> => {
     try {
-      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
-      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const asking = { timeout: limits.health, most: SHORT_ANSWER };
+      const answer = await client.ask({ case: "health", value: {} }, asking);
       const { status, message: all } = answerOf("It", answer, "health");
       const message = all.slice(0, LONGEST_REASON);
-      this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
+      watch.last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
       return status === Status.UNHEALTHY ? `It says that it is unhealthy: ${message}` : undefined;
     } catch (error) {
       return `It does not answer: ${(error as Error).message}`;
     }
-  }
+  };
+  const check = (): void => background(look(), "Checking the health of a plugin");
+  const timer = setInterval(check, limits.healthEvery).unref();
+  return watch;
 }
 
 const NAMES: Readonly<Record<number, string>> = {

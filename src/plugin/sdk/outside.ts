@@ -7,7 +7,7 @@ import type { ToolResponse } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { type ToolCall, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import type { CallContext, CallResult, PluginContext } from "./context.ts";
-import { RemoteStorage } from "./remote-storage.ts";
+import { remoteStorage } from "./remote-storage.ts";
 import { ToolError } from "./tool-error.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 
@@ -50,7 +50,7 @@ export class Outside {
     return {
       log,
       signal,
-      storage: new RemoteStorage({ ask }, signal, storageType),
+      storage: remoteStorage({ ask }, storageType, signal),
       callTool: async (name, args = {}) => {
         const value = toToolRequest({ name, args, caller: id, session, project, traceParent });
         const registering = registered?.();

@@ -23,7 +23,7 @@ import { callResult } from "../outside.ts";
 import type { PluginParts } from "../parts.ts";
 import { PluginService } from "../serve/plugin-service.ts";
 import { Registration } from "../registration.ts";
-import { RemoteStorage } from "../remote-storage.ts";
+import { remoteStorage } from "../remote-storage.ts";
 import { ToolError } from "../tool-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -118,7 +118,7 @@ class Harness implements PluginHarness {
           this.#service.serve(stream, connection);
         }),
     });
-    this.storage = new RemoteStorage(this.#there, undefined, "");
+    this.storage = remoteStorage(this.#there);
   }
 
   get published(): readonly PluginEvent[] {
