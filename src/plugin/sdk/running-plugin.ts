@@ -10,7 +10,7 @@ import { expectOrchestrator, isPlugin } from "../guests.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import type { PluginFlags } from "./flags.ts";
 import type { PluginParts } from "./parts.ts";
-import { PluginService } from "./serve/plugin-service.ts";
+import { pluginService } from "./serve/plugin-service.ts";
 import { Registration } from "./registration.ts";
 
 export interface RunningPluginOptions {
@@ -50,7 +50,7 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
       lost: (reason) => log.warn("plugin.orchestrator-lost", { reason: reason.message }),
     }),
   );
-  const service = new PluginService({
+  const service = pluginService({
     ...{ parts, client, log, ended: ended.resolve },
     registered: () => registration.known(),
   });
