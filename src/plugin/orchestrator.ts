@@ -33,7 +33,7 @@ import {
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
 import { PluginHost } from "./host/plugin-host.ts";
-import { FirstStarts } from "./plugin/first-starts.ts";
+import { type FirstStarts, firstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/known-offer.ts";
 import { namespacedStorage } from "./storage/namespaced-storage.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
@@ -123,7 +123,7 @@ export class Orchestrator implements AsyncDisposable {
     this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
     this.#host = this.#ending.use(new PluginHost());
     const patience = options.firstList ?? FIRST_LIST;
-    this.#firstStarts = new FirstStarts({ plugins: () => this.#plugins, manifestOf, patience });
+    this.#firstStarts = firstStarts({ plugins: () => this.#plugins, manifestOf, patience });
   }
 
   /** Begins to listen. Plugins come with `configure`. */

@@ -12,7 +12,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { ensureStream, type Stream } from "../stream-reader.ts";
 import { StreamJournal } from "../ownership/journal.ts";
 import { NatsLink } from "../ownership/nats-link.ts";
-import { KvRecords, retryUnanswered } from "../ownership/session-entry.ts";
+import { kvRecords, retryUnanswered } from "../ownership/session-entry.ts";
 import type { Subjects } from "../subjects.ts";
 import { SessionMirror, type SessionMirrorOptions, watchBucket } from "./session-mirror.ts";
 
@@ -120,7 +120,7 @@ export async function openSessionStreams(options: SessionStreamsOptions) {
   const payload = connection.info?.max_payload ?? MOST_BYTES;
   // Without "direct" the leader answers, which knows every write that was acknowledged.
   const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
-  const records = new KvRecords(kv, link, payload - HEADERS);
+  const records = kvRecords(kv, link, payload - HEADERS);
   const journal = new StreamJournal({ connection, client, manager, subjects, link });
   const stream = bucketStream(subjects);
   const lastRevision = async (): Promise<number> => {
