@@ -64,15 +64,15 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
   // One that a person starts may be the first to need a CA.
   await openCertificates(flags.certsDir, { warn }).trusted();
   const { host } = parseAddress(flags.listen);
-  let listener: Listener | undefined;
+  const listening = Promise.withResolvers<Listener>();
   const followed = await certificates.follow(
     manifest.id,
     { hosts: isLocal(host) ? [] : [host], unit: PLUGIN_UNIT },
-    async (credentials) => listener?.renew(credentials),
+    async (credentials) => (await listening.promise).renew(credentials),
     (error) => log.error("plugin.not-renewed", { error }),
   );
   opening.defer(followed.stop);
-  const serving = opening.use(
+  const listener = opening.use(
     await transport.listen(flags.listen, {
       credentials: followed.credentials,
       limits: LISTEN_LIMITS,
@@ -90,7 +90,7 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
       lost: (reason) => log.error("plugin.listener-lost", { reason: reason.message }),
     }),
   );
-  listener = serving;
+  listening.resolve(listener);
   // Now, and whenever the connection is lost.
   if (flags.orchestrator !== "") {
     client.connect().catch((error: unknown) => {
@@ -101,7 +101,7 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
   return {
     /** Resolves when the orchestrator has told it to end, and knows that it will. */
     ended: ended.promise,
-    address: dialled(serving.address),
+    address: dialled(listener.address),
     /** Waits for running calls, for at most so many milliseconds, then cleans up. */
     shutdown: (timeout: number) => service.shutdown(timeout),
     async [Symbol.asyncDispose](): Promise<void> {

@@ -114,7 +114,7 @@ export function refusedHosts(log: Log, workspace: string) {
       tell = update;
       for (const each of waiting.splice(0)) update(each);
     },
-    refused(host: string, why: string): void {
+    refused: (host: string, why: string): void => {
       if (told.has(host) || told.size >= MOST) return;
       told.add(host);
       log.warn("run.egress-refused", { workspace, host, why });

@@ -58,7 +58,7 @@ export function memoryOrchestrator(id: string, tools: Readonly<Record<string, Te
     /** Resolves when the plugin has subscribed to all that it said it needs. */
     subscribed: subscribed.promise,
     /** Whether the plugin has subscribed to such an event. */
-    wants(topic: string, payload: JsonObject): boolean {
+    wants: (topic: string, payload: JsonObject): boolean => {
       const filters = filtersOf.get(topic);
       return filters !== undefined && passes(filters, payload);
     },
