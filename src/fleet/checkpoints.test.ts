@@ -7,12 +7,12 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { NatsServer, noNats } from "../../test/support/nats-server.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { FleetConnection } from "./connection/connect.ts";
-import { Subjects } from "./subjects.ts";
+import { subjectsOf } from "./subjects.ts";
 
 const RUN = { workspace: "abc", session: "s1" };
 
 async function connect({ url }: NatsServer): Promise<FleetConnection> {
-  return await FleetConnection.open({ url, subjects: new Subjects("p"), name: "n" });
+  return await FleetConnection.open({ url, subjects: subjectsOf("p"), name: "n" });
 }
 
 describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {

@@ -13,7 +13,7 @@ import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { FleetConnection } from "./connection/connect.ts";
-import { ensureStream, StreamReader } from "./stream-reader.ts";
+import { ensureStream, openReader } from "./stream-reader.ts";
 import { checkpointStream } from "./store/session-streams.ts";
 
 /** Bytes that are fetched ahead. */
@@ -116,7 +116,7 @@ export class Checkpoints {
       filter_subject: `$O.${subjects.checkpoints}.C.${nuid}`,
     };
     const stream = `OBJ_${subjects.checkpoints}`;
-    await using reader = await StreamReader.open(nats, stream, reading, { max_bytes: AHEAD });
+    await using reader = await openReader(nats, stream, reading, { max_bytes: AHEAD });
     const chunks: Uint8Array[] = [];
     if (reader.pending === 0) return Buffer.alloc(0);
     const stopIfReplaced = async (): Promise<void> => {

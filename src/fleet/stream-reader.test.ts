@@ -5,12 +5,12 @@ import { DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 
 import { NatsServer, noNats } from "../../test/support/nats-server.ts";
-import { StreamReader, UNUSED_READER } from "./stream-reader.ts";
+import { openReader, UNUSED_READER } from "./stream-reader.ts";
 
 const ALL = { deliver_policy: DeliverPolicy.All };
 const OFTEN = { expires: 1_000, idle_heartbeat: 500 };
 
-describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
+describe("openReader()", { skip: noNats, timeout: 60_000 }, () => {
   it("reads all messages in order, and leaves nothing in the server", async () => {
     await using server = await NatsServer.start();
     const nats = await connect({ servers: server.url, maxReconnectAttempts: -1 });
@@ -21,7 +21,7 @@ describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
       for (let at = 1; at <= 300; at++) await client.publish("s", String(at));
       const seen: number[] = [];
       {
-        await using reader = await StreamReader.open(nats, "S", ALL, OFTEN);
+        await using reader = await openReader(nats, "S", ALL, OFTEN);
         assert.equal(reader.pending, 300);
         const [info] = await consumers.list("S").next();
         assert.equal(info?.config.inactive_threshold, UNUSED_READER * 1e6);
@@ -47,17 +47,17 @@ describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
     try {
       const { streams, consumers } = await jetstreamManager(nats);
       await streams.add({ name: "S", subjects: ["s"] });
-      await using forgotten = await StreamReader.open(nats, "S", ALL, OFTEN);
+      await using forgotten = await openReader(nats, "S", ALL, OFTEN);
       const [info] = await consumers.list("S").next();
       const ended = Array.fromAsync(forgotten);
       await consumers.delete("S", info?.name ?? "");
       assert.deepEqual(await ended, []);
-      await using reader = await StreamReader.open(nats, "S", ALL, OFTEN);
+      await using reader = await openReader(nats, "S", ALL, OFTEN);
       const silent = Array.fromAsync(reader);
       await server.pause();
       assert.deepEqual(await silent, []);
       server.resume();
-      await using lost = await StreamReader.open(nats, "S", ALL, { expires: 30_000 });
+      await using lost = await openReader(nats, "S", ALL, { expires: 30_000 });
       const disconnected = Array.fromAsync(lost);
       await server.kill();
       assert.deepEqual(await disconnected, []);
@@ -73,7 +73,7 @@ describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
     try {
       const { streams } = await jetstreamManager(nats);
       await streams.add({ name: "S", subjects: ["s"] });
-      const reader = await StreamReader.open(nats, "S", ALL, OFTEN);
+      const reader = await openReader(nats, "S", ALL, OFTEN);
       await server.pause();
       const unanswered = nats.request("nobody", "", { timeout: 4_000 }).then(
         () => "answered",

@@ -1,9 +1,7 @@
 import {
   AckPolicy,
   type ConsumeOptions,
-  type Consumer,
   type ConsumerConfig,
-  type ConsumerMessages,
   jetstream,
   JetStreamApiCodes,
   JetStreamApiError,
@@ -105,81 +103,59 @@ type Reading = Pick<
  * begins anew. (The library's own ordered readers replace themselves instead, and leave those in the
  * server for minutes that nobody uses.)
  */
-export class StreamReader implements AsyncIterable<JsMsg>, AsyncDisposable {
-  readonly #consumer: Consumer;
-  readonly #messages: ConsumerMessages;
-  readonly #statuses: Statuses;
-  readonly #lost = Promise.withResolvers<void>();
-  /** Messages that the reader will deliver in any case, when it was opened. */
-  readonly pending: number;
-
-  private constructor(
-    nats: NatsConnection,
-    consumer: Consumer,
-    messages: ConsumerMessages,
-    pending: number,
-  ) {
-    this.#consumer = consumer;
-    this.#messages = messages;
-    this.pending = pending;
-    this.#statuses = nats.status();
-    background(this.#endWith(this.#statuses, LOST), "Watching the connection of a reader");
-    background(this.#endWith(messages.status(), SILENT), "Watching a reader of a stream");
-  }
-
-  static async open(
-    nats: NatsConnection,
-    stream: string,
-    reading: Reading,
-    options: ConsumeOptions,
-  ): Promise<StreamReader> {
-    const client = jetstream(nats, { timeout: TIMEOUT });
-    const manager = await client.jetstreamManager(false);
-    const info = await manager.consumers.add(stream, {
-      // Without a filter the server refuses to begin with the last message of each subject.
-      filter_subject: ">",
-      ...reading,
-      name: crypto.randomUUID(),
-      ack_policy: AckPolicy.None,
-      inactive_threshold: nanos(UNUSED_READER),
-      num_replicas: 1,
-      mem_storage: true,
-    });
-    const consumer = client.consumers.getConsumerFromInfo(info);
-    const messages = await consumer.consume({ ...options, abort_on_missing_resource: true });
-    return new StreamReader(nats, consumer, messages, info.num_pending);
-  }
-
-  /** Ends the iteration. */
-  stop(): void {
-    this.#messages.stop();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<JsMsg> {
-    let count = 0;
-    try {
-      for await (const message of this.#messages) {
-        if (message.info.deliverySequence !== ++count) return;
-        yield message;
-      }
-    } catch {
-      // The server has deleted the reader or the stream. Opening the next reader tells which.
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#messages.stop();
-    const deleting = this.#consumer.delete().catch(() => false);
-    // Without a connection it would wait for nothing. The server forgets the reader by itself.
-    await Promise.race([deleting, this.#lost.promise]);
-    this.#statuses.stop?.();
-  }
-
-  async #endWith(statuses: Statuses, types: ReadonlySet<string>): Promise<void> {
-    for await (const { type } of statuses) {
+export async function openReader(
+  nats: NatsConnection,
+  stream: string,
+  reading: Reading,
+  options: ConsumeOptions,
+) {
+  const client = jetstream(nats, { timeout: TIMEOUT });
+  const manager = await client.jetstreamManager(false);
+  const info = await manager.consumers.add(stream, {
+    // Without a filter the server refuses to begin with the last message of each subject.
+    filter_subject: ">",
+    ...reading,
+    name: crypto.randomUUID(),
+    ack_policy: AckPolicy.None,
+    inactive_threshold: nanos(UNUSED_READER),
+    num_replicas: 1,
+    mem_storage: true,
+  });
+  const consumer = client.consumers.getConsumerFromInfo(info);
+  const messages = await consumer.consume({ ...options, abort_on_missing_resource: true });
+  const lost = Promise.withResolvers<void>();
+  const endWith = async (told: Statuses, types: ReadonlySet<string>): Promise<void> => {
+    for await (const { type } of told) {
       if (!types.has(type)) continue;
-      this.#lost.resolve();
-      this.#messages.stop();
+      lost.resolve();
+      messages.stop();
     }
-  }
+  };
+  const statuses: Statuses = nats.status();
+  background(endWith(statuses, LOST), "Watching the connection of a reader");
+  background(endWith(messages.status(), SILENT), "Watching a reader of a stream");
+  return {
+    /** Messages that the reader will deliver in any case, when it was opened. */
+    pending: info.num_pending,
+    /** Ends the iteration. */
+    stop: () => messages.stop(),
+    async *[Symbol.asyncIterator](): AsyncGenerator<JsMsg> {
+      let count = 0;
+      try {
+        for await (const message of messages) {
+          if (message.info.deliverySequence !== ++count) return;
+          yield message;
+        }
+      } catch {
+        // The server has deleted the reader or the stream. Opening the next reader tells which.
+      }
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      messages.stop();
+      const deleting = consumer.delete().catch(() => false);
+      // Without a connection it would wait for nothing. The server forgets the reader by itself.
+      await Promise.race([deleting, lost.promise]);
+      statuses.stop?.();
+    },
+  };
 }

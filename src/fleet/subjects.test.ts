@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Subjects } from "./subjects.ts";
+import { subjectsOf } from "./subjects.ts";
 
 describe("Subjects", () => {
-  const subjects = new Subjects("p");
+  const subjects = subjectsOf("p");
 
   it("spread the events of sessions over all streams, always in the same way", () => {
     const ids = Array.from({ length: 400 }, (_, at) => `session-${at}`);

@@ -23,14 +23,14 @@ describe("aiTool()", () => {
 
   it("calls the tool of the named provider", async () => {
     covers("bus.route.ai");
-    const tool = aiTool("prompt", [openai, claude], undefined);
+    const tool = aiTool("prompt", [openai, claude]);
     assert.equal(await asked(tool, "openai"), "openai");
     assert.equal(await asked(tool, "anthropic"), "claude");
   });
 
   it("maps providers that are compatible with another", async () => {
     covers("bus.route.ai");
-    const tool = aiTool("prompt", [claude, openai], undefined);
+    const tool = aiTool("prompt", [claude, openai]);
     for (const provider of ["grok", "perplexity", "deepseek", "qwen", "kimi"]) {
       assert.equal(await asked(tool, provider), "openai");
     }
@@ -38,8 +38,7 @@ describe("aiTool()", () => {
 
   it("falls back to claude, then to any provider", async () => {
     covers("bus.route.ai");
-    assert.equal(await asked(aiTool("prompt", [openai, claude], undefined), "nobody"), "claude");
-    assert.equal(await asked(aiTool("prompt", [openai], named("plain")), "nobody"), "plain");
-    assert.equal(await asked(aiTool("prompt", [openai], undefined)), "openai");
+    assert.equal(await asked(aiTool("prompt", [openai, claude]), "nobody"), "claude");
+    assert.equal(await asked(aiTool("prompt", [openai])), "openai");
   });
 });

@@ -18,16 +18,13 @@ export interface AiTool {
   readonly tool: Tool;
 }
 
-/**
- * One tool for all tools of that name of several AI providers: each call names the provider. `plain` is
- * the tool of that name of a plugin that is no provider.
- */
-export function aiTool(name: string, all: readonly AiTool[], plain: Tool | undefined): Tool {
+/** One tool for all tools of that name of several AI providers: each call names the provider. */
+export function aiTool(name: string, all: readonly AiTool[]): Tool {
   const byProvider = new Map<string, Tool>();
   for (const { providers, tool } of all) {
     for (const provider of providers) byProvider.set(provider, tool);
   }
-  const first = plain ?? all[0]?.tool;
+  const first = all[0]?.tool;
   if (first === undefined) throw new Error(`Nobody offers '${name}'`);
   return {
     definition: { ...first.definition, name },

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { until } from "../../test/support/until.ts";
 import type { Connection } from "../wire/quic/connection.ts";
-import { boundedReport, GuestGuard } from "./guests.ts";
+import { boundedReport, guestGuard } from "./guests.ts";
 
 describe("boundedReport()", () => {
   it("reports a limited number of each kind, and how many were left out", () => {
@@ -27,7 +27,7 @@ describe("boundedReport()", () => {
   });
 });
 
-describe("GuestGuard", () => {
+describe("guestGuard()", () => {
   const connection = (name: string) => ({ peer: { name } }) as Connection;
 
   it("has one ledger for all connections of a plugin, and one for each other connection", () => {
@@ -36,7 +36,7 @@ describe("GuestGuard", () => {
       isPlugin: peer?.name === "plugin",
       mayCall: () => true,
     });
-    const guard = new GuestGuard(guestOf);
+    const guard = guestGuard(guestOf);
     const [first, second] = [connection("plugin"), connection("plugin")];
     assert.equal(guard.ledgerOf(first), guard.ledgerOf(second));
     const [one, other] = [connection("bridge"), connection("bridge")];
@@ -45,7 +45,7 @@ describe("GuestGuard", () => {
   });
 
   it("limits a plugin's work in one turn, over all of its connections", async () => {
-    const guard = new GuestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
+    const guard = guestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
     const begun: number[] = [];
     for (let count = 0; count < 100; count++) {
       guard.begin(guard.ledgerOf(connection("p")), () => void begun.push(count));

@@ -236,33 +236,25 @@ export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 
  * a share of each turn of the event loop. All connections of a plugin share one limit; a bridge has
  * one for each connection, since many bridges have the same name.
  */
-export class GuestGuard implements Guard {
-  readonly #guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">;
-  readonly #limits: LedgerLimits;
-  readonly #ofPlugins = new Map<string, Ledger>();
-  readonly #ofOthers = new WeakMap<Connection, Ledger>();
-  readonly #budgets = new WeakMap<Ledger, LoopBudget>();
-
-  constructor(
-    guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">,
-    limits: LedgerLimits = GUEST_LIMITS,
-  ) {
-    this.#guestOf = guestOf;
-    this.#limits = limits;
-  }
-
-  readonly #make = (): Ledger => new Ledger(this.#limits);
-
-  ledgerOf(connection: Connection): Ledger {
-    const { name, isPlugin } = this.#guestOf(connection);
-    if (isPlugin) return this.#ofPlugins.getOrInsertComputed(name, this.#make);
-    return this.#ofOthers.getOrInsertComputed(connection, this.#make);
-  }
-
-  begin(ledger: Ledger, work: () => void): void {
-    const budget = this.#budgets.getOrInsertComputed(ledger, () => new LoopBudget(2, 32));
-    background(budget.run(work), "Answering on the bus");
-  }
+export function guestGuard(
+  guestOf: (connection: Connection) => Pick<Guest, "name" | "isPlugin">,
+  limits: LedgerLimits = GUEST_LIMITS,
+): Guard {
+  const ofPlugins = new Map<string, Ledger>();
+  const ofOthers = new WeakMap<Connection, Ledger>();
+  const budgets = new WeakMap<Ledger, LoopBudget>();
+  const make = (): Ledger => new Ledger(limits);
+  return {
+    ledgerOf(connection) {
+      const { name, isPlugin } = guestOf(connection);
+      if (isPlugin) return ofPlugins.getOrInsertComputed(name, make);
+      return ofOthers.getOrInsertComputed(connection, make);
+    },
+    begin(ledger, work) {
+      const budget = budgets.getOrInsertComputed(ledger, () => new LoopBudget(2, 32));
+      background(budget.run(work), "Answering on the bus");
+    },
+  };
 }
 
 type Report = (event: string, fields: Record<string, unknown>) => void;

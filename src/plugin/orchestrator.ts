@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/text/suggest.ts";
 import { startOrder } from "../protocol/bus/plugins-file/start-order.ts";
@@ -21,12 +22,18 @@ import type {
   ListenOptions,
 } from "../wire/quic/connection.ts";
 import { HeldBytes } from "../wire/quic/stream/multiplexed-stream.ts";
-import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guests.ts";
+import {
+  boundedReport,
+  checkPluginId,
+  expectPlugin,
+  GUEST_LIMITS,
+  guestGuard,
+  Guests,
+} from "./guests.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
-import { checkPluginId, expectPlugin, Guests } from "./guests.ts";
 import { PluginHost } from "./host/plugin-host.ts";
-import { FirstStarts } from "./plugin/first-starts.ts";
+import { type FirstStarts, firstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/known-offer.ts";
 import { namespacedStorage } from "./storage/namespaced-storage.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
@@ -92,7 +99,7 @@ export class Orchestrator implements AsyncDisposable {
   readonly #ending = new AsyncDisposableStack();
   #listener: Listener | undefined;
   /** A second listener, if the bus itself listens only over QUIC, or not on this machine. */
-  #tlsListener: Promise<Listener> | undefined;
+  readonly #tlsListener = new Lazy(() => this.#listen("tls://localhost:0", "require"));
   readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
   /** Plugins that are being ended. Until then they keep their permissions. */
@@ -116,22 +123,17 @@ export class Orchestrator implements AsyncDisposable {
     this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
     this.#host = this.#ending.use(new PluginHost());
     const patience = options.firstList ?? FIRST_LIST;
-    this.#firstStarts = new FirstStarts({ plugins: () => this.#plugins, manifestOf, patience });
+    this.#firstStarts = firstStarts({ plugins: () => this.#plugins, manifestOf, patience });
   }
 
   /** Begins to listen. Plugins come with `configure`. */
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
-    const orchestrator = new Orchestrator(options);
-    try {
-      orchestrator.#listener = await orchestrator.#listen(
-        options.listen,
-        options.clientCertificate,
-      );
-      await orchestrator.#note();
-    } catch (error) {
-      await orchestrator[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opening = new AsyncDisposableStack();
+    const orchestrator = opening.use(new Orchestrator(options));
+    const { listen, clientCertificate } = options;
+    orchestrator.#listener = await orchestrator.#listen(listen, clientCertificate);
+    await orchestrator.#note();
+    opening.move();
     return orchestrator;
   }
 
@@ -217,17 +219,7 @@ export class Orchestrator implements AsyncDisposable {
   /** The address that modules dial: over TLS, so that they need no QUIC engine. */
   async #tlsAddress(): Promise<string> {
     const own = localTlsAddress(this.address);
-    return own ?? (await this.#ownTlsListener()).address;
-  }
-
-  async #ownTlsListener(): Promise<Listener> {
-    this.#tlsListener ??= this.#listen("tls://localhost:0", "require");
-    try {
-      return await this.#tlsListener;
-    } catch (error) {
-      this.#tlsListener = undefined;
-      throw error;
-    }
+    return own ?? (await this.#tlsListener.get()).address;
   }
 
   /** Takes a connection of a plugin that has a network of its own. */
@@ -236,7 +228,7 @@ export class Orchestrator implements AsyncDisposable {
       // A listener that lets in clients without a certificate would let the plugin do more than it may.
       const isStrict = this.#options.clientCertificate === "require";
       const listener = isStrict && this.#listener?.take !== undefined ? this.#listener : undefined;
-      (listener ?? (await this.#ownTlsListener())).take?.(socket);
+      (listener ?? (await this.#tlsListener.get())).take?.(socket);
     } catch {
       // The plugin dials again.
       socket.destroy();
@@ -286,7 +278,7 @@ export class Orchestrator implements AsyncDisposable {
     return {
       handlers: serveControl(this, this.#guests, handlers),
       report: this.#report,
-      guard: new GuestGuard((connection) => this.#guests.of(connection)),
+      guard: guestGuard((connection) => this.#guests.of(connection)),
     };
   }
 

@@ -157,13 +157,11 @@ export class RunAgent implements Agent {
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
     const attempt = (): Promise<Attempt> => this.#attempt(options);
-    const session = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
-    try {
-      await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
-    } catch (error) {
-      await session[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opening = new AsyncDisposableStack();
+    const begun = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
+    const session = opening.use(begun);
+    await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
+    opening.move();
     return session;
   }
 

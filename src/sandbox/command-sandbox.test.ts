@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, describe, it } from "node:test";
 
-import { CommandSandbox } from "./command-sandbox.ts";
+import { type CommandSandbox, openCommandSandbox } from "./command-sandbox.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import type { Mount } from "./file-view.ts";
 import { systemProgram } from "./remedy.ts";
@@ -38,7 +38,7 @@ const user = {
 const bwrap = systemProgram("bwrap") ?? "";
 const nsenter = systemProgram("nsenter") ?? "";
 const options = { data, bwrap, nsenter, files, egress, user, home };
-const opened = await CommandSandbox.open(options).catch((error: Error) => error.message);
+const opened = await openCommandSandbox(options).catch((error: Error) => error.message);
 const skip = typeof opened === "string" ? `No sandbox can be had here: ${opened}` : false;
 if (skip !== false) await rm(folder, { recursive: true });
 
@@ -92,7 +92,7 @@ describe("CommandSandbox", { skip }, () => {
       write: [work, join(place, "secret/open")],
       also: [{ at: "/also/place", from: place, isWritable: true }],
     };
-    await using sandbox = await CommandSandbox.open({ ...options, files: own });
+    await using sandbox = await openCommandSandbox({ ...options, files: own });
     const at = (line: string): Promise<string> => sh(line, { sandbox });
     assert.match(await at(`cat ${place}/secret/word`), /No such file/);
     assert.equal(await at(`cat ${place}/plain ${place}/seen`), "seen");
@@ -170,18 +170,18 @@ describe("CommandSandbox", { skip }, () => {
     // Of a process that had our number before.
     const abandoned = join(data, `commands-${process.pid}-1-x`);
     mkdirSync(join(abandoned, "tmp"), { recursive: true });
-    await using second = await CommandSandbox.open(options);
+    await using second = await openCommandSandbox(options);
     assert.ok(second !== undefined);
     await until(() => !existsSync(abandoned));
     assert.equal(readdirSync(data).length, 2);
   });
 
   it("says why there is no sandbox", async () => {
-    await assert.rejects(CommandSandbox.open({ ...options, bwrap: "/bin/false" }), {
+    await assert.rejects(openCommandSandbox({ ...options, bwrap: "/bin/false" }), {
       code: "unavailable",
       message: "Cannot create a network for a sandbox: bubblewrap ended with 1.",
     });
-    await assert.rejects(CommandSandbox.open({ ...options, nsenter: "/bin/false" }), {
+    await assert.rejects(openCommandSandbox({ ...options, nsenter: "/bin/false" }), {
       message: "bubblewrap does not work here: it ended with 1",
     });
     assert.equal(readdirSync(data).length, 1);

@@ -27,97 +27,69 @@ export interface CommandSandboxOptions {
   readonly egress: EgressProxy;
 }
 
+export type CommandSandbox = Awaited<ReturnType<typeof openCommandSandbox>>;
+
 /**
  * The sandbox for commands of local sessions. They see the programs of the system and what the view allows,
  * have a home and a /tmp of their own, see no process but their own, and reach the network through a proxy.
  * Each command ends with everything that it started. It costs a few milliseconds: slow work is done once.
  *
- * Landlock is not used here: it would need a Node process for each command.
+ * Landlock is not used here: it would need a Node process for each command. Throws "unavailable" if this
+ * machine does not allow it.
  */
-export class CommandSandbox implements AsyncDisposable {
-  readonly #options: CommandSandboxOptions;
-  readonly #folder: string;
-  readonly #network: OwnNetwork;
-  readonly #view: Omit<FileView, "mounts">;
-
-  private constructor(options: CommandSandboxOptions, folder: string, network: OwnNetwork) {
-    const { files, home, user } = options;
-    this.#options = options;
-    this.#folder = folder;
-    this.#network = network;
-    this.#view = {
-      own: [{ at: user.home, from: home, isWritable: true }, ...mountsOf(folder)],
-      ...files,
-      read: [...systemFiles(), ...files.read],
-    };
+export async function openCommandSandbox(options: CommandSandboxOptions) {
+  const { data, bwrap, nsenter, egress, user, files, etc = {} } = options;
+  await using opening = new AsyncDisposableStack();
+  const folder = await makeOwnFolder(data, "commands", user);
+  opening.defer(() => removeSandboxFolder(folder));
+  for (const [name, text] of Object.entries(etc)) {
+    await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
   }
-
-  /** Throws "unavailable" if this machine does not allow it. */
-  static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
-    const { data, bwrap, nsenter, egress, user, etc = {} } = options;
-    const folder = await makeOwnFolder(data, "commands", user);
-    try {
-      for (const [name, text] of Object.entries(etc)) {
-        await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
-      }
-      const enter = join(folder, ENTER);
-      const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress });
-      await network.rest();
-      const sandbox = new CommandSandbox(options, folder, network);
-      await sandbox.#tryOut();
-      return sandbox;
-    } catch (error) {
-      await removeSandboxFolder(folder);
-      throw error;
-    }
-  }
-
+  const enter = join(folder, ENTER);
+  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, enter, egress }));
+  await network.rest();
+  const view: Omit<FileView, "mounts"> = {
+    own: [{ at: user.home, from: options.home, isWritable: true }, ...mountsOf(folder)],
+    ...files,
+    read: [...systemFiles(), ...files.read],
+  };
+  const who = { HOME: user.home, USER: user.name, LOGNAME: user.name };
   /**
    * How to start a program in the sandbox, with `mounts` over what it sees. Its environment is passed on
    * unchanged. Throws "unavailable" if something cannot be shown to it.
    */
-  wrap(
+  const wrap = (
     { command, args, env, cwd }: Program,
     mounts: readonly Mount[] = [],
     hasNetwork = true,
-  ): Program {
+  ): Program => {
     const start = bubblewrapped({
-      bwrap: [...this.#network.enter, "--", this.#options.bwrap],
+      bwrap: [...network.enter, "--", bwrap],
       more: hasNetwork ? OWN_USERS : ["--unshare-net", ...OWN_USERS],
-      folder: this.#folder,
-      view: { ...this.#view, mounts },
+      folder,
+      view: { ...view, mounts },
       cwd,
       inside: [command, ...args],
     });
-    const { home, name } = this.#options.user;
-    const who = { HOME: home, USER: name, LOGNAME: name };
-    const proxy = hasNetwork ? this.#network.variables : {};
+    const proxy = hasNetwork ? network.variables : {};
     return { ...start, env: { ...env, ...who, ...proxy, TMPDIR: "/tmp" } };
-  }
-
+  };
   /** Whether a path of the machine can be seen, if it exists. */
-  shows(path: string): boolean {
-    const { read, write, also } = this.#view;
+  const shows = (path: string): boolean => {
+    const { read, write, also } = view;
     const seen = [...SYSTEM, ...read, ...write, ...also.map(({ at }) => at)];
-    return seen.some((folder) => isInside(path, folder));
-  }
+    return seen.some((place) => isInside(path, place));
+  };
+  await tryOut(wrap);
+  const open = opening.move();
+  return { wrap, shows, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#network[Symbol.asyncDispose]();
-    await removeSandboxFolder(this.#folder);
-  }
-
-  async #tryOut(): Promise<void> {
-    const env = { PATH: process.env.PATH };
-    const program = { command: "/bin/true", args: [], env, cwd: "/" };
-    try {
-      const problem = await problemWith({ ...this.wrap(program), env }, 10_000);
-      if (problem === undefined) return;
-      const { code, says } = problem;
-      throw new TrunklineError(code, `bubblewrap does not work here: ${says}`);
-    } catch (error) {
-      await this.#network[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
+async function tryOut(wrap: (program: Program) => Program): Promise<void> {
+  const env = { PATH: process.env.PATH };
+  const program = { command: "/bin/true", args: [], env, cwd: "/" };
+  const problem = await problemWith({ ...wrap(program), env }, 10_000);
+  if (problem === undefined) return;
+  const { code, says } = problem;
+  throw new TrunklineError(code, `bubblewrap does not work here: ${says}`);
 }

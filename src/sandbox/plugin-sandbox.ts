@@ -48,76 +48,60 @@ interface PluginSandboxOptions {
   readonly hide: readonly string[];
 }
 
+export type PluginSandbox = Awaited<ReturnType<typeof openPluginSandbox>>;
+
 /**
  * The sandbox of one plugin: it reaches the network through a proxy, the listeners at some ports of its
- * own network, and no socket of the machine but those in folders that it was given.
+ * own network, and no socket of the machine but those in folders that it was given. Throws "unavailable"
+ * if this machine does not allow it.
  */
-export class PluginSandbox implements AsyncDisposable {
-  readonly network: OwnNetwork;
-  readonly #options: PluginSandboxOptions;
-  readonly #folder: string;
-
-  private constructor(options: PluginSandboxOptions, folder: string, network: OwnNetwork) {
-    this.network = network;
-    this.#options = options;
-    this.#folder = folder;
-  }
-
-  /** Throws "unavailable" if this machine does not allow it. */
-  static async open(options: PluginSandboxOptions): Promise<PluginSandbox> {
-    const { data, bwrap, nsenter, egress, ports, write } = options;
-    // Only paths that exist can be mounted.
-    for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
-    const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-    const user = { name: "plugin", uid, gid, home: "/tmp" };
-    const folder = await makeOwnFolder(data, "plugin", user);
-    try {
-      const enter = join(folder, ENTER);
-      const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports });
-      return new PluginSandbox(options, folder, network);
-    } catch (error) {
-      await removeSandboxFolder(folder);
-      throw error;
-    }
-  }
-
+export async function openPluginSandbox(options: PluginSandboxOptions) {
+  const { data, bwrap, nsenter, egress, ports, write } = options;
+  // Only paths that exist can be mounted.
+  for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  await using opening = new AsyncDisposableStack();
+  const folder = await makeOwnFolder(data, "plugin", { name: "plugin", uid, gid, home: "/tmp" });
+  opening.defer(() => removeSandboxFolder(folder));
+  const enter = join(folder, ENTER);
+  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports }));
   /** How to start the plugin in the sandbox. */
-  wrap({ command, args, env }: Program): Program {
+  const wrap = ({ command, args, env }: Program): Program => {
     const start = bubblewrapped({
-      bwrap: [...this.network.enter, "--", this.#options.bwrap],
+      bwrap: [...network.enter, "--", bwrap],
       more: OWN_USERS,
-      folder: this.#folder,
-      view: this.#view(env),
+      folder,
+      view: viewOf(options, folder, env),
       cwd: "/",
       inside: [command, ...args],
     });
-    return { ...start, env: { ...env, ...this.network.variables, TMPDIR: "/tmp" } };
-  }
+    return { ...start, env: { ...env, ...network.variables, TMPDIR: "/tmp" } };
+  };
+  const open = opening.move();
+  return { network, wrap, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.network[Symbol.asyncDispose]();
-    await removeSandboxFolder(this.#folder);
-  }
-
-  #view(env: NodeJS.ProcessEnv): FileView {
-    const { read, write, seesAll, hide } = this.#options;
-    const existing = (path: string): string[] => [real(path) ?? []].flat();
-    const given = [process.execPath, ...read, ...write].filter((it) => !isInside(it, "/proc"));
-    const named = namedFiles(env, homeOf(env));
-    const seen = [...given.flatMap(existing), ...systemFiles(), ...named.map(({ from }) => from)];
-    const written = [...(seesAll ? ["/"] : []), ...write.flatMap(existing)];
-    const isAll = [...seen, ...written].includes("/");
-    // The path as it is written may lead through links that are not there inside.
-    const also = given.flatMap((at) =>
-      existing(at).map((from) => ({ at, from, isWritable: write.includes(at) })),
-    );
-    return {
-      own: mountsOf(this.#folder).filter(({ at }) => !isAll || at !== "/etc"),
-      read: seen,
-      write: written,
-      also: isAll ? [] : [...also, ...named].filter(({ at, from }) => at !== from),
-      hide: [...(isAll ? ["/run"] : []), ...hide].flatMap(existing),
-      mounts: [],
-    };
-  }
+function viewOf(
+  { read, write, seesAll, hide }: PluginSandboxOptions,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): FileView {
+  const existing = (path: string): string[] => [real(path) ?? []].flat();
+  const given = [process.execPath, ...read, ...write].filter((it) => !isInside(it, "/proc"));
+  const named = namedFiles(env, homeOf(env));
+  const seen = [...given.flatMap(existing), ...systemFiles(), ...named.map(({ from }) => from)];
+  const written = [...(seesAll ? ["/"] : []), ...write.flatMap(existing)];
+  const isAll = [...seen, ...written].includes("/");
+  // The path as it is written may lead through links that are not there inside.
+  const also = given.flatMap((at) =>
+    existing(at).map((from) => ({ at, from, isWritable: write.includes(at) })),
+  );
+  return {
+    own: mountsOf(folder).filter(({ at }) => !isAll || at !== "/etc"),
+    read: seen,
+    write: written,
+    also: isAll ? [] : [...also, ...named].filter(({ at, from }) => at !== from),
+    hide: [...(isAll ? ["/run"] : []), ...hide].flatMap(existing),
+    mounts: [],
+  };
 }

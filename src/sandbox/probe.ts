@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { isExecutable } from "../base/file/path.ts";
 import { problemWith } from "./bubblewrap.ts";
 import { ControlGroup } from "./cgroup.ts";
-import { Sandbox } from "./sandbox.ts";
+import { openSandbox } from "./sandbox.ts";
 
 /** The parts of a sandbox that work on this machine. */
 export interface SandboxParts {
@@ -73,7 +73,7 @@ async function tryOut(
   const folder = join(data, "probe");
   try {
     const options = { name: `probe-${process.pid}`, data: folder, parts, write: [], read: [] };
-    await using sandbox = await Sandbox.open(options);
+    await using sandbox = await openSandbox(options);
     const program = { command: "/bin/true", args: [], env: { PATH: env.PATH }, cwd: "/" };
     return (await problemWith(sandbox.wrap(program), 10_000))?.says;
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { after, describe, it } from "node:test";
 
 import { EgressProxy } from "./egress-proxy.ts";
 import { probeSandbox } from "./probe.ts";
-import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+import { openSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";
 
@@ -27,7 +27,7 @@ async function open(options: Partial<SandboxOptions> = {}): Promise<Rig> {
   if (user !== undefined) await chown(workspace, user.uid, user.gid);
   const data = join(folder, "data");
   const common = { name: "test", data, parts, write: [workspace], read: [] };
-  return new Rig(await Sandbox.open({ ...common, ...options }), workspace);
+  return new Rig(await openSandbox({ ...common, ...options }), workspace);
 }
 
 class Rig implements AsyncDisposable {
@@ -44,10 +44,10 @@ class Rig implements AsyncDisposable {
     const program = { command: "/bin/sh", args: ["-c", `exec 2>&1; ${line}`] };
     const env = { PATH: "/usr/local/bin:/usr/bin:/bin", ...more };
     const wrapped = this.sandbox.wrap({ ...program, env, cwd: this.workspace });
-    const { egress } = wrapped;
-    const child = spawnWrapped(wrapped, egress !== undefined);
+    const { takes } = wrapped;
+    const child = spawnWrapped(wrapped, takes !== undefined);
     child.on("message", (_, listener) => {
-      egress?.serve(listener as Server);
+      takes?.(listener);
       child.send("served");
     });
     assert.ok(child.stdout !== null);
@@ -63,7 +63,7 @@ class Rig implements AsyncDisposable {
 
 if (skip !== false) await rm(folder, { recursive: true });
 
-describe("Sandbox", { skip }, () => {
+describe("openSandbox()", { skip }, () => {
   after(() => rm(folder, { recursive: true }));
 
   it("shows the same files at a second path", async () => {
@@ -71,7 +71,7 @@ describe("Sandbox", { skip }, () => {
     const also = [{ path: workspace, at: "/workspaces/app" }];
     const common = { name: "also", data: join(folder, "data"), read: [], write: [workspace], also };
     assert.ok(parts !== undefined);
-    await using it = new Rig(await Sandbox.open({ ...common, parts }), workspace);
+    await using it = new Rig(await openSandbox({ ...common, parts }), workspace);
     const line = `cd /workspaces/app && echo 1 > one && cat ${workspace}/one && pwd`;
     assert.deepEqual(await it.sh(line), { code: 0, out: "1\n/workspaces/app" });
   });

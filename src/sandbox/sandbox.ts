@@ -1,4 +1,5 @@
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import type { Server } from "node:net";
 import { join } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
@@ -37,8 +38,8 @@ export interface SandboxOptions {
 
 /** How a program is started in a sandbox. */
 export interface WrappedProgram extends Program {
-  /** It sends a listener over the channel of `child_process`, for which `serve` is called. */
-  readonly egress: EgressProxy | undefined;
+  /** Takes the listener of the proxy, which the program sends over the channel of `child_process`. */
+  readonly takes: ((listener: unknown) => void) | undefined;
 }
 
 /** The path of HOME in every sandbox, so that paths that set-up wrote into files stay valid for agents. */
@@ -48,91 +49,73 @@ const HOME = "/home/agent";
 const SCRIPT =
   'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; shift; exec "$@"';
 
+export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
+
 /**
  * Runs untrusted programs: in their own namespaces, with few files, few system calls, limited resources,
  * and no network except through a proxy. All of them end with it.
  */
-export class Sandbox implements AsyncDisposable {
-  readonly #options: SandboxOptions;
-  readonly #folder: string;
-  readonly #view: FileView;
-  readonly #group: ControlGroup | undefined;
-
-  private constructor(options: SandboxOptions, folder: string, group: ControlGroup | undefined) {
-    this.#options = options;
-    this.#folder = folder;
-    this.#group = group;
-    this.#view = viewOf(options, folder);
+export async function openSandbox(options: SandboxOptions) {
+  const { data, name, limits = {}, user, egress, parts, proxyVariables } = options;
+  await mkdir(data, { recursive: true, mode: 0o711 });
+  const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const agent = { name: "agent", uid, gid, home: HOME };
+  const folder = await makeSandboxFolder(data, `${name}-`, agent);
+  await chmod(folder, 0o711);
+  await mkdir(join(folder, "home"), { mode: 0o700 });
+  if (user !== undefined) {
+    for (const own of ["home", "tmp", "var-tmp"]) await chown(join(folder, own), uid, gid);
   }
-
-  static async open(options: SandboxOptions): Promise<Sandbox> {
-    const { data, name, limits = {}, user } = options;
-    await mkdir(data, { recursive: true, mode: 0o711 });
-    const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    const agent = { name: "agent", uid, gid, home: HOME };
-    const folder = await makeSandboxFolder(data, `${name}-`, agent);
-    await chmod(folder, 0o711);
-    await mkdir(join(folder, "home"), { mode: 0o700 });
-    if (user !== undefined) {
-      for (const own of ["home", "tmp", "var-tmp"]) await chown(join(folder, own), uid, gid);
-    }
-    return new Sandbox(options, folder, await ControlGroup.create(groupOf(name, user), limits));
-  }
-
-  /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
-  static async remove(
-    name: string,
-    user: SandboxOptions["user"],
-    limits: GroupLimits,
-  ): Promise<void> {
-    const group = await ControlGroup.create(groupOf(name, user), limits);
-    await group?.[Symbol.asyncDispose]();
-  }
-
+  const group = await ControlGroup.create(groupOf(name, user), limits);
+  const view = viewOf(options, folder);
   /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
-  wrap(program: Program): WrappedProgram {
-    const { user, egress, parts, proxyVariables } = this.#options;
+  const wrap = (program: Program): WrappedProgram => {
     const entry: Entry = {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
       ports: egress === undefined ? [] : [0],
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
-      ...(parts.landlock ? { landlock: this.#landlock() } : {}),
+      ...(parts.landlock ? { landlock: landlockFor(view) } : {}),
     };
-    const node = [
-      process.execPath,
-      "--experimental-ffi",
-      "--no-warnings",
-      join(this.#folder, ENTER),
-    ];
-    const inside = [...becoming(user), ...node, JSON.stringify(entry)];
-    const { folders = [] } = this.#group ?? {};
+    const node = [process.execPath, "--experimental-ffi", "--no-warnings", join(folder, ENTER)];
     const start = bubblewrapped({
-      bwrap: ["/bin/sh", "-c", SCRIPT, "sh", folders.join(" "), parts.bwrap],
+      bwrap: ["/bin/sh", "-c", SCRIPT, "sh", group?.folders.join(" ") ?? "", parts.bwrap],
       more: namespaces(user),
-      folder: this.#folder,
-      view: this.#view,
-      inside,
+      folder,
+      view,
+      inside: [...becoming(user), ...node, JSON.stringify(entry)],
     });
     const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
-    return { ...start, env, egress };
-  }
+    const takes = egress && ((listener: unknown): void => egress.serve(listener as Server));
+    return { ...start, env, takes };
+  };
+  return {
+    wrap,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await group?.[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#group?.[Symbol.asyncDispose]();
-    await rm(this.#folder, { recursive: true, force: true });
-  }
+/** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
+export async function removeGroups(
+  name: string,
+  user: SandboxOptions["user"],
+  limits: GroupLimits,
+): Promise<void> {
+  const group = await ControlGroup.create(groupOf(name, user), limits);
+  await group?.[Symbol.asyncDispose]();
+}
 
-  /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
-  #landlock(): NonNullable<Entry["landlock"]> {
-    const { own, read, write } = this.#view;
-    const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
-    return {
-      read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],
-      write: [...write, ...writable, "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
-    };
-  }
+/** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
+function landlockFor({ own, read, write }: FileView): NonNullable<Entry["landlock"]> {
+  const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
+  return {
+    read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],
+    write: [...write, ...writable, "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
+  };
 }
 
 /** Resolves all paths once, before any program runs that could replace one with a link. */

@@ -65,7 +65,7 @@ export class SampleOrchestrator implements AsyncDisposable {
   async leave(): Promise<void> {
     await Promise.all([...this.#connections].map((connection) => connection.close()));
     this.#connections.clear();
-    await this.#listener?.close();
+    await this.#listener?.[Symbol.asyncDispose]();
   }
 
   /** How it speaks to a plugin. */
@@ -89,7 +89,7 @@ export class SampleOrchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#listener?.close();
+    await this.#listener?.[Symbol.asyncDispose]();
     await this.#ending.disposeAsync();
   }
 

@@ -14,7 +14,7 @@ import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { EgressProxy } from "../../src/sandbox/egress-proxy.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
-import { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { openSandbox } from "../../src/sandbox/sandbox.ts";
 import { spawnWrapped } from "../support/spawn-wrapped.ts";
 
 /** A person's machine, and a sandbox on it that a hostile program runs in. */
@@ -87,7 +87,7 @@ export const remoteRun: OpenInside = async () => {
     if (user !== undefined) chownSync(each, user.uid, user.gid);
   }
   const egress = new EgressProxy({ allowHosts: [], setting: "`x`" });
-  const sandbox = await Sandbox.open({
+  const sandbox = await openSandbox({
     ...{ name: "attacks", data: join(data, "runs/one/sandbox"), parts, egress, user },
     ...{ write: [tree], read: [], also: [{ path: tree, at: "/workspaces/one" }] },
     home: agentHome,

@@ -10,7 +10,7 @@ import { JobQueue } from "../../src/fleet/members/job-queue.ts";
 import { JobServer } from "../../src/fleet/members/job-server.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
 import { WorkerSlots } from "../../src/fleet/members/worker-slots.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
+import { subjectsOf } from "../../src/fleet/subjects.ts";
 
 const SILENT = new Log("error", () => {});
 export const FAST_BEATS = 50;
@@ -71,7 +71,7 @@ export class FleetNode implements AsyncDisposable {
 }
 
 export async function connectTo(url: string, name: string, pool = "p"): Promise<FleetConnection> {
-  return await FleetConnection.open({ url, subjects: new Subjects(pool), name });
+  return await FleetConnection.open({ url, subjects: subjectsOf(pool), name });
 }
 
 export interface WorkerOptions {

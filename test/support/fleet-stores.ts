@@ -4,7 +4,7 @@ import { connect } from "@nats-io/transport-node";
 import { Log } from "../../src/base/log.ts";
 import { GatewayStore, type GatewayStoreOptions } from "../../src/fleet/store/gateway-store.ts";
 import { WorkerStore } from "../../src/fleet/store/worker-store.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
+import { subjectsOf } from "../../src/fleet/subjects.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import type { NatsServer } from "./nats-server.ts";
 
@@ -19,7 +19,7 @@ let pools = 0;
 
 /** Stores of workers and gateways in one pool of a NATS server. Which ones are alive is known here. */
 export class FleetStores implements AsyncDisposable {
-  readonly subjects = new Subjects(`pool${++pools}`);
+  readonly subjects = subjectsOf(`pool${++pools}`);
   readonly server: NatsServer;
   readonly alive = new Set<string>();
   /** Sessions of which a worker was told that it has lost them. */

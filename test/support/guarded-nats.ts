@@ -6,7 +6,7 @@ import { errors, nkeys } from "@nats-io/transport-node";
 
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import { type FleetUser, userSettings } from "../../src/fleet/connection/credentials.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
+import { subjectsOf } from "../../src/fleet/subjects.ts";
 import { NatsServer } from "./nats-server.ts";
 
 export type GuardedNode = Omit<FleetUser, "nkey">;
@@ -52,7 +52,7 @@ export class GuardedNats implements AsyncDisposable {
     const connection = await FleetConnection.open({
       url: this.server.url,
       credentials: join(this.folder, `${name}.key`),
-      subjects: new Subjects(node?.pool ?? ""),
+      subjects: subjectsOf(node?.pool ?? ""),
       name,
     });
     void this.#note(connection);

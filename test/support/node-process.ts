@@ -23,9 +23,9 @@ export class NodeProcess implements AsyncDisposable {
       import { FleetConnection } from "${SOURCE}fleet/connection/connect.ts";
       import { NodeServer } from "${SOURCE}fleet/connection/node-server.ts";
       import { Members } from "${SOURCE}fleet/members/members.ts";
-      import { Subjects } from "${SOURCE}fleet/subjects.ts";
+      import { subjectsOf } from "${SOURCE}fleet/subjects.ts";
       import { Log } from "${SOURCE}base/log.ts";
-      const subjects = new Subjects("p");
+      const subjects = subjectsOf("p");
       const node = ${JSON.stringify(self)};
       const connection = await FleetConnection.open({ url: "${url}", subjects, name: node.name });
       const serve = (channel) => new Promise((resolve) => channel.receive({

@@ -104,7 +104,7 @@ export class TestPair implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#connections.map((connection) => connection.close()));
-    await this.listener.close();
+    await this.listener[Symbol.asyncDispose]();
   }
 }
 
@@ -138,5 +138,5 @@ export function keepEngine(): void {
     const { server } = await testCredentials();
     listener = await listen("quic://127.0.0.1:0", { credentials: server, stream: () => {} });
   });
-  after(() => listener.close());
+  after(() => listener[Symbol.asyncDispose]());
 }

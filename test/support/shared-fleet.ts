@@ -10,7 +10,7 @@ import { SharedState } from "../../src/fleet/replication/shared-state.ts";
 import { SharedAudit } from "../../src/fleet/replication/shared-audit.ts";
 import { openSharedStores, openTokens } from "../../src/fleet/replication/shared-stores.ts";
 import { isCode } from "../../src/fleet/stream-reader.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
+import { subjectsOf } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";
 import { Reviews } from "../../src/store/review/reviews.ts";
@@ -20,7 +20,7 @@ import { connectTo } from "./fleet-node.ts";
 import { NatsServer } from "./nats-server.ts";
 import { until } from "./until.ts";
 
-const SUBJECTS = new Subjects("p");
+const SUBJECTS = subjectsOf("p");
 
 /** A real NATS server, and nodes with data folders of their own that share their stores over it. */
 export class Fleet implements AsyncDisposable {

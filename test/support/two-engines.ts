@@ -68,7 +68,7 @@ export class TwoEngines implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#connections.map((connection) => connection.close()));
-    await this.listener.close();
+    await this.listener[Symbol.asyncDispose]();
   }
 }
 

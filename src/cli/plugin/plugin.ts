@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
-import { BusControl } from "../../plugin/open/bus-control.ts";
+import { type BusControl, openBusControl } from "../../plugin/open/bus-control.ts";
 import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
 import type { Config } from "../../config/config.ts";
 import { editConfig } from "../../config/edit/edit-config.ts";
@@ -121,7 +121,7 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
   const { values, cwd } = invocation;
   const certsDir = values["certs-dir"];
-  return BusControl.connect(await openQuietApp(invocation), {
+  return openBusControl(await openQuietApp(invocation), {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
   });

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { FleetConnection } from "../../fleet/connection/connect.ts";
-import { Subjects } from "../../fleet/subjects.ts";
+import { subjectsOf } from "../../fleet/subjects.ts";
 
 interface Made {
   readonly settings: string;
@@ -36,7 +36,7 @@ describe("trunkline worker credentials", () => {
       ["edge-1", gateway],
       ["builder-1", worker],
     ] as const) {
-      const subjects = new Subjects("ci");
+      const subjects = subjectsOf("ci");
       const options = { url: server.url, credentials: file, subjects, name };
       await using connection = await FleetConnection.open(options);
       assert.ok(connection.isConnected);

@@ -10,7 +10,7 @@ import { freePort } from "../../../test/support/free-port.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
 import { until } from "../../../test/support/until.ts";
-import { Subjects } from "../subjects.ts";
+import { subjectsOf } from "../subjects.ts";
 import { FleetConnection, type FleetConnectionOptions, readServerUrls } from "./connect.ts";
 
 describe("readServerUrls", () => {
@@ -61,7 +61,7 @@ describe("readServerUrls", () => {
 const open = (
   options: Partial<FleetConnectionOptions> & { url: string },
 ): Promise<FleetConnection> =>
-  FleetConnection.open({ subjects: new Subjects("p"), name: "n", ...options });
+  FleetConnection.open({ subjects: subjectsOf("p"), name: "n", ...options });
 
 describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
   let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;

@@ -9,7 +9,7 @@ import {
 } from "@nats-io/transport-node";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
-import { Subjects } from "../subjects.ts";
+import { type Subjects, subjectsOf } from "../subjects.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;
@@ -97,7 +97,7 @@ export interface Permissions {
 
 /** What a node may do. It may also answer what it is asked. */
 export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Permissions {
-  const subjects = new Subjects(pool);
+  const subjects = subjectsOf(pool);
   return role === "gateway" ? ofGateway(subjects, name) : ofWorker(subjects, name);
 }
 

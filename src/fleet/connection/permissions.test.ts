@@ -18,8 +18,8 @@ import type { Principal } from "../../base/principal.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
 import { ChangeStream } from "../replication/shared-store.ts";
-import { SessionStreams } from "../store/session-streams.ts";
-import { Subjects } from "../subjects.ts";
+import { openSessionStreams } from "../store/session-streams.ts";
+import { subjectsOf } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
 import { NodeServer, reachNode } from "./node-server.ts";
 import { natsSettings } from "../../../test/support/guarded-nats.ts";
@@ -102,7 +102,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       url: server.url,
       tls: { caFile },
       credentials: join(folder.path, name),
-      subjects: new Subjects(pool),
+      subjects: subjectsOf(pool),
       name,
     });
   };
@@ -112,7 +112,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const refusals = new Refusals(connection);
     await using gateway = new GatewayNode(connection, "g", { most: 10 });
     const streams = { connection: connection.nats, subjects: connection.subjects };
-    using near = await SessionStreams.open(streams);
+    using near = await openSessionStreams(streams);
     const heard = new Set<string>();
     await using following = near.journal.follow((id) => heard.add(id));
     await following.known;
@@ -180,7 +180,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await toolSink.until(({ messages }) => messages.length > 0);
 
     // Events, records and checkpoints.
-    using far = await SessionStreams.open({ connection: nats, subjects });
+    using far = await openSessionStreams({ connection: nats, subjects });
     assert.ok(far.mostBytes > 0);
     await jetstream(nats).publish(subjects.event("s"), "one");
     const manager = await jetstreamManager(nats);
@@ -323,7 +323,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await using rogue = await connect("w2");
     const { nats, subjects } = rogue;
     await using gateway = await connect("g");
-    using _streams = await SessionStreams.open({ connection: gateway.nats, subjects });
+    using _streams = await openSessionStreams({ connection: gateway.nats, subjects });
     const take = subjects.request(`w1.${worker.self.id}`, "take");
     await jetstream(nats).publish(subjects.event("forged"), "{}");
     const received = connection.nats.stats().inMsgs;

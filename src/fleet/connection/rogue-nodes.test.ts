@@ -12,7 +12,7 @@ import { GatewayNode, STATE, WorkerNode } from "../../../test/support/fleet-node
 import { encodeBeat } from "../members/members.ts";
 import { askNode } from "./node-server.ts";
 import { hashToken, newToken } from "../../store/access/access-token.ts";
-import { SessionStreams } from "../store/session-streams.ts";
+import { openSessionStreams } from "../store/session-streams.ts";
 
 const NODES = [
   { pool: "p", role: "gateway", name: "g" },
@@ -26,7 +26,7 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     await using nats = await GuardedNats.start(NODES);
     const connection = await nats.connect("g");
     const { subjects } = connection;
-    using _streams = await SessionStreams.open({ connection: connection.nats, subjects });
+    using _streams = await openSessionStreams({ connection: connection.nats, subjects });
     await using gateway = await FleetNode.start(join(nats.folder, "g"), "g", connection, "gateway");
     await until(() => gateway.shared.status.isUpToDate);
     await until(() => gateway.tokensShared?.status.isUpToDate === true);
@@ -85,7 +85,7 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     await using gateway = new GatewayNode(await nats.connect("g"), "g", { most: 10 });
     const { subjects } = gateway.connection;
     const streams = { connection: gateway.connection.nats, subjects };
-    using _streams = await SessionStreams.open(streams);
+    using _streams = await openSessionStreams(streams);
     await using worker = new WorkerNode(await nats.connect("w"), "w", { slots: 1 });
     await until(() => gateway.alive.includes("w"));
     await using rogue = await nats.connect("rogue");
@@ -136,7 +136,7 @@ describe("The gateway of another pool", { skip: noNats, timeout: 60_000 }, () =>
     await using nats = await GuardedNats.start(NODES);
     await using gateway = await nats.connect("g");
     const { subjects } = gateway;
-    using _streams = await SessionStreams.open({ connection: gateway.nats, subjects });
+    using _streams = await openSessionStreams({ connection: gateway.nats, subjects });
     await using other = await nats.connect("other");
     const manager = await jetstreamManager(other.nats);
     assert.equal((await manager.getAccountInfo()).streams, 0);

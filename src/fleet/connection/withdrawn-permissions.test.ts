@@ -5,7 +5,7 @@ import { fill, GatewayNode, WorkerNode } from "../../../test/support/fleet-node.
 import { GuardedNats } from "../../../test/support/guarded-nats.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { bucketStream, SessionStreams } from "../store/session-streams.ts";
+import { bucketStream, openSessionStreams } from "../store/session-streams.ts";
 import { askNode } from "./node-server.ts";
 
 const never = new AbortController().signal;
@@ -23,7 +23,7 @@ describe(
       const connection = await nats.connect("g");
       const { subjects } = connection;
       await using gateway = new GatewayNode(connection, "g", {});
-      using streams = await SessionStreams.open({ connection: connection.nats, subjects });
+      using streams = await openSessionStreams({ connection: connection.nats, subjects });
       await using worker = new WorkerNode(await nats.connect("w"), "w", { slots: 1 });
       await until(() => gateway.members.get(worker.self.id) !== undefined);
       assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);

@@ -9,7 +9,7 @@ import { FleetConnection } from "../connection/connect.ts";
 import { type NodeAddress, reachNode } from "../connection/node-server.ts";
 import { Members, type NodeState, type Role } from "../members/members.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
-import { Subjects } from "../subjects.ts";
+import { subjectsOf } from "../subjects.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
@@ -65,7 +65,7 @@ export class Fleet implements AsyncDisposable {
         isTyped: options.isTyped,
         credentials,
         tls,
-        subjects: new Subjects(pool),
+        subjects: subjectsOf(pool),
         name,
         ...(options.role === "gateway" ? { replicas } : {}),
       }),

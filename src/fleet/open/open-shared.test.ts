@@ -17,7 +17,7 @@ import { currentIdentities } from "../../identity/open/open-identities.ts";
 
 const KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n";
 
-describe("openShared()", { skip: noNats }, () => {
+describe("Shared", { skip: noNats }, () => {
   it("shares identities without keys, tokens and paths, and follows their configuration", async () => {
     await using fleet = await FleetOfApps.start();
     const work = {

@@ -4,7 +4,6 @@ import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
 import { SharedState } from "../replication/shared-state.ts";
 import { openSharedStores, openTokens } from "../replication/shared-stores.ts";
-import type { SharingStatus } from "../replication/shared-store.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -28,25 +27,12 @@ import {
   sharedParts,
 } from "./shared-identities-file.ts";
 
-export interface OpenSharedOptions {
+export interface SharedOptions {
   readonly app: AppContext;
   readonly fleet: { readonly connection: FleetConnection; readonly self: NodeAddress };
   /** Of a worker, the tokens are not shared. */
   readonly role: "gateway" | "worker";
   readonly env?: NodeJS.ProcessEnv;
-}
-
-/** What this node shares with the others of its pool. */
-export interface Shared extends AsyncDisposable {
-  /** Undefined until the stores of the data folder are open. */
-  readonly status:
-    | {
-        readonly state: SharingStatus;
-        readonly audit: SharingStatus;
-        /** Undefined at a worker. */
-        readonly tokens: SharingStatus | undefined;
-      }
-    | undefined;
 }
 
 /** Milliseconds after which it is tried again to open what is shared. */
@@ -57,28 +43,19 @@ const TRY_AGAIN = 1_000;
  * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
  * NATS can be reached. No other node uses the folder (see `Fleet.connect`).
  */
-export function openShared(options: OpenSharedOptions): Shared {
-  return new FolderShare(options);
-}
-
-interface OpenedShares {
-  readonly state: SharedState;
-  readonly audit: SharedAudit;
-  readonly tokens: SharedState | undefined;
-}
-
-class FolderShare implements Shared {
-  readonly #options: OpenSharedOptions;
+export class Shared implements AsyncDisposable {
+  readonly #options: SharedOptions;
   readonly #over = new AbortController();
   readonly #running: Promise<void>;
-  #opened: OpenedShares | undefined;
+  #opened: { state: SharedState; audit: SharedAudit; tokens: SharedState | undefined } | undefined;
 
-  constructor(options: OpenSharedOptions) {
+  constructor(options: SharedOptions) {
     this.#options = options;
     this.#running = this.#run();
   }
 
-  get status(): Shared["status"] {
+  /** Undefined until the stores of the data folder are open. A worker shares no tokens. */
+  get status() {
     if (this.#opened === undefined) return undefined;
     const { state, audit, tokens } = this.#opened;
     return { state: state.status, audit: audit.status, tokens: tokens?.status };

@@ -1,11 +1,7 @@
-import type { StoredMessage } from "./journal.ts";
+import type { EventMessage, StoredMessage } from "./journal.ts";
 
 /** The events of one message, or of several with the parts of a large event. */
-export interface StoredPage {
-  readonly epoch: number;
-  readonly node: string;
-  readonly first: number;
-  readonly last: number;
+export interface StoredPage extends Pick<StoredMessage, "epoch" | "node" | "first" | "last"> {
   /** One line for each event; empty for the first message of an epoch. */
   readonly lines: string;
 }
@@ -42,14 +38,7 @@ export function linesUpTo(
 }
 
 /** Events with consecutive numbers, one line each, or a part of the line of a single large one. */
-export interface EventPiece {
-  readonly first: number;
-  /** Number of the last event that is complete with this piece. */
-  readonly last: number;
-  readonly body: Uint8Array;
-  /** The event goes on in the next piece. */
-  readonly more: boolean;
-}
+export type EventPiece = Pick<EventMessage, "first" | "last" | "body" | "more">;
 
 /** Splits events into pieces that fit into a message. `lines` has one line for each event. */
 export function piecesOf(first: number, last: number, lines: string, most: number): EventPiece[] {

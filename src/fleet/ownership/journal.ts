@@ -10,7 +10,7 @@ import {
 import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { firstFrom, StreamReader } from "../stream-reader.ts";
+import { firstFrom, openReader } from "../stream-reader.ts";
 import type { Subjects } from "../subjects.ts";
 import {
   ATTEMPTS,
@@ -172,9 +172,7 @@ export class StreamJournal implements Journal {
     const { connection, subjects, link } = this.#options;
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
     const options = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
-    await using reader = await link.ask(() =>
-      StreamReader.open(connection, stream, reading, options),
-    );
+    await using reader = await link.ask(() => openReader(connection, stream, reading, options));
     if (reader.pending === 0) known();
     using _stop = addAbortListener(over, () => reader.stop());
     // Until there is a new connection: its server may not know this reader any more.
@@ -215,7 +213,7 @@ export class StreamJournal implements Journal {
       opt_start_seq: from,
     };
     const options = { ...AHEAD, expires: HEADS_WAIT };
-    const reader = await link.ask(() => StreamReader.open(connection, stream, reading, options));
+    const reader = await link.ask(() => openReader(connection, stream, reading, options));
     const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
       for await (const message of reader) {

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 
-import { atMost } from "../../base/abort.ts";
+import { atMost, untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 
@@ -14,10 +14,11 @@ const LONGEST_PAUSE = 5_000;
 export class NatsLink implements Disposable {
   readonly #connection: NatsConnection;
   readonly #statuses: AsyncIterable<{ readonly type: string }> & { stop?: () => void };
-  #isUp = true;
+  /** Aborted when the connection is lost; the next connection has another one. */
+  #lost = new AbortController();
+  /** Resolves with the next connection, or at the end. */
+  #back = Promise.withResolvers<void>();
   #isOver = false;
-  readonly #paused = new Set<() => void>();
-  readonly #asking = new Set<() => void>();
   readonly #listeners = new Set<() => void>();
 
   constructor(connection: NatsConnection) {
@@ -27,7 +28,7 @@ export class NatsLink implements Disposable {
   }
 
   get isUp(): boolean {
-    return this.#isUp && !this.isClosed;
+    return !this.#lost.signal.aborted && !this.isClosed;
   }
 
   /** The connection was closed for good. */
@@ -41,14 +42,7 @@ export class NatsLink implements Disposable {
    */
   async ask<T>(question: () => Promise<T>): Promise<T> {
     if (!this.isUp) throw notConnected();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const giveUp = (): void => reject(new Error("the connection was lost"));
-    this.#asking.add(giveUp);
-    try {
-      return await Promise.race([question(), promise]);
-    } finally {
-      this.#asking.delete(giveUp);
-    }
+    return await untilAborted(question(), this.#lost.signal);
   }
 
   /** Calls a function after each new connection, until it is disposed of. */
@@ -60,35 +54,28 @@ export class NatsLink implements Disposable {
   /** Waits before an attempt is repeated, at most until the connection is there again. */
   readonly pause = async (attempt: number): Promise<void> => {
     if (this.isClosed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
     const wait = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE);
-    this.#paused.add(resolve);
-    await atMost(wait, promise);
-    this.#paused.delete(resolve);
+    await atMost(wait, this.#back.promise);
   };
 
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#statuses.stop?.();
-    this.#wake();
+    this.#back.resolve();
   }
 
   async #follow(): Promise<void> {
     for await (const { type } of this.#statuses) {
       if (this.#isOver) return;
       if (type === "disconnect" || type === "close") {
-        this.#isUp = false;
-        for (const giveUp of this.#asking) giveUp();
+        this.#lost.abort(new Error("the connection was lost"));
       } else if (type === "reconnect") {
-        this.#isUp = true;
-        this.#wake();
+        this.#lost = new AbortController();
+        this.#back.resolve();
+        this.#back = Promise.withResolvers();
         for (const listener of this.#listeners) listener();
       }
     }
-  }
-
-  #wake(): void {
-    for (const resolve of this.#paused) resolve();
   }
 }
 

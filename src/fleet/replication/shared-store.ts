@@ -12,7 +12,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { FleetConnection } from "../connection/connect.ts";
-import { ensureStream, isCode, StreamReader } from "../stream-reader.ts";
+import { ensureStream, isCode, openReader } from "../stream-reader.ts";
 import type { SharedBase } from "./shared-base.ts";
 
 /** JetStream's error where another message of the subject came first. */
@@ -103,7 +103,7 @@ export class ChangeStream {
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
     const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
     const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
-    await using reader = await StreamReader.open(this.#connection, this.name, reading, options);
+    await using reader = await openReader(this.#connection, this.name, reading, options);
     using _stop = addAbortListener(signal, () => reader.stop());
     for await (const { subject, data, seq } of reader) {
       yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };

@@ -8,7 +8,7 @@ import { FleetReader } from "./fleet-reader.ts";
 import { readEvents } from "./read-events.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import type { SessionMirror } from "./session-mirror.ts";
-import { SessionStreams } from "./session-streams.ts";
+import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 
 export interface GatewayStoreOptions extends FleetStoreOptions {
   /**
@@ -41,7 +41,7 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
 
   static async open(options: GatewayStoreOptions): Promise<GatewayStore> {
     using opening = new DisposableStack();
-    const streams = opening.use(await SessionStreams.open(options));
+    const streams = opening.use(await openSessionStreams(options));
     const mirror = await streams.openMirror(options);
     opening.move();
     return new GatewayStore(options, streams, mirror);

@@ -6,7 +6,7 @@ import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import type { NatsLink } from "../ownership/nats-link.ts";
 import { readEntry, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
-import { StreamReader } from "../stream-reader.ts";
+import { openReader } from "../stream-reader.ts";
 
 /** Changes that are fetched ahead. */
 const AHEAD = 1_000;
@@ -29,13 +29,13 @@ export interface BucketWatch extends AsyncIterable<BucketChange> {
 }
 
 /**
- * All entries of a key-value bucket, and then each change, until it ends: see `StreamReader`. What is
+ * All entries of a key-value bucket, and then each change, until it ends: see `openReader()`. What is
  * deleted is told, also where nobody was told of it before.
  */
 export async function watchBucket(nats: NatsConnection, bucket: string): Promise<BucketWatch> {
   const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
   const options = { max_messages: AHEAD, expires: WAIT };
-  const reader = await StreamReader.open(nats, `KV_${bucket}`, reading, options);
+  const reader = await openReader(nats, `KV_${bucket}`, reading, options);
   const prefix = `$KV.${bucket}.`;
   return {
     stop: () => reader.stop(),

@@ -7,14 +7,14 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connectTo } from "../../../test/support/fleet-node.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { SessionStreams } from "./session-streams.ts";
+import { openSessionStreams } from "./session-streams.ts";
 
 describe("SessionStreams", { skip: noNats, timeout: 120_000 }, () => {
   it("are there again when NATS comes back without its data", async () => {
     await using server = await NatsServer.start();
     await using connection = await connectTo(server.url, "g");
     const { nats, subjects } = connection;
-    using _streams = await SessionStreams.open({ connection: nats, subjects });
+    using _streams = await openSessionStreams({ connection: nats, subjects });
     const manager = await jetstreamManager(nats);
     const { streams } = await manager.getAccountInfo();
     await server.kill();
@@ -30,7 +30,7 @@ describe("SessionStreams", { skip: noNats, timeout: 120_000 }, () => {
     await using server = await NatsServer.start();
     await using connection = await connectTo(server.url, "g");
     const { nats, subjects } = connection;
-    await assert.rejects(SessionStreams.open({ connection: nats, subjects, replicas: 3 }), {
+    await assert.rejects(openSessionStreams({ connection: nats, subjects, replicas: 3 }), {
       code: "unavailable",
       message:
         /^Cannot create the stream .*non-clustered.*Remove `fleet\.replicas` from the config/,

@@ -10,9 +10,9 @@ import { Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { TrunklineError } from "../../base/errors.ts";
 import { ensureStream, type Stream } from "../stream-reader.ts";
-import { type StoredMessage, StreamJournal } from "../ownership/journal.ts";
+import { StreamJournal } from "../ownership/journal.ts";
 import { NatsLink } from "../ownership/nats-link.ts";
-import { KvRecords, retryUnanswered, type SessionEntry } from "../ownership/session-entry.ts";
+import { kvRecords, retryUnanswered } from "../ownership/session-entry.ts";
 import type { Subjects } from "../subjects.ts";
 import { SessionMirror, type SessionMirrorOptions, watchBucket } from "./session-mirror.ts";
 
@@ -93,78 +93,57 @@ export interface SessionStreamsOptions extends StreamOptions {
   readonly subjects: Subjects;
 }
 
-/** What NATS has of the sessions of a pool. */
-export class SessionStreams implements Disposable {
-  readonly link: NatsLink;
-  readonly records: KvRecords;
-  readonly journal: StreamJournal;
-  /** Bytes of events that fit into one message. */
-  readonly mostBytes: number;
-  /** Opens a copy of all entries, for lists. */
-  readonly openMirror: (
-    options: Pick<SessionMirrorOptions, "isAlive" | "log">,
-  ) => Promise<SessionMirror>;
+export type SessionStreams = Awaited<ReturnType<typeof openSessionStreams>>;
 
-  private constructor(parts: Omit<SessionStreams, typeof Symbol.dispose | "find" | "last">) {
-    this.link = parts.link;
-    this.records = parts.records;
-    this.journal = parts.journal;
-    this.mostBytes = parts.mostBytes;
-    this.openMirror = parts.openMirror;
+/** Opens what NATS has of the sessions of a pool. */
+export async function openSessionStreams(options: SessionStreamsOptions) {
+  const { connection, subjects } = options;
+  using opening = new DisposableStack();
+  const link = opening.use(new NatsLink(connection));
+  const client = jetstream(connection, { timeout: TIMEOUT });
+  const manager = await jetstreamManager(connection, { timeout: TIMEOUT, checkAPI: false });
+  try {
+    await ensureSessionStreams(manager, subjects, options);
+  } catch (error) {
+    if (error instanceof TrunklineError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const says = `Cannot use JetStream of NATS for the pool '${subjects.pool}': ${why}.`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
-
-  static async open(options: SessionStreamsOptions): Promise<SessionStreams> {
-    const { connection, subjects } = options;
-    using opening = new DisposableStack();
-    const link = opening.use(new NatsLink(connection));
-    const client = jetstream(connection, { timeout: TIMEOUT });
-    const manager = await jetstreamManager(connection, { timeout: TIMEOUT, checkAPI: false });
-    try {
-      await ensureSessionStreams(manager, subjects, options);
-    } catch (error) {
-      if (error instanceof TrunklineError) throw error;
-      const why = error instanceof Error ? error.message : String(error);
-      const says = `Cannot use JetStream of NATS for the pool '${subjects.pool}': ${why}.`;
-      throw new TrunklineError("unavailable", says, { cause: error });
-    }
-    // NATS may come back without its data.
-    opening.use(
-      link.onReconnect(() => {
-        const ensure = (): Promise<void> => ensureSessionStreams(manager, subjects, options);
-        retryUnanswered(link.pause, ensure).catch(() => {});
-      }),
-    );
-    const payload = connection.info?.max_payload ?? MOST_BYTES;
-    // Without "direct" the leader answers, which knows every write that was acknowledged.
-    const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
-    const records = new KvRecords(kv, link, payload - HEADERS);
-    const journal = new StreamJournal({ connection, client, manager, subjects, link });
-    opening.move();
-    const mostBytes = Math.min(MOST_BYTES, payload - HEADERS);
-    const stream = bucketStream(subjects);
-    const lastRevision = async (): Promise<number> => {
-      const { state } = await link.ask(() => manager.streams.info(stream));
-      return state.last_seq;
-    };
-    const openMirror: SessionStreams["openMirror"] = ({ isAlive, log }) =>
+  // NATS may come back without its data.
+  opening.use(
+    link.onReconnect(() => {
+      const ensure = (): Promise<void> => ensureSessionStreams(manager, subjects, options);
+      retryUnanswered(link.pause, ensure).catch(() => {});
+    }),
+  );
+  const payload = connection.info?.max_payload ?? MOST_BYTES;
+  // Without "direct" the leader answers, which knows every write that was acknowledged.
+  const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
+  const records = kvRecords(kv, link, payload - HEADERS);
+  const journal = new StreamJournal({ connection, client, manager, subjects, link });
+  const stream = bucketStream(subjects);
+  const lastRevision = async (): Promise<number> => {
+    const { state } = await link.ask(() => manager.streams.info(stream));
+    return state.last_seq;
+  };
+  opening.move();
+  return {
+    link,
+    records,
+    journal,
+    /** Bytes of events that fit into one message. */
+    mostBytes: Math.min(MOST_BYTES, payload - HEADERS),
+    /** Opens a copy of all entries, for lists. */
+    openMirror: ({ isAlive, log }: Pick<SessionMirrorOptions, "isAlive" | "log">) =>
       SessionMirror.open({
         watch: () => watchBucket(connection, subjects.sessions),
         ...{ lastRevision, isAlive, link, log },
-      });
-    return new SessionStreams({ link, records, journal, mostBytes, openMirror });
-  }
-
-  /** The entry of a session. Waits a while if NATS does not answer. */
-  async find(id: string): Promise<SessionEntry | undefined> {
-    return (await retryUnanswered(this.link.pause, () => this.records.get(id)))?.entry;
-  }
-
-  /** The last message of a session. Waits a while if NATS does not answer. */
-  last(id: string): Promise<StoredMessage | undefined> {
-    return retryUnanswered(this.link.pause, () => this.journal.last(id));
-  }
-
-  [Symbol.dispose](): void {
-    this.link[Symbol.dispose]();
-  }
+      }),
+    /** The entry of a session. Waits a while if NATS does not answer. */
+    find: async (id: string) => (await retryUnanswered(link.pause, () => records.get(id)))?.entry,
+    /** The last message of a session. Waits a while if NATS does not answer. */
+    last: (id: string) => retryUnanswered(link.pause, () => journal.last(id)),
+    [Symbol.dispose]: () => link[Symbol.dispose](),
+  };
 }

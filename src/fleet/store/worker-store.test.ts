@@ -247,12 +247,12 @@ class SpeakingWorker implements AsyncDisposable {
     const script = `
       const { connect } = await import("@nats-io/transport-node");
       const { Log } = await import(${at("../../base/log.ts")});
-      const { Subjects } = await import(${at("../subjects.ts")});
+      const { subjectsOf } = await import(${at("../subjects.ts")});
       const { WorkerStore } = await import(${at("./worker-store.ts")});
       const connection = await connect({ servers: ${JSON.stringify(url)} });
       const store = await WorkerStore.open({
         connection,
-        subjects: new Subjects(${JSON.stringify(pool)}),
+        subjects: subjectsOf(${JSON.stringify(pool)}),
         data: ${JSON.stringify(data)},
         isAlive: () => true,
         lost: (id) => console.log("lost " + id),

@@ -18,7 +18,7 @@ import { newRecord, recordOf, type SessionEntry, told } from "../ownership/sessi
 import { copyEvents, eventsUpTo, readEvents } from "./read-events.ts";
 import { HeldReplica, notOpen } from "./held-replica.ts";
 import type { SessionMirror } from "./session-mirror.ts";
-import { SessionStreams } from "./session-streams.ts";
+import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import type { Page } from "../../store/session/session-pages.ts";
 import { eventPages, type StoredPage } from "../ownership/event-pages.ts";
@@ -75,7 +75,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   static async open(options: WorkerStoreOptions): Promise<WorkerStore> {
     await using opening = new AsyncDisposableStack();
-    const streams = opening.use(await SessionStreams.open(options));
+    const streams = opening.use(await openSessionStreams(options));
     const node = await nodeIdOf(options.data);
     // Nobody is shown an event before NATS has it, so the local log need not wait for the disk.
     const log = opening.use(await SessionLog.open(options.data, { isHasty: true }));

@@ -19,82 +19,62 @@ export interface BusControlOptions {
   readonly certsDir: string | undefined;
 }
 
+export type BusControl = Awaited<ReturnType<typeof openBusControl>>;
+
 /** `trunkline plugin`: a client of an orchestrator that runs. */
-export class BusControl implements AsyncDisposable {
-  readonly #client: BusClient;
-  readonly #name: string;
-
-  private constructor(client: BusClient, name: string) {
-    this.#client = client;
-    this.#name = name;
-  }
-
-  static async connect(app: AppContext, options: BusControlOptions): Promise<BusControl> {
-    const found = options.address === undefined ? ownBus(app) : undefined;
-    const plan = busPlan(app.config);
-    const { address = found?.address ?? plan.listen } = options;
-    const { certsDir = found?.certsDir ?? plan.certsDir } = options;
-    // An invalid address is wrong usage, whether or not an orchestrator runs.
-    parseAddress(address);
-    const warn = (message: string): void => app.log.warn("bus.certificates", { message });
-    const certificates = new BusCertificates(certsDir, warn, { makesAuthority: false });
-    const transport = await busTransport();
-    const name = `The bus at ${address}`;
-    const client = new BusClient({
-      name,
-      dial: async (signal) => {
-        const credentials = await certificates.of(CONTROL_NAME);
-        return expectOrchestrator(await transport.connect(address, { credentials, signal }));
-      },
-    });
-    try {
-      await client.connect();
-    } catch (error) {
-      await client[Symbol.asyncDispose]();
-      const { message } = error as Error;
-      if (error instanceof TrunklineError && error.code === "config") {
-        throw new TrunklineError("config", `${name} cannot be reached. ${message}`);
-      }
-      const how = "Run `trunkline orchestrator`, or give --orchestrator-addr and --certs-dir.";
-      throw new TrunklineError("unavailable", `${message} ${how}`);
+export async function openBusControl(app: AppContext, options: BusControlOptions) {
+  const found = options.address === undefined ? ownBus(app) : undefined;
+  const plan = busPlan(app.config);
+  const { address = found?.address ?? plan.listen } = options;
+  const { certsDir = found?.certsDir ?? plan.certsDir } = options;
+  // An invalid address is wrong usage, whether or not an orchestrator runs.
+  parseAddress(address);
+  const warn = (message: string): void => app.log.warn("bus.certificates", { message });
+  const certificates = new BusCertificates(certsDir, warn, { makesAuthority: false });
+  const transport = await busTransport();
+  const name = `The bus at ${address}`;
+  const client = new BusClient({
+    name,
+    dial: async (signal) => {
+      const credentials = await certificates.of(CONTROL_NAME);
+      return expectOrchestrator(await transport.connect(address, { credentials, signal }));
+    },
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    await client[Symbol.asyncDispose]();
+    const { message } = error as Error;
+    if (error instanceof TrunklineError && error.code === "config") {
+      throw new TrunklineError("config", `${name} cannot be reached. ${message}`);
     }
-    return new BusControl(client, name);
+    const how = "Run `trunkline orchestrator`, or give --orchestrator-addr and --certs-dir.";
+    throw new TrunklineError("unavailable", `${message} ${how}`);
   }
-
-  async list(): Promise<PluginStatus[]> {
-    return ((await this.#control(CONTROL.list)) as { plugins: PluginStatus[] }).plugins;
-  }
-
-  async logs(id: string): Promise<string[]> {
-    return ((await this.#control(CONTROL.logs, { id })) as { lines: string[] }).lines;
-  }
-
-  async restart(id: string): Promise<PluginStatus> {
-    return ((await this.#control(CONTROL.restart, { id })) as { plugin: PluginStatus }).plugin;
-  }
-
-  /** Calls a tool, in a project's folder where one is given. */
-  async call(name: string, args: Arguments, project?: string): Promise<ToolResult> {
-    const value = toToolRequest({ name, args, caller: CONTROL_NAME, project });
-    const answer = await this.#client.ask({ case: "toolCall", value });
-    return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
-  }
-
-  async #control(tool: string, args: Arguments = {}): Promise<unknown> {
-    const value = toToolRequest({ name: tool, args, caller: CONTROL_NAME });
-    const answer = await this.#client.ask({ case: "toolCall", value });
-    const { success, result, errorCode, errorMessage } = answerOf(this.#name, answer, "toolCall");
+  const callTool = async (tool: string, args: Arguments, project?: string) => {
+    const value = toToolRequest({ name: tool, args, caller: CONTROL_NAME, project });
+    return answerOf(name, await client.ask({ case: "toolCall", value }), "toolCall");
+  };
+  const control = async (tool: string, args: Arguments = {}): Promise<unknown> => {
+    const { success, result, errorCode, errorMessage } = await callTool(tool, args);
     if (success) return result;
     if (errorCode === "tool_not_found" && errorMessage.includes(tool)) {
       const why = "is another program's orchestrator, which cannot be looked after from here";
-      throw new TrunklineError("unavailable", `${this.#name} ${why}.`);
+      throw new TrunklineError("unavailable", `${name} ${why}.`);
     }
     throw new TrunklineError("unavailable", errorMessage || errorCode);
-  }
+  };
+  return {
+    list: async () => ((await control(CONTROL.list)) as { plugins: PluginStatus[] }).plugins,
+    logs: async (id: string) =>
+      ((await control(CONTROL.logs, { id })) as { lines: string[] }).lines,
+    restart: async (id: string) =>
+      ((await control(CONTROL.restart, { id })) as { plugin: PluginStatus }).plugin,
+    /** Calls a tool, in a project's folder where one is given. */
+    call: async (tool: string, args: Arguments, project?: string): Promise<ToolResult> =>
+      fromToolResponse(await callTool(tool, args, project)),
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
 }
 
 /**

@@ -8,7 +8,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { StorageWriteRequestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { Answer, BusCall } from "../../protocol/bus/serve.ts";
-import { BusStorage } from "./bus-storage.ts";
+import { busStorage } from "./bus-storage.ts";
 
 /** Storage in a folder where something is in the way, and how to clear it away. */
 const causes: Readonly<Record<string, (folder: string) => () => void>> = {
@@ -24,11 +24,11 @@ const causes: Readonly<Record<string, (folder: string) => () => void>> = {
   },
 };
 
-describe("BusStorage", { timeout: 30_000 }, () => {
+describe("busStorage()", { timeout: 30_000 }, () => {
   for (const [storageType, block] of Object.entries(causes)) {
     it(`fails with a message while it cannot be opened, and works once it can (${storageType})`, async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-storage-"));
-      await using storage = new BusStorage({
+      await using storage = busStorage({
         data: folder.path,
         workspace: join(folder.path, "workspace"),
         report: () => {},

@@ -7,7 +7,6 @@ import { MarkdownStorage } from "../storage/markdown-storage.ts";
 import { serveStorage } from "../storage/serve-storage.ts";
 import type { Storage } from "../storage/storage.ts";
 import { SqliteStorage } from "../storage/storage-sqlite.ts";
-import type { BusHandlers } from "../../protocol/bus/serve.ts";
 
 export interface BusStorageOptions {
   readonly data: string;
@@ -17,43 +16,21 @@ export interface BusStorageOptions {
 }
 
 /** Storage of our own for plugins, opened when it is first asked for. */
-export class BusStorage implements AsyncDisposable {
-  readonly handlers: BusHandlers;
-  readonly #options: BusStorageOptions;
-  readonly #markdown: MarkdownStorage;
-  readonly #sqlite: Lazy<SqliteStorage>;
-
-  constructor(options: BusStorageOptions) {
-    this.#options = options;
-    this.#markdown = new MarkdownStorage(options.workspace);
-    this.#sqlite = new Lazy(() => SqliteStorage.open(join(options.data, "documents.sqlite")));
-    const { report } = options;
-    this.handlers = serveStorage({ storageFor: (type) => this.#storageFor(type), report });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    (await this.#sqlite.opened())?.[Symbol.dispose]();
-  }
-
-  /** The folder is made when something is first stored in it, or looked for. */
-  async #workspace(): Promise<Storage> {
-    makeFolder(this.#options.workspace, 0o700);
-    return this.#markdown;
-  }
-
-  #storageFor(type: string): Storage | Promise<Storage> {
-    switch (type) {
-      case "markdown":
-        return this.#workspace();
-      case "sqlite":
-        return this.#sqlite.get();
-      default: {
-        const kinds = "'markdown' and 'sqlite' are built in; others come from plugins";
-        throw new TrunklineError(
-          "not-found",
-          `no plugin provides storage type "${type}": ${kinds}`,
-        );
-      }
+export function busStorage({ data, workspace, report }: BusStorageOptions) {
+  const markdown = new MarkdownStorage(workspace);
+  const sqlite = new Lazy(() => SqliteStorage.open(join(data, "documents.sqlite")));
+  const storageFor = (type: string): Storage | Promise<Storage> => {
+    if (type === "sqlite") return sqlite.get();
+    if (type === "markdown") {
+      // The folder is made when something is first stored in it, or looked for.
+      makeFolder(workspace, 0o700);
+      return markdown;
     }
-  }
+    const kinds = "'markdown' and 'sqlite' are built in; others come from plugins";
+    throw new TrunklineError("not-found", `no plugin provides storage type "${type}": ${kinds}`);
+  };
+  return {
+    handlers: serveStorage({ storageFor, report }),
+    [Symbol.asyncDispose]: async () => (await sqlite.opened())?.[Symbol.dispose](),
+  };
 }

@@ -71,14 +71,14 @@ export interface OpenedBus extends AsyncDisposable {
 /** Runs a bus. Plugins are being started when it resolves. */
 export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<OpenedBus> {
   const { offer, log, data, retries } = options;
-  const [{ Orchestrator }, { BusStorage }] = await Promise.all([
+  const [{ Orchestrator }, { busStorage }] = await Promise.all([
     import("../orchestrator.ts"),
     import("./bus-storage.ts"),
   ]);
   await using opening = new AsyncDisposableStack();
   const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
   const { workspace, callTimeout, sandbox } = plan;
-  const storage = opening.use(new BusStorage({ data, workspace, report }));
+  const storage = opening.use(busStorage({ data, workspace, report }));
   const transport = await busTransport();
   const orchestrator = opening.use(
     await Orchestrator.open({

@@ -1,3 +1,4 @@
+import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import {
@@ -31,7 +32,7 @@ export class ConfiguredBus implements AsyncDisposable {
   readonly #options: ConfiguredBusOptions;
   readonly #stop: () => void;
   #config: Pick<Config, "bus" | "data">;
-  #opening: Promise<OpenedBus> | undefined;
+  readonly #bus = new Lazy(() => this.#open());
   #plan: BusPlan | undefined;
   #isOver = false;
 
@@ -48,20 +49,18 @@ export class ConfiguredBus implements AsyncDisposable {
 
   /** Opens it, unless it is open. */
   open(): Promise<OpenedBus> {
-    this.#opening ??= this.#open();
-    this.#opening.catch(() => (this.#opening = undefined));
-    return this.#opening;
+    return this.#bus.get();
   }
 
   /** The bus, if it was opened. */
-  async opened(): Promise<OpenedBus | undefined> {
-    return await this.#opening?.catch(() => undefined);
+  opened(): Promise<OpenedBus | undefined> {
+    return this.#bus.opened();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#stop();
-    await (await this.#opening?.catch(() => undefined))?.[Symbol.asyncDispose]();
+    await (await this.opened())?.[Symbol.asyncDispose]();
   }
 
   async #open(): Promise<OpenedBus> {
@@ -74,12 +73,10 @@ export class ConfiguredBus implements AsyncDisposable {
   async #apply({ bus }: LiveConfig): Promise<void> {
     if (this.#isOver) return;
     this.#config = { ...this.#config, bus };
-    if (this.#opening === undefined) {
-      if (this.isWanted) await this.open();
-      return;
-    }
-    const { orchestrator } = await this.#opening;
-    await reconfigure(orchestrator, this.#planned(), this.#plan, this.#options.log);
+    const opened = await this.opened();
+    if (opened !== undefined) {
+      await reconfigure(opened.orchestrator, this.#planned(), this.#plan, this.#options.log);
+    } else if (this.isWanted) await this.open();
   }
 
   #planned(): BusPlan {

@@ -9,7 +9,11 @@ import type { ConfinedPlugin, ConfinePlugin, PluginConfinement } from "../plugin
 import { problemWith } from "../../sandbox/bubblewrap.ts";
 import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
 import { portOf } from "../../sandbox/own-network.ts";
-import { PluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
+import {
+  openPluginSandbox,
+  type PluginSandbox,
+  serviceSockets,
+} from "../../sandbox/plugin-sandbox.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 
@@ -68,7 +72,7 @@ async function confinePlugin(
   await using opening = new AsyncDisposableStack();
   const egress = opening.use(egressOf(plugin, options));
   const sandbox = opening.use(
-    await PluginSandbox.open({
+    await openPluginSandbox({
       ...(options.programs ?? sandboxPrograms()),
       ...{ data: join(options.data, "sandbox"), egress, read, write },
       ports: [0, ...ports.keys()],

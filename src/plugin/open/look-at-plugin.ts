@@ -15,7 +15,7 @@ import { type FoundPlugin, unusable } from "../installed-plugin.ts";
 import { codePaths } from "../plugin/permissions.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { type Outcome, runWrapped } from "../../sandbox/bubblewrap.ts";
-import { PluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
+import { openPluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 import type { InForce } from "../../sandbox/open/local-in-force.ts";
 
@@ -47,7 +47,7 @@ async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredM
   await using opening = new AsyncDisposableStack();
   const egress = opening.use(new EgressProxy({ allowHosts: [], setting: "" }));
   const sandbox = opening.use(
-    await PluginSandbox.open({
+    await openPluginSandbox({
       ...{ ...sandboxPrograms(), data: join(data, "sandbox"), egress, ports: [], seesAll: false },
       ...{ read: codePaths(file, data), write: [] },
       hide: [...serviceSockets(process.env), data],

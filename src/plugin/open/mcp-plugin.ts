@@ -46,8 +46,8 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
     throw new TrunklineError("unavailable", `Cannot use '${command}' as an MCP server: ${why}`);
   }
   await upstreams.known();
-  const parts = new ServerParts(offer, log);
-  opening.defer(parts.follow());
+  const parts = followOffer(offer, log);
+  opening.defer(parts.stop);
   const open = opening.move();
   return {
     get manifest() {
@@ -69,57 +69,38 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
   };
 }
 
-/** The tools and prompts of the server as parts of a plugin: those that it has now. */
-class ServerParts {
-  readonly tools = new Map<string, ToolPart>();
-  readonly prompts = new Map<string, PromptPart>();
-  readonly changes = new Announcement();
-  readonly #offer: Offer;
-  readonly #log: Log;
-
-  constructor(offer: Offer, log: Log) {
-    this.#offer = offer;
-    this.#log = log;
-    this.#read();
-  }
-
-  /** Returns how to stop it. */
-  follow(): () => void {
-    const changed = (): void => {
-      this.#read();
-      this.changes.make();
-    };
-    const ends = [this.#offer.tools.onChange(changed), this.#offer.prompts.onChange(changed)];
-    return () => {
-      for (const end of ends) end();
-    };
-  }
-
-  #read(): void {
-    const { tools, prompts } = this.#offer;
-    this.tools.clear();
-    for (const { definition } of tools.list()) {
+/** The tools and prompts of the server as parts of a plugin: those that it has now, until `stop`. */
+function followOffer(offer: Offer, log: Log) {
+  const tools = new Map<string, ToolPart>();
+  const prompts = new Map<string, PromptPart>();
+  const changes = new Announcement();
+  const read = (): void => {
+    tools.clear();
+    for (const { definition } of offer.tools.list()) {
       const { name } = definition;
       const call = (given: Arguments, context: CallContext) =>
-        tools.call(name, given, contextOf(name, context, this.#log));
-      this.tools.set(name, { definition, call, stream: undefined });
+        offer.tools.call(name, given, contextOf(name, context, log));
+      tools.set(name, { definition, call, stream: undefined });
     }
-    this.prompts.clear();
-    for (const prompt of prompts.list()) {
+    prompts.clear();
+    for (const prompt of offer.prompts.list()) {
       const { definition } = prompt;
-      this.prompts.set(definition.name, { definition, get: promptGetter(prompt, this.#log) });
+      prompts.set(definition.name, { definition, get: promptGetter(prompt, log) });
     }
-  }
+  };
+  read();
+  const changed = (): void => {
+    read();
+    changes.make();
+  };
+  const ends = [offer.tools.onChange(changed), offer.prompts.onChange(changed)];
+  return { tools, prompts, changes, stop: () => ends.forEach((end) => end()) };
 }
 
 /** The context of a call from the bus; the server cannot ask whoever is behind it. */
 function contextOf(name: string, context: PluginContext, log: Log): BusContext {
   const { caller = "bus", sessionId, project } = context as Partial<CallContext>;
-  const call = {
-    name,
-    ...(sessionId === undefined ? {} : { session: sessionId }),
-    ...(project === undefined ? {} : { project }),
-  };
+  const call = { name, session: sessionId, project };
   return new BusContext(call, { name: caller, signal: context.signal, log });
 }
 

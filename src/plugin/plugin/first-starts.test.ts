@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
 import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
-import { FirstStarts } from "./first-starts.ts";
+import { type FirstStarts, firstStarts } from "./first-starts.ts";
 
-type Started = ReturnType<ConstructorParameters<typeof FirstStarts>[0]["plugins"]>[number];
+type Started = ReturnType<Parameters<typeof firstStarts>[0]["plugins"]>[number];
 
 const LONG = 600_000;
 const OFFER = { tools: [], prompts: [], leftOut: [] };
@@ -42,10 +42,10 @@ class Starting implements Started {
 function watch(plugins: readonly Started[], patience = LONG): FirstStarts {
   const manifestOf = (id: string) =>
     id === "known" ? create(PluginManifestSchema, { providesTools: ["its_tool"] }) : undefined;
-  return new FirstStarts({ plugins: () => plugins, manifestOf, patience });
+  return firstStarts({ plugins: () => plugins, manifestOf, patience });
 }
 
-describe("FirstStarts", { timeout: 30_000 }, () => {
+describe("firstStarts()", { timeout: 30_000 }, () => {
   it("makes a list wait for all starting plugins, whether they succeed or fail", async () => {
     const [first, second] = [new Starting("a"), new Starting("b")];
     const known = watch([first, second]).known();

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
-import { HealthCheck } from "./plugin.ts";
+import { watchHealth } from "./plugin.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits } from "./settings.ts";
 
 /** Looks at a plugin that answers with one status after another, the last one for ever. */
@@ -19,13 +19,13 @@ async function look(answers: (Status | Error)[], limits: Partial<PluginLimits> =
     },
   });
   const patience = { healthEvery: 5, health: 10_000, mostUnhealthy: 3, ...limits };
-  const check = new HealthCheck(client, { ...DEFAULT_PLUGIN_LIMITS, ...patience }, given.resolve);
+  const check = watchHealth(client, { ...DEFAULT_PLUGIN_LIMITS, ...patience }, given.resolve);
   const why = await given.promise;
   check.stop();
   return { why, looks, last: check.last };
 }
 
-describe("HealthCheck", { timeout: 30_000 }, () => {
+describe("watchHealth()", { timeout: 30_000 }, () => {
   it("gives up a plugin that reports several times in a row that it is unhealthy", async () => {
     covers("bus.health");
     const { why, looks, last } = await look([

@@ -3,6 +3,7 @@ import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { TrunklineError, diskWords, fileWords } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
+import { Lazy } from "../../base/lazy.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import { newKey } from "../../protocol/bus/certificates/issue.ts";
 import { FileLock } from "../../store/file-lock.ts";
@@ -34,16 +35,13 @@ export class PluginFolder implements AsyncDisposable {
     id: string,
     certificates: BusCertificates,
   ): Promise<PluginFolder> {
-    const folder = new PluginFolder(path, certificates);
+    await using opening = new AsyncDisposableStack();
+    const folder = opening.use(new PluginFolder(path, certificates));
     makeFolder(path, 0o700);
-    try {
-      // It serves with one, and dials us with the other.
-      for (const name of [id, `${id}-client`]) await folder.#follow(name);
-      return folder;
-    } catch (error) {
-      await folder[Symbol.asyncDispose]();
-      throw error;
-    }
+    // It serves with one, and dials us with the other.
+    for (const name of [id, `${id}-client`]) await folder.#follow(name);
+    opening.move();
+    return folder;
   }
 
   /**
@@ -123,37 +121,25 @@ const PLUGINS = "plugins";
  */
 export class PluginFolders implements AsyncDisposable {
   readonly #certificates: BusCertificates;
-  readonly #parent: string;
-  #run: Promise<RunFolder> | undefined;
+  readonly #run: Lazy<RunFolder>;
 
   constructor(parent: string, certificates: BusCertificates) {
-    this.#parent = parent;
+    this.#run = new Lazy(() => openRunFolder(parent));
     this.#certificates = certificates;
   }
 
   async make(id: string): Promise<PluginFolder> {
-    const folder = join(await this.#begun(), PLUGINS, id);
-    return PluginFolder.make(folder, id, this.#certificates);
+    const { path } = await this.#run.get();
+    return PluginFolder.make(join(path, PLUGINS, id), id, this.#certificates);
   }
 
   /** Tells other processes where the bus listens, for as long as it runs. */
   async note(bus: RunningBus): Promise<void> {
-    await noteBus(await this.#begun(), bus);
-  }
-
-  async #begun(): Promise<string> {
-    this.#run ??= openRunFolder(this.#parent);
-    try {
-      return (await this.#run).path;
-    } catch (error) {
-      // Where it could not be begun, the next start of a plugin tries again.
-      this.#run = undefined;
-      throw error;
-    }
+    await noteBus((await this.#run.get()).path, bus);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    (await this.#run?.catch(() => undefined))?.[Symbol.dispose]();
+    (await this.#run.opened())?.[Symbol.dispose]();
   }
 }
 

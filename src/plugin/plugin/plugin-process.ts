@@ -45,23 +45,28 @@ export interface PluginConfinement extends AsyncDisposable {
 /** Undefined where a person has switched the sandbox off. Throws where there is none. */
 export type ConfinePlugin = (plugin: ConfinedPlugin) => Promise<PluginConfinement | undefined>;
 
-export interface PluginStart {
+/** What a plugin is started with, whichever it is. */
+export interface PluginPlace {
+  /** We dial it over TLS if we can, so it need not serve QUIC. */
+  readonly prefersTls?: boolean | undefined;
+  /** The process for those that share one. */
+  readonly host?: PluginHost | undefined;
+  /** Has a plugin with permissions reach only what was approved. */
+  readonly confine?: ConfinePlugin | undefined;
+  /** Takes connections to the bus from the network of such a plugin. */
+  readonly bus?: ((socket: Socket) => void) | undefined;
+}
+
+export interface PluginStart extends PluginPlace {
   readonly settings: PluginSettings;
   /** Where we serve. */
   readonly orchestratorAddress: string;
-  /** We dial it over TLS if we can, so it need not serve QUIC. */
-  readonly prefersTls?: boolean | undefined;
   readonly certsDir: string;
   /** Milliseconds until it must be ready. */
   readonly timeout: number;
   readonly signal: AbortSignal;
   /** What it says beside its READY line. */
   readonly said: (line: string) => void;
-  /** The process for those that share one. */
-  readonly host?: PluginHost | undefined;
-  readonly confine?: ConfinePlugin | undefined;
-  /** Takes connections to the bus from another network. */
-  readonly bus?: ((socket: Socket) => void) | undefined;
 }
 
 /** Characters of a plugin's last line that are shown with the reason of its end. */

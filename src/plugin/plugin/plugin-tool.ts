@@ -146,11 +146,7 @@ export class PluginTools {
       (name) => this.#offer.prompts.get(name) !== undefined && !this.#prompts.has(name),
     );
     const prompts = plugins.flatMap((plugin) =>
-      (plugin.offer?.prompts ?? []).map((prompt) => {
-        const name = names.give(plugin.id, prompt.name);
-        const key = `${plugin.key}\n${JSON.stringify(prompt)}`;
-        return { name, key, owner: plugin.id, make: () => pluginPrompt(plugin, prompt, name) };
-      }),
+      ownedBy(plugin, plugin.offer?.prompts, names, pluginPrompt),
     );
     this.#promptOwners = ownersOf(prompts);
     this.#prompts.replace(prompts);
@@ -164,13 +160,7 @@ export class PluginTools {
     const names = this.#names();
     return plugins
       .filter((plugin) => this.#aiOf(plugin).length === 0)
-      .flatMap((plugin) =>
-        (plugin.offer?.tools ?? []).map((tool) => {
-          const name = names.give(plugin.id, tool.name);
-          const key = `${plugin.key}\n${JSON.stringify(tool)}`;
-          return { name, key, owner: plugin.id, make: () => pluginTool(plugin, tool, name) };
-        }),
-      );
+      .flatMap((plugin) => ownedBy(plugin, plugin.offer?.tools, names, pluginTool));
   }
 
   /** Providers of AI offer the same tools; each name is there once. */
@@ -191,7 +181,7 @@ export class PluginTools {
     return Array.from(byName, ([name, { keys, owners, tools }]) => {
       const given = names.give("ai", name);
       const [owner = "", another] = owners;
-      const make = (): Tool => aiTool(given, tools, undefined);
+      const make = (): Tool => aiTool(given, tools);
       const key = keys.join("\n\n");
       return { name: given, key, owner: another === undefined ? owner : "", make };
     });
@@ -200,6 +190,20 @@ export class PluginTools {
   #names(): Names {
     return new Names((name) => this.#offer.tools.get(name) !== undefined && !this.#tools.has(name));
   }
+}
+
+/** What one plugin offers, under the names that it gets here. */
+function ownedBy<D extends { readonly name: string }, T>(
+  plugin: Plugin,
+  offered: readonly D[] = [],
+  names: Names,
+  make: (plugin: AskedPlugin, one: D, name: string) => T,
+): Owned<T>[] {
+  return offered.map((one) => {
+    const name = names.give(plugin.id, one.name);
+    const key = `${plugin.key}\n${JSON.stringify(one)}`;
+    return { name, key, owner: plugin.id, make: () => make(plugin, one, name) };
+  });
 }
 
 function ownersOf(all: readonly Owned<unknown>[]): ReadonlyMap<string, string> {

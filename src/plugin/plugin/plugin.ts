@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -6,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
+import type { PluginRun } from "../host/plugin-host.ts";
 import {
   introduce,
   type PluginOffer,
@@ -17,8 +16,8 @@ import {
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
-  type ConfinePlugin,
   LONGEST_WORDS,
+  type PluginPlace,
   type PluginProcess,
   startPlugin,
 } from "./plugin-process.ts";
@@ -61,20 +60,12 @@ export interface PluginStatus {
   readonly limits: CallLimits;
 }
 
-export interface PluginOptions {
+export interface PluginOptions extends PluginPlace {
   readonly log: Log;
   /** Makes the folder in which it finds its certificates. */
   readonly folder: () => Promise<PluginFolder>;
   /** Where the bus listens; asked for at each start. */
   readonly orchestratorAddress: () => string | Promise<string>;
-  /** The bus dials over TLS if it can. */
-  readonly prefersTls?: boolean | undefined;
-  /** The process of plugins that share one. */
-  readonly host?: PluginHost | undefined;
-  /** Has a plugin with permissions reach only what was approved. */
-  readonly confine?: ConfinePlugin | undefined;
-  /** Takes connections to the bus from the network of such a plugin. */
-  readonly bus?: ((socket: Socket) => void) | undefined;
   readonly dial: (
     address: string,
     name: string,
@@ -101,7 +92,7 @@ interface Running {
   readonly address: string;
   /** Whether it reaches only what was approved. */
   readonly isLimited: boolean;
-  readonly health: HealthCheck;
+  readonly health: ReturnType<typeof watchHealth>;
 }
 
 /**
@@ -247,16 +238,8 @@ export class Plugin {
   }
 
   async #connect(): Promise<void> {
-    const folder = await this.#options.folder();
-    try {
-      await this.#connectIn(folder);
-    } catch (error) {
-      await folder[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  async #connectIn(folder: PluginFolder): Promise<void> {
+    await using opening = new AsyncDisposableStack();
+    const folder = opening.use(await this.#options.folder());
     const { signal } = this.#stopping;
     const { child, address, reach } = await this.#startIn(folder);
     const link = new PluginLink({
@@ -269,17 +252,15 @@ export class Plugin {
         this.#log.warn("plugin.connection-lost", { reason: message });
       },
     });
+    opening.defer(async () => {
+      await Promise.all([link[Symbol.asyncDispose](), child.end()]);
+    });
     // Connecting into a sandbox takes long, so it begins now. If it fails, the call reports it.
     if (reach !== undefined) link.connect().catch(() => {});
-    try {
-      const { handshake } = this.#limits;
-      await introduce(link.control, this.settings, handshake, signal);
-      await this.#offer.ask(link);
-      signal.throwIfAborted();
-    } catch (error) {
-      await Promise.all([link[Symbol.asyncDispose](), child.end()]);
-      throw error;
-    }
+    await introduce(link.control, this.settings, this.#limits.handshake, signal);
+    await this.#offer.ask(link);
+    signal.throwIfAborted();
+    opening.move();
     this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
 
@@ -287,12 +268,9 @@ export class Plugin {
     const orchestratorAddress = await this.#options.orchestratorAddress();
     const start = (): Promise<PluginProcess> =>
       startPlugin({
+        ...this.#options,
         settings: this.settings,
-        host: this.#options.host,
-        confine: this.#options.confine,
-        bus: this.#options.bus,
         orchestratorAddress,
-        prefersTls: this.#options.prefersTls,
         certsDir: folder.path,
         timeout: this.#limits.ready,
         signal: this.#stopping.signal,
@@ -312,7 +290,7 @@ export class Plugin {
 
   #isUp(started: Omit<Running, "health">): void {
     const { child, folder, link, address } = started;
-    const health = new HealthCheck(link.control, this.#limits, (why) => {
+    const health = watchHealth(link.control, this.#limits, (why) => {
       this.#log.warn("plugin.unhealthy", { why });
       this.#lastError = why;
       child.kill();
@@ -399,64 +377,48 @@ const STATES: Record<PluginState, string> = {
   stopped: "is stopped",
 };
 
-/** Sends health checks to a running plugin at intervals, and gives it up after several failures. */
-export class HealthCheck {
-  readonly #client: Pick<BusClient, "ask">;
-  readonly #limits: PluginLimits;
-  readonly #givenUp: (why: string) => void;
-  readonly #timer: NodeJS.Timeout;
-  #failures = 0;
-  #isAsking = false;
-  #last: string | undefined;
-
-  /** `givenUp` is called once, with the reason. */
-  constructor(
-    client: Pick<BusClient, "ask">,
-    limits: PluginLimits,
-    givenUp: (why: string) => void,
-  ) {
-    this.#client = client;
-    this.#limits = limits;
-    this.#givenUp = givenUp;
-    this.#timer = setInterval(
-      () => background(this.#look(), "Checking the health of a plugin"),
-      limits.healthEvery,
-    ).unref();
-  }
-
-  /** Its last answer. */
-  get last(): string | undefined {
-    return this.#last;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #look(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    const why = await this.#ask();
-    this.#isAsking = false;
-    this.#failures = why === undefined ? 0 : this.#failures + 1;
-    if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
-    this.stop();
-    this.#givenUp(why);
-  }
-
+/**
+ * Sends health checks to a running plugin at intervals, and gives it up after several failures: then
+ * `givenUp` is called once, with the reason.
+ */
+export function watchHealth(
+  client: Pick<BusClient, "ask">,
+  limits: PluginLimits,
+  givenUp: (why: string) => void,
+) {
+  let failures = 0;
+  let isAsking = false;
+  const watch = {
+    /** Its last answer. */
+    last: undefined as string | undefined,
+    stop: () => clearInterval(timer),
+  };
+  const look = async (): Promise<void> => {
+    if (isAsking) return;
+    isAsking = true;
+    const why = await ask();
+    isAsking = false;
+    failures = why === undefined ? 0 : failures + 1;
+    if (why === undefined || failures < limits.mostUnhealthy) return;
+    watch.stop();
+    givenUp(why);
+  };
   /** Why it is unhealthy; undefined if it is not. */
-  async #ask(): Promise<string | undefined> {
+  const ask = async (): Promise<string | undefined> => {
     try {
-      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
-      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const asking = { timeout: limits.health, most: SHORT_ANSWER };
+      const answer = await client.ask({ case: "health", value: {} }, asking);
       const { status, message: all } = answerOf("It", answer, "health");
       const message = all.slice(0, LONGEST_REASON);
-      this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
+      watch.last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
       return status === Status.UNHEALTHY ? `It says that it is unhealthy: ${message}` : undefined;
     } catch (error) {
       return `It does not answer: ${(error as Error).message}`;
     }
-  }
+  };
+  const check = (): void => background(look(), "Checking the health of a plugin");
+  const timer = setInterval(check, limits.healthEvery).unref();
+  return watch;
 }
 
 const NAMES: Readonly<Record<number, string>> = {

@@ -1,30 +1,16 @@
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 
+import type { PluginEntry } from "../../protocol/bus/plugins-file/plugins-file.ts";
 import type { PluginPermissions } from "./permissions.ts";
 
 /** One configured plugin. */
-export interface PluginSettings {
-  readonly id: string;
+export interface PluginSettings extends Omit<PluginEntry, "enabled"> {
   /** The module to run in the process that plugins share; else the program is started. */
   readonly module?: string;
   /** What it may do, as approved. Without them nobody was asked, and it may do everything. */
   readonly permissions?: PluginPermissions;
-  /** The program to start. */
-  readonly binary: string;
-  readonly args: readonly string[];
-  /** Variables it gets besides the usual ones. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Sent to it when it boots. */
-  readonly config: Readonly<Record<string, string>>;
-  /** Kinds of storage and AI that it offers, besides those that it says itself. */
-  readonly providesStorage: readonly string[];
-  readonly providesAi: readonly string[];
-  /** Tools that it may call, besides those that it says itself. */
-  readonly needsTools?: readonly string[];
   /** Tools that it may call instead of those that it says itself: somebody was asked about these. */
   readonly approvedTools?: readonly string[];
-  /** Plugins that must be up before it is started. */
-  readonly dependsOn: readonly string[];
   /** Limits of its own, instead of those of the bus. */
   readonly limits?: Partial<CallLimits>;
 }

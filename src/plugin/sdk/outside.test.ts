@@ -8,7 +8,7 @@ import { BusClient } from "../../protocol/bus/connect.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import { Outside } from "./outside.ts";
-import { RunningPlugin } from "./running-plugin.ts";
+import { startServing } from "./running-plugin.ts";
 import { retainedBy } from "../../../test/support/retained-heap.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
@@ -33,7 +33,7 @@ async function start(handlers: BusHandlers) {
   const first = stack.use(await SampleOrchestrator.open());
   const orchestrator = stack.use(await first.beside(handlers));
   const running = stack.use(
-    await RunningPlugin.start({
+    await startServing({
       parts: DefinedPlugin.take(plugin),
       flags: {
         orchestrator: orchestrator.address,

@@ -12,14 +12,14 @@ import { connect, listen } from "../../wire/quic/transport.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import type { Plugin } from "./definition.ts";
-import { RunningPlugin } from "./running-plugin.ts";
+import { startServing } from "./running-plugin.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
 const about = { id: "tools.sample", version: "1.0.0" };
 const limit = { timeout: 60_000 };
 
 function start(plugin: Plugin, orchestrator: SampleOrchestrator, listenAt = "localhost:0") {
-  return RunningPlugin.start({
+  return startServing({
     parts: DefinedPlugin.take(plugin),
     flags: {
       orchestrator: orchestrator.address,
@@ -32,7 +32,7 @@ function start(plugin: Plugin, orchestrator: SampleOrchestrator, listenAt = "loc
   });
 }
 
-describe("RunningPlugin", limit, () => {
+describe("startServing()", limit, () => {
   let first: SampleOrchestrator;
   before(async () => {
     first = await SampleOrchestrator.open();
@@ -359,7 +359,7 @@ describe("RunningPlugin", limit, () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-plugin-"));
     const { path: certsDir } = folder;
     const said = Promise.withResolvers<string>();
-    await using _running = await RunningPlugin.start({
+    await using _running = await startServing({
       parts: DefinedPlugin.take(greeter),
       flags: {
         orchestrator: "tls://localhost:9",

@@ -10,14 +10,9 @@ type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 /** Orchestra's errors: the codes that its programs know. */
 export const FAILURE = {
   toolNotFound: "tool_not_found",
-  routing: "routing_error",
-  toolRouting: "tool_routing_error",
   promptRouting: "prompt_routing_error",
-  listTools: "list_tools_error",
-  listPrompts: "list_prompts_error",
   validation: "validation_error",
   handler: "handler_error",
-  invalidResponse: "invalid_response",
   unknownRequest: "unknown_request",
 } as const;
 

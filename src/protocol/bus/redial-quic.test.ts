@@ -50,7 +50,7 @@ class BehindNat implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.bus[Symbol.asyncDispose]();
-    await this.#listener.close();
+    await this.#listener[Symbol.asyncDispose]();
     await this.proxy[Symbol.asyncDispose]();
   }
 }

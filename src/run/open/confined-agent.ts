@@ -6,7 +6,7 @@ import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { Sandbox } from "../../sandbox/sandbox.ts";
+import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import type { Run } from "../run.ts";
 import type { InnerAgent } from "../spares.ts";
@@ -44,7 +44,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
   const { workspace } = run.plan;
   const { tree, home } = run.workspace;
-  const refused = new RefusedHosts(agent.log, workspace);
+  const refused = refusedHosts(agent.log, workspace);
   const egress = new EgressProxy({
     allowHosts,
     services: models.services,
@@ -54,7 +54,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
   const data = join(run.workspace.folder, "sandbox");
   await rm(data, { recursive: true, force: true });
-  const sandbox = await Sandbox.open({
+  const sandbox = await openSandbox({
     name: workspace,
     data,
     parts,
@@ -69,9 +69,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
-    const wrapped = sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd });
-    const takes = (listener: unknown): void => egress.serve(listener as never);
-    return { ...rest, ...wrapped, takes };
+    return { ...rest, ...sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
   return {
@@ -91,7 +89,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
 
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await Sandbox.remove(workspace, user, LIMITS);
+  await removeGroups(workspace, user, LIMITS);
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */
@@ -106,31 +104,23 @@ const MOST = 20;
 const LONGEST = 300;
 
 /** Reports the connections that a sandbox refuses, in the log and in the session, once for each host. */
-export class RefusedHosts {
-  readonly #log: Log;
-  readonly #workspace: string;
-  readonly #told = new Set<string>();
-  readonly #waiting: SessionUpdate[] = [];
-  #update: ((update: SessionUpdate) => void) | undefined;
-
-  constructor(log: Log, workspace: string) {
-    this.#log = log;
-    this.#workspace = workspace;
-  }
-
-  /** Sets the session, and reports earlier refusals to it. */
-  tellTo(update: (update: SessionUpdate) => void): void {
-    this.#update = update;
-    for (const each of this.#waiting.splice(0)) update(each);
-  }
-
-  /** `why` contains the host, and the setting that would allow it. */
-  readonly refused = (host: string, why: string): void => {
-    if (this.#told.has(host) || this.#told.size >= MOST) return;
-    this.#told.add(host);
-    this.#log.warn("run.egress-refused", { workspace: this.#workspace, host, why });
-    const update = progressUpdate(`A connection was refused: ${why.slice(0, LONGEST)}.`);
-    if (this.#update === undefined) this.#waiting.push(update);
-    else this.#update(update);
+export function refusedHosts(log: Log, workspace: string) {
+  const told = new Set<string>();
+  const waiting: SessionUpdate[] = [];
+  let tell: ((update: SessionUpdate) => void) | undefined;
+  return {
+    /** From now on, where the session is told. It is also told what was refused before. */
+    tellTo(update: (update: SessionUpdate) => void): void {
+      tell = update;
+      for (const each of waiting.splice(0)) update(each);
+    },
+    refused: (host: string, why: string): void => {
+      if (told.has(host) || told.size >= MOST) return;
+      told.add(host);
+      log.warn("run.egress-refused", { workspace, host, why });
+      const update = progressUpdate(`A connection was refused: ${why.slice(0, LONGEST)}.`);
+      if (tell === undefined) waiting.push(update);
+      else tell(update);
+    },
   };
 }

@@ -3,16 +3,16 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
-import { RefusedHosts } from "./confined-agent.ts";
+import { refusedHosts } from "./confined-agent.ts";
 
 function open() {
-  const hosts = new RefusedHosts(new Log("error"), "workspace");
+  const hosts = refusedHosts(new Log("error"), "workspace");
   const updates: SessionUpdate[] = [];
   const texts = () => updates.map(({ content }) => (content as { text: string }).text);
   return { hosts, texts, tell: () => hosts.tellTo((update) => void updates.push(update)) };
 }
 
-describe("RefusedHosts", () => {
+describe("refusedHosts()", () => {
   it("reports each host to the session once, with the reason", () => {
     const { hosts, texts, tell } = open();
     tell();

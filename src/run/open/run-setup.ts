@@ -10,7 +10,7 @@ import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { Sandbox } from "../../sandbox/sandbox.ts";
+import { openSandbox } from "../../sandbox/sandbox.ts";
 import { LIMITS, SAFE } from "./confined-agent.ts";
 
 export interface RunSetupOptions {
@@ -74,7 +74,7 @@ export function setupPlaces(
       setting: "`allowHosts` of `remote.setup.repositories` or `remote.egress.allowHosts`",
       refused: (_, why) => refused(why),
     });
-    const sandbox = await Sandbox.open({
+    const sandbox = await openSandbox({
       name,
       // It is removed with the workspace, even if we are killed.
       data: join(workspace.folder, "sandbox"),
@@ -91,8 +91,7 @@ export function setupPlaces(
       start: (command) => {
         const env = { ...own, ...SAFE };
         const program = { ...shellFor(options.env, command), env, cwd: folder };
-        const takes = (listener: unknown): void => egress.serve(listener as never);
-        return OwnedChild.start({ ...sandbox.wrap(program), takes, serves: currentSession() });
+        return OwnedChild.start({ ...sandbox.wrap(program), serves: currentSession() });
       },
       [Symbol.asyncDispose]: async () => {
         egress[Symbol.dispose]();

@@ -21,7 +21,7 @@ import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { ShadowGit } from "../../git/shadow/shadow-git.ts";
-import { CommandSandbox as Sandbox } from "../command-sandbox.ts";
+import { type CommandSandbox as Sandbox, openCommandSandbox } from "../command-sandbox.ts";
 import { EgressProxy } from "../egress-proxy.ts";
 import { topFolder } from "../../git/git-folder.ts";
 import type { FileView, Mount } from "../file-view.ts";
@@ -172,7 +172,7 @@ export class LocalSandbox implements CommandSandbox {
     const egress = opening.use(this.#egress());
     const folder = join(data, "sandbox");
     const options = { data: folder, bwrap, nsenter, files, user, home, etc, egress };
-    const sandbox = opening.use(await Sandbox.open(options));
+    const sandbox = opening.use(await openCommandSandbox(options));
     const git = await ShadowGit.open({
       data: join(data, "git"),
       folders,
@@ -273,7 +273,7 @@ export async function problemOfMachine(programs = sandboxPrograms): Promise<stri
     const user = { ...userOf({ HOME: "/home/nobody" }), name: "nobody" };
     const home = join(realPath(data), "home");
     mkdirSync(home);
-    await using _ = await Sandbox.open({ ...programs(), data, egress, files, user, home });
+    await using _ = await openCommandSandbox({ ...programs(), data, egress, files, user, home });
     return undefined;
   } catch (error) {
     if (error instanceof TrunklineError && error.code === "unavailable") return error.message;

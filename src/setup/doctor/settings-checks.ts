@@ -268,10 +268,10 @@ function unaskedFindings(config: Config): CheckResult[] {
 }
 
 async function runningFindings(config: Config): Promise<CheckResult[]> {
-  const { BusControl } = await import("../../plugin/open/bus-control.ts");
+  const { openBusControl } = await import("../../plugin/open/bus-control.ts");
   const asked = { address: undefined, certsDir: undefined };
   try {
-    await using bus = await BusControl.connect(silentApp(config), asked);
+    await using bus = await openBusControl(silentApp(config), asked);
     return await pluginFindings(bus);
   } catch (error) {
     const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);

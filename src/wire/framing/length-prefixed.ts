@@ -37,68 +37,51 @@ export interface Frames {
 export class LengthPrefixedDecoder {
   readonly #limit: number;
   readonly #out: Frames;
-  readonly #prefix = Buffer.alloc(PREFIX);
-  #prefixLength = 0;
-  readonly #body: ByteQueue;
-  /** Bytes of the present frame still to come; -1 between frames. */
-  #missing = -1;
+  /** The present frame as far as it has come, its prefix included. */
+  readonly #frame: ByteQueue;
+  /** Bytes that the present frame has, as far as is known: at least its prefix. */
+  #length = PREFIX;
   #isRefused = false;
 
   constructor(limit: number, out: Frames) {
     this.#limit = limit;
     this.#out = out;
-    this.#body = new ByteQueue(limit, { budget: UNCOUNTED });
+    this.#frame = new ByteQueue(PREFIX + limit, { budget: UNCOUNTED });
   }
 
   push(chunk: Buffer): void {
-    let at = 0;
-    while (at < chunk.length && !this.#isRefused) {
-      if (this.#missing < 0) at = this.#readPrefix(chunk, at);
-      else at = this.#readBody(chunk, at);
-      if (this.#missing === 0) this.#finish();
+    for (let at = 0; at < chunk.length && !this.#isRefused;) {
+      const part = chunk.subarray(at, at + this.#length - this.#frame.size);
+      at += part.length;
+      this.#frame.append(part);
+      if (this.#frame.size === PREFIX) this.#readPrefix();
+      if (this.#frame.size === this.#length) this.#finish();
     }
   }
 
   end(): void {
-    if (this.#missing > 0) this.#out.truncated(this.#missing);
-    else if (this.#prefixLength > 0) this.#out.truncated(PREFIX - this.#prefixLength);
-    this.#prefixLength = 0;
+    const { size } = this.#frame;
+    if (size > 0) this.#out.truncated(this.#length - size);
     this.#reset();
   }
 
-  #readPrefix(chunk: Buffer, at: number): number {
-    const end = at + PREFIX - this.#prefixLength;
-    const taken = chunk.copy(this.#prefix, this.#prefixLength, at, end);
-    this.#prefixLength += taken;
-    if (this.#prefixLength === PREFIX) this.#begin(this.#prefix.readUInt32BE());
-    return at + taken;
-  }
-
-  #begin(length: number): void {
-    this.#prefixLength = 0;
-    if (length <= this.#limit) {
-      this.#missing = length;
-      return;
-    }
+  #readPrefix(): void {
+    const length = this.#frame.head.readUInt32BE();
+    this.#length = PREFIX + length;
+    if (length <= this.#limit) return;
     this.#isRefused = true;
+    this.#reset();
     this.#out.oversize(length);
   }
 
-  #readBody(chunk: Buffer, at: number): number {
-    const part = chunk.subarray(at, at + this.#missing);
-    this.#missing -= part.length;
-    this.#body.append(part);
-    return at + part.length;
-  }
-
   #finish(): void {
-    const body = Buffer.from(this.#body.take() ?? []);
+    const body = Buffer.from(this.#frame.take()?.subarray(PREFIX) ?? []);
     this.#reset();
     this.#out.frame(body);
   }
 
   #reset(): void {
-    this.#body.clear();
-    this.#missing = -1;
+    this.#frame.clear();
+    this.#length = PREFIX;
   }
 }

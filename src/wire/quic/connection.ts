@@ -116,7 +116,6 @@ export interface Listener extends AsyncDisposable {
   renew(credentials: Credentials): Promise<void>;
   /** Takes a connection that came to a listener in another network; only one for TLS can. */
   take?(socket: Socket): void;
-  close(): Promise<void>;
 }
 
 /** Bounds of connections, in milliseconds and bytes. */

@@ -39,7 +39,7 @@ async function besides(answer: (socket: Socket) => void): Promise<[Listener, Ser
     try {
       return [listener, await stranger(listener.port, answer)];
     } catch (error) {
-      await listener.close();
+      await listener[Symbol.asyncDispose]();
       if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     }
   }
@@ -116,7 +116,7 @@ describe("an address of this machine without a scheme", { timeout: 60_000 }, () 
     await assert.rejects(connect(`127.0.0.1:${onlyTls.port}`, { credentials: { ca: ca.pem } }), {
       trouble: "no-certificate",
     });
-    await listener.close();
+    await listener[Symbol.asyncDispose]();
     await assert.rejects(connect(where, { credentials: client }), { trouble: "refused" });
   });
 });

@@ -57,7 +57,7 @@ test("the engine ends with its last connection, and with the program", async () 
   const connection = await both.connect();
   const pids = [await both.client.pid(), await both.server.pid()];
   await connection.close();
-  await both.listener.close();
+  await both.listener[Symbol.asyncDispose]();
   for (const pid of pids) await gone(pid ?? 0);
 
   const { spawn } = await import("node:child_process");

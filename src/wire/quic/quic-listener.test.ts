@@ -61,5 +61,5 @@ test("a listener takes its address again at once, and later if that engine dies 
   t.mock.timers.tick(50);
   assert.equal(times, 3);
   await die();
-  await listener.close();
+  await listener[Symbol.asyncDispose]();
 });

@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
-import { memoryReturn } from "../../base/process/give-back-memory.ts";
-import { type Address, formatAddress } from "./address.ts";
+import { formatAddress } from "./address.ts";
+import { AdmittedConnections } from "./admitted-connections.ts";
 import {
   BUS_ALPN,
   type ConnectionLimits,
@@ -10,10 +10,7 @@ import {
   resolveConnectionLimits,
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import type { EngineSession, ListenerEvents } from "./quic-engine.ts";
-import { PeerCount } from "./peer-certificate.ts";
-import type { QuicConnection } from "./quic-engine.ts";
-import type { QuicEngine } from "./quic-engine.ts";
+import type { EngineSession, ListenerEvents, QuicConnection, QuicEngine } from "./quic-engine.ts";
 import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
 import type { Ending, ListenSettings } from "./settings.ts";
 
@@ -28,11 +25,8 @@ export class QuicListener implements Listener, ListenerEvents {
   readonly #engine: QuicEngine;
   readonly #options: ListenOptions;
   readonly #host: string;
-  readonly #connections = new Set<QuicConnection>();
-  readonly #peers: PeerCount;
-  readonly #sweep: NodeJS.Timeout;
-  readonly #memory = memoryReturn();
-  #port: number;
+  readonly #connections: AdmittedConnections<QuicConnection>;
+  port: number;
   #credentials: Credentials;
   #session: EngineSession | undefined;
   #id = 0;
@@ -48,13 +42,11 @@ export class QuicListener implements Listener, ListenerEvents {
   private constructor(engine: QuicEngine, host: string, port: number, options: ListenOptions) {
     this.#engine = engine;
     this.#host = host;
-    this.#port = port;
+    this.port = port;
     this.#options = options;
     this.#credentials = options.credentials;
     this.limits = resolveConnectionLimits(options.limits);
-    this.#peers = new PeerCount(options.mostOfPeer);
-    this.#sweep = setInterval(() => this.#dropStale(), this.limits.requestIdle / 2);
-    this.#sweep.unref();
+    this.#connections = new AdmittedConnections(options, this.limits);
   }
 
   static async open(
@@ -68,13 +60,8 @@ export class QuicListener implements Listener, ListenerEvents {
     return listener;
   }
 
-  get port(): number {
-    return this.#port;
-  }
-
   get address(): string {
-    const { host, port } = { host: this.#host, port: this.#port } satisfies Partial<Address>;
-    return formatAddress({ scheme: "quic", host, port });
+    return formatAddress({ scheme: "quic", host: this.#host, port: this.port });
   }
 
   async renew(credentials: Credentials): Promise<void> {
@@ -87,13 +74,12 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#credentials = credentials;
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true;
-      clearInterval(this.#sweep);
       clearTimeout(this.#retry);
       // The last answers may still be in flight.
-      await Promise.all([...this.#connections].map((connection) => connection.close()));
+      await this.#connections.close();
       // While it waits to listen anew there is nothing to close.
       if (this.#session === undefined) this.#closed.resolve();
       this.#session?.sendClose(this.#id, 0, "");
@@ -101,12 +87,8 @@ export class QuicListener implements Listener, ListenerEvents {
     await this.#closed.promise;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
   listening(port: number): void {
-    this.#port = port;
+    this.port = port;
     this.#hasListened = true;
     this.#listeningSince = performance.now();
     this.#listening.resolve();
@@ -119,20 +101,13 @@ export class QuicListener implements Listener, ListenerEvents {
   }
 
   connected(connection: QuicConnection): void {
-    if (!this.#peers.add(connection)) {
-      const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
+    const detail = this.#connections.problemWith(connection);
+    if (detail !== undefined) {
       this.refused({ trouble: "full", detail });
       background(connection.close(0, "too many connections"), "Closing a connection");
       return;
     }
     this.#connections.add(connection);
-    background(
-      connection.closed.then(() => {
-        this.#connections.delete(connection);
-        this.#memory.connectionEnded();
-      }),
-      "Forgetting a connection",
-    );
     this.#options.connected?.(connection);
   }
 
@@ -151,7 +126,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#renewing = undefined;
     this.#listening.reject(error);
     if (this.#isClosing || !this.#hasListened) {
-      clearInterval(this.#sweep);
+      this.#connections.stop();
       this.#closed.resolve();
       return;
     }
@@ -189,11 +164,7 @@ export class QuicListener implements Listener, ListenerEvents {
   #settings(): ListenSettings {
     const { alpn = BUS_ALPN, clientCertificate = "require" } = this.#options;
     const tls = { ...this.#credentials, alpn };
-    return { ...this.limits, host: this.#host, port: this.#port, tls, clientCertificate };
-  }
-
-  #dropStale(): void {
-    for (const connection of this.#connections) connection.dropStale();
+    return { ...this.limits, host: this.#host, port: this.port, tls, clientCertificate };
   }
 
   #trouble(what: string, ending: Ending): ConnectionError {

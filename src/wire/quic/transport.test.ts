@@ -71,7 +71,7 @@ function handshakes(scheme: Scheme): void {
     const byName = `${scheme}://localhost:${listener.port}`;
     await using named = await connect(byName, { credentials: client });
     await named.close();
-    await listener.close();
+    await listener[Symbol.asyncDispose]();
   });
 
   test("refuses a server of another CA", async () => {

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { formatAddress, isLoopback, parseAddress, resolveHost, type Address } from "./address.ts";
 import { ConnectionError } from "./connection-error.ts";
 import {
@@ -6,7 +5,6 @@ import {
   resolveConnectionLimits,
   type ConnectOptions,
   type Connection,
-  type Credentials,
   type ListenOptions,
   type Listener,
 } from "./connection.ts";
@@ -38,7 +36,7 @@ export async function listen(
   const [ip = host] = await resolveHost(host);
   if (scheme === "tls") return TlsListener.open(ip, port, options);
   return scheme === "any" && isLoopback(host)
-    ? LocalListener.open(ip, port, options, engine)
+    ? listenLocal(ip, port, options, engine)
     : QuicListener.open(ip, port, options, engine);
 }
 
@@ -142,55 +140,35 @@ const MOST_PORTS = 20;
  * Takes connections of this machine at one port: over TLS, which is the faster one here, and over
  * QUIC, which is all that programs of other makers speak.
  */
-export class LocalListener implements Listener {
-  readonly #host: string;
-  readonly #both: readonly [TlsListener, QuicListener];
-
-  private constructor(host: string, both: readonly [TlsListener, QuicListener]) {
-    this.#host = host;
-    this.#both = both;
-  }
-
-  static async open(
-    host: string,
-    port: number,
-    options: ListenOptions,
-    engine: QuicEngine,
-  ): Promise<LocalListener> {
-    for (let attempt = 1; ; attempt += 1) {
-      const tls = await TlsListener.open(host, port, options);
-      try {
-        const quic = await QuicListener.open(host, tls.port, options, engine);
-        return new LocalListener(host, [tls, quic]);
-      } catch (error) {
-        await tls.close();
-        const isTaken = error instanceof ConnectionError && /in use/i.test(error.message);
-        if (port !== 0 || !isTaken || attempt >= MOST_PORTS) throw error;
-      }
+async function listenLocal(
+  host: string,
+  port: number,
+  options: ListenOptions,
+  engine: QuicEngine,
+): Promise<Listener> {
+  for (let attempt = 1; ; attempt += 1) {
+    const tls = await TlsListener.open(host, port, options);
+    try {
+      return bothOf(host, tls, await QuicListener.open(host, tls.port, options, engine));
+    } catch (error) {
+      await tls[Symbol.asyncDispose]();
+      const isTaken = error instanceof ConnectionError && /in use/i.test(error.message);
+      if (port !== 0 || !isTaken || attempt >= MOST_PORTS) throw error;
     }
   }
+}
 
-  get port(): number {
-    return this.#both[0].port;
-  }
-
-  get address(): string {
-    return formatAddress({ scheme: "any", host: this.#host, port: this.port });
-  }
-
-  async renew(credentials: Credentials): Promise<void> {
-    await Promise.all(this.#both.map((listener) => listener.renew(credentials)));
-  }
-
-  take(socket: Socket): void {
-    this.#both[0].take(socket);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#both.map((listener) => listener.close()));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+function bothOf(host: string, tls: TlsListener, quic: QuicListener): Listener {
+  const { port } = tls;
+  return {
+    port,
+    address: formatAddress({ scheme: "any", host, port }),
+    renew: async (credentials) => {
+      await Promise.all([tls.renew(credentials), quic.renew(credentials)]);
+    },
+    take: (socket) => tls.take(socket),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([tls[Symbol.asyncDispose](), quic[Symbol.asyncDispose]()]);
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 
 import { type BucketWatch, watchBucket } from "../../../src/fleet/store/session-mirror.ts";
-import { Subjects } from "../../../src/fleet/subjects.ts";
+import { subjectsOf } from "../../../src/fleet/subjects.ts";
 
 interface Taken {
   readonly pid: number;
@@ -15,7 +15,7 @@ interface Taken {
 /** What is in NATS, as somebody sees it who is no part of the fleet. */
 export class PoolView implements AsyncDisposable {
   readonly #nats: NatsConnection;
-  readonly subjects = new Subjects("default");
+  readonly subjects = subjectsOf("default");
   /** Ids of the processes that hold sessions. */
   readonly #holders = new Map<string, string>();
   /** Who took which session, and when. */

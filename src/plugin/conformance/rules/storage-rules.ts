@@ -80,9 +80,9 @@ export const STORAGE_RULES: readonly Rule[] = [
 /** A document of the rules' own, which is deleted whatever comes. */
 async function withDocument(
   probe: Probe,
-  check: (document: Document) => Promise<void>,
+  check: (document: ReturnType<typeof documentIn>) => Promise<void>,
 ): Promise<void> {
-  const document = new Document(probe, await storageOf(probe));
+  const document = documentIn(probe, await storageOf(probe));
   try {
     await check(document);
   } finally {
@@ -98,35 +98,26 @@ async function storageOf({ subject }: Probe): Promise<string> {
   return type ?? skip("the plugin provides no storage");
 }
 
-class Document {
-  readonly path = `conformance/${crypto.randomUUID()}.md`;
-  readonly #probe: Probe;
-  readonly #type: string;
-
-  constructor(probe: Probe, type: string) {
-    this.#probe = probe;
-    this.#type = type;
-  }
-
-  async read() {
-    const value = { path: this.path, storageType: this.#type };
-    return answered(await this.#probe.ask({ case: "storageRead", value }), "storageRead");
-  }
-
-  async write(text: string, expectedVersion: bigint) {
-    const content = Buffer.from(text);
-    const value = { path: this.path, content, expectedVersion, storageType: this.#type };
-    return answered(await this.#probe.ask({ case: "storageWrite", value }), "storageWrite");
-  }
-
-  async delete(): Promise<boolean> {
-    const value = { path: this.path, storageType: this.#type };
-    const response = await this.#probe.ask({ case: "storageDelete", value });
-    return answered(response, "storageDelete").success;
-  }
-
-  async list() {
-    const value = { prefix: "conformance/", pattern: "", storageType: this.#type };
-    return answered(await this.#probe.ask({ case: "storageList", value }), "storageList").entries;
-  }
+/** A document of one storage, as it is asked for on the bus. */
+function documentIn(probe: Probe, storageType: string) {
+  const path = `conformance/${crypto.randomUUID()}.md`;
+  const which = { path, storageType };
+  return {
+    path,
+    async read() {
+      return answered(await probe.ask({ case: "storageRead", value: which }), "storageRead");
+    },
+    async write(text: string, expectedVersion: bigint) {
+      const value = { ...which, content: Buffer.from(text), expectedVersion };
+      return answered(await probe.ask({ case: "storageWrite", value }), "storageWrite");
+    },
+    async delete(): Promise<boolean> {
+      const response = await probe.ask({ case: "storageDelete", value: which });
+      return answered(response, "storageDelete").success;
+    },
+    async list() {
+      const value = { prefix: "conformance/", pattern: "", storageType };
+      return answered(await probe.ask({ case: "storageList", value }), "storageList").entries;
+    },
+  };
 }

@@ -50,85 +50,65 @@ const MARGIN = 500;
 const LAST_WORDS = 1_000;
 
 /** Answers the requests to a plugin, over any transport. */
-export class PluginService {
-  readonly deliver: Deliver;
-  readonly #parts: PluginParts;
-  readonly #log: Log;
-  readonly #calls = new RunningCalls();
-  readonly #service: BusService;
-  #exchanges = 0;
-  #quiet: PromiseWithResolvers<void> | undefined;
-  #shutdown: Promise<boolean> | undefined;
-
-  constructor({ parts, client, log, registered, ended }: PluginServiceOptions) {
-    this.#parts = parts;
-    this.#log = log;
-    const { tools, manifest } = parts;
-    const storageType = manifest.needs_storage[0] ?? "";
-    const outside = new Outside({
-      ...{ id: manifest.id, client, log, storageType },
-      ...(registered === undefined ? {} : { registered }),
-    });
-    const context = { tools, outside, calls: this.#calls, log };
-    this.deliver = deliverTo(parts.events, context);
-    const shutdown = async (timeout: number): Promise<boolean> => {
-      const isClean = await this.shutdown(Math.max(0, timeout - MARGIN));
-      setImmediate(() => background(this.answered().then(ended), "Ending the plugin"));
-      return isClean;
-    };
-    this.#service = {
-      handlers: {
-        ...serveTools(context),
-        ...serveStreams(context),
-        ...servePrompts(parts.prompts, context),
-        ...serveProviders(parts.storage, context),
-        ...serveEvents(this.deliver, context),
-        ...serveLifecycle(parts, context, shutdown),
-      },
-      report: (event, fields) => log.warn(event, fields),
-    };
-  }
-
-  /** Answers the request on one stream. */
-  serve(stream: BidiStream, connection: Connection): void {
-    this.#exchanges++;
-    background(
-      serveExchange(stream, connection, this.#service).finally(this.#ended),
-      "Answering on the bus",
-    );
-  }
-
-  readonly #ended = (): void => {
-    if (--this.#exchanges === 0) this.#quiet?.resolve();
+export function pluginService({ parts, client, log, registered, ended }: PluginServiceOptions) {
+  const { tools, manifest } = parts;
+  const calls = new RunningCalls();
+  let exchanges = 0;
+  let quiet: PromiseWithResolvers<void> | undefined;
+  let ending: Promise<boolean> | undefined;
+  const outside = new Outside({
+    ...{ id: manifest.id, client, log, storageType: manifest.needs_storage[0] ?? "" },
+    ...(registered === undefined ? {} : { registered }),
+  });
+  const context = { tools, outside, calls, log };
+  const deliver = deliverTo(parts.events, context);
+  /** Resolves when all answers have been sent, or after a short time. */
+  const answered = async (): Promise<void> => {
+    if (exchanges === 0) return;
+    quiet ??= Promise.withResolvers();
+    await atMost(LAST_WORDS, quiet.promise);
   };
-
+  const end = async (timeout: number): Promise<boolean> => {
+    await calls.idle(timeout);
+    calls.stopAll(new Error("The plugin is shutting down"));
+    try {
+      await parts.shutdown?.();
+      return true;
+    } catch (error) {
+      log.error("plugin.not-shut-down", { error });
+      return false;
+    }
+  };
   /**
    * Waits for running calls, for at most so many milliseconds, and cancels the rest; then lets the plugin
    * clean up. Resolves to whether that succeeded.
    */
-  shutdown(timeout: number): Promise<boolean> {
-    this.#shutdown ??= this.#end(timeout);
-    return this.#shutdown;
-  }
-
-  /** Resolves when all answers have been sent, or after a short time. */
-  async answered(): Promise<void> {
-    if (this.#exchanges === 0) return;
-    this.#quiet ??= Promise.withResolvers();
-    await atMost(LAST_WORDS, this.#quiet.promise);
-  }
-
-  async #end(timeout: number): Promise<boolean> {
-    await this.#calls.idle(timeout);
-    this.#calls.stopAll(new Error("The plugin is shutting down"));
-    try {
-      await this.#parts.shutdown?.();
-      return true;
-    } catch (error) {
-      this.#log.error("plugin.not-shut-down", { error });
-      return false;
-    }
-  }
+  const shutdown = (timeout: number): Promise<boolean> => (ending ??= end(timeout));
+  const askedToEnd = async (timeout: number): Promise<boolean> => {
+    const isClean = await shutdown(Math.max(0, timeout - MARGIN));
+    setImmediate(() => background(answered().then(ended), "Ending the plugin"));
+    return isClean;
+  };
+  const service: BusService = {
+    handlers: {
+      ...serveTools(context),
+      ...serveStreams(context),
+      ...servePrompts(parts.prompts, context),
+      ...serveProviders(parts.storage, context),
+      ...serveEvents(deliver, context),
+      ...serveLifecycle(parts, context, askedToEnd),
+    },
+    report: (event, fields) => log.warn(event, fields),
+  };
+  /** Answers the request on one stream. */
+  const serve = (stream: BidiStream, connection: Connection): void => {
+    exchanges++;
+    const answering = serveExchange(stream, connection, service).finally(() => {
+      if (--exchanges === 0) quiet?.resolve();
+    });
+    background(answering, "Answering on the bus");
+  };
+  return { deliver, serve, shutdown, answered };
 }
 
 /** The parts that all handlers of a plugin share. */

@@ -4,7 +4,7 @@ import { Log } from "../../../base/log.ts";
 import { connect, listen } from "../../../wire/quic/transport.ts";
 import type { PluginFlags } from "../flags.ts";
 import type { PluginParts } from "../parts.ts";
-import { RunningPlugin } from "../running-plugin.ts";
+import { type RunningPlugin, startServing } from "../running-plugin.ts";
 
 /** Milliseconds for the shutdown if a signal or the end of the input caused it. */
 const LONGEST_END = 5_000;
@@ -17,7 +17,7 @@ export async function serveProgram(parts: PluginParts, flags: PluginFlags): Prom
   });
   let running: RunningPlugin;
   try {
-    running = await RunningPlugin.start({ parts, flags, transport: { listen, connect }, log });
+    running = await startServing({ parts, flags, transport: { listen, connect }, log });
   } catch (error) {
     fail(1, `Cannot start plugin '${id}': ${(error as Error).message}`);
     return;

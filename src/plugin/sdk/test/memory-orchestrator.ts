@@ -19,53 +19,50 @@ import { returned, thrownResponse } from "../returned.ts";
 import type { TestTool } from "./test-plugin.ts";
 
 /** The orchestrator of a plugin under test. */
-export class MemoryOrchestrator {
-  readonly published: PluginEvent[] = [];
-  readonly handlers: BusHandlers;
-  /** Resolves when the plugin has subscribed to all that it said it needs. */
-  readonly subscribed: Promise<void>;
-  readonly #subscribed = Promise.withResolvers<void>();
-  readonly #filters = new Map<string, Readonly<Record<string, string>>>();
-  #topics = Infinity;
-
-  constructor(id: string, tools: Readonly<Record<string, TestTool>>) {
-    this.subscribed = this.#subscribed.promise;
-    const storages = new Map<string, MemoryStorage>();
-    this.handlers = {
-      register: ({ needsEvents }) => {
-        this.#topics = needsEvents.length;
-        this.#look();
-        return { case: "register", value: { accepted: true } };
-      },
-      subscribe: ({ subscriptionId, topic, filters }) => {
-        this.#filters.set(topic, filters);
-        this.#look();
-        return { case: "eventDelivery", value: { subscriptionId, topic } };
-      },
-      publish: ({ topic, eventType, payload = {} }) => {
-        this.published.push({ topic, type: eventType, payload, source: id });
-        return undefined;
-      },
-      toolCall: async ({ toolName, arguments: args = {} }) => {
-        const tool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined;
-        return { case: "toolCall", value: await callTool(toolName, tool, args) };
-      },
-      ...serveStorage({
-        storageFor: (type) => storages.getOrInsertComputed(type, () => new MemoryStorage()),
-        report: () => {},
-      }),
-    };
-  }
-
-  /** Whether the plugin has subscribed to such an event. */
-  wants(topic: string, payload: JsonObject): boolean {
-    const filters = this.#filters.get(topic);
-    return filters !== undefined && passes(filters, payload);
-  }
-
-  #look(): void {
-    if (this.#filters.size >= this.#topics) this.#subscribed.resolve();
-  }
+export function memoryOrchestrator(id: string, tools: Readonly<Record<string, TestTool>>) {
+  const published: PluginEvent[] = [];
+  const subscribed = Promise.withResolvers<void>();
+  const filtersOf = new Map<string, Readonly<Record<string, string>>>();
+  let topics = Infinity;
+  const look = (): void => {
+    if (filtersOf.size >= topics) subscribed.resolve();
+  };
+  const storages = new Map<string, MemoryStorage>();
+  const handlers: BusHandlers = {
+    register: ({ needsEvents }) => {
+      topics = needsEvents.length;
+      look();
+      return { case: "register", value: { accepted: true } };
+    },
+    subscribe: ({ subscriptionId, topic, filters }) => {
+      filtersOf.set(topic, filters);
+      look();
+      return { case: "eventDelivery", value: { subscriptionId, topic } };
+    },
+    publish: ({ topic, eventType, payload = {} }) => {
+      published.push({ topic, type: eventType, payload, source: id });
+      return undefined;
+    },
+    toolCall: async ({ toolName, arguments: args = {} }) => {
+      const tool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined;
+      return { case: "toolCall", value: await callTool(toolName, tool, args) };
+    },
+    ...serveStorage({
+      storageFor: (type) => storages.getOrInsertComputed(type, () => new MemoryStorage()),
+      report: () => {},
+    }),
+  };
+  return {
+    handlers,
+    published,
+    /** Resolves when the plugin has subscribed to all that it said it needs. */
+    subscribed: subscribed.promise,
+    /** Whether the plugin has subscribed to such an event. */
+    wants: (topic: string, payload: JsonObject): boolean => {
+      const filters = filtersOf.get(topic);
+      return filters !== undefined && passes(filters, payload);
+    },
+  };
 }
 
 async function callTool(

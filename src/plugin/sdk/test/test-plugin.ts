@@ -18,12 +18,11 @@ import type {
 } from "../definition.ts";
 import type { Connection } from "../../../wire/quic/connection.ts";
 import { memoryConnection } from "./memory-connection.ts";
-import { MemoryOrchestrator } from "./memory-orchestrator.ts";
+import { memoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
-import type { PluginParts } from "../parts.ts";
-import { PluginService } from "../serve/plugin-service.ts";
+import { pluginService } from "../serve/plugin-service.ts";
 import { Registration } from "../registration.ts";
-import { RemoteStorage } from "../remote-storage.ts";
+import { remoteStorage } from "../remote-storage.ts";
 import { ToolError } from "../tool-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -60,150 +59,113 @@ export interface PluginHarness extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Boots a plugin inside the test, with an orchestrator in memory: no processes, no network. */
-export async function testPlugin(
-  plugin: Plugin,
-  options: TestPluginOptions = {},
-): Promise<PluginHarness> {
-  const harness = new Harness(DefinedPlugin.take(plugin), options);
-  try {
-    await harness.boot(options.config ?? {});
-  } catch (error) {
-    await harness[Symbol.asyncDispose]();
-    throw error;
-  }
-  return harness;
-}
-
 const HEALTH: Readonly<Record<number, HealthStatus>> = {
   [Status.HEALTHY]: "healthy",
   [Status.DEGRADED]: "degraded",
 };
 
-class Harness implements PluginHarness {
-  readonly storage: PluginStorage;
-  readonly #orchestrator: MemoryOrchestrator;
-  readonly #service: PluginService;
-  readonly #name: string;
-  /** From the plugin to its orchestrator, and back. */
-  readonly #there: BusClient;
-  readonly #back: BusClient;
-  /** The plugin's end of what `#back` asks. */
-  #served: Connection | undefined;
-  #streams = 0;
-
-  constructor(parts: PluginParts, options: TestPluginOptions) {
-    const log = new Log("debug", options.log ?? (() => {}));
-    this.#name = `Plugin '${parts.manifest.id}'`;
-    this.#orchestrator = new MemoryOrchestrator(parts.manifest.id, options.tools ?? {});
-    const orchestrator = {
-      handlers: this.#orchestrator.handlers,
-      report: (event: string, fields: Record<string, unknown>) => log.warn(event, fields),
-    };
-    const serve = (...[stream, connection]: Parameters<PluginService["serve"]>): void =>
-      background(serveExchange(stream, connection, orchestrator), "Answering on the bus");
-    this.#there = new BusClient({
-      name: "The orchestrator",
-      dial: () => memoryConnection(serve),
-      connected: () => registration.connected(),
-    });
-    this.#service = new PluginService({ parts, client: this.#there, log, ended: () => {} });
-    const { manifest, events } = parts;
-    const { deliver } = this.#service;
-    const registration = new Registration({
-      ...{ client: this.#there, manifest: () => manifest, events, deliver, log },
-    });
-    this.#back = new BusClient({
-      name: this.#name,
-      dial: () =>
-        memoryConnection((stream, connection) => {
-          this.#served = connection;
-          this.#service.serve(stream, connection);
-        }),
-    });
-    this.storage = new RemoteStorage(this.#there, undefined, "");
-  }
-
-  get published(): readonly PluginEvent[] {
-    return this.#orchestrator.published;
-  }
-
-  async boot(config: Readonly<Record<string, string>>): Promise<void> {
-    await this.#there.connect();
-    await this.#orchestrator.subscribed;
-    const answer = await this.#back.ask({ case: "boot", value: { config: { ...config } } });
-    const { ready, error } = answerOf(this.#name, answer, "boot");
-    if (!ready) throw new ToolError("not_booted", `${this.#name} could not boot: ${error}`);
-  }
-
-  async call(name: string, args: Fields = {}): Promise<CallResult> {
-    const value = toToolRequest({ name, args, caller: "test" });
-    const answer = await this.#back.ask({ case: "toolCall", value });
-    return callResult(answerOf(this.#name, answer, "toolCall"));
-  }
-
-  async *stream(name: string, args: Fields = {}): AsyncGenerator<Uint8Array, void, void> {
-    const value = {
-      streamId: `test-${++this.#streams}`,
-      toolName: name,
-      arguments: toStruct(args, "arguments"),
-      callerPlugin: "test",
-    };
-    for await (const answer of this.#back.askForMany({ case: "streamStart", value })) {
-      checkAnswer(this.#name, answer);
-      const { response } = answer;
-      if (response.case === "streamChunk") yield response.value.data;
-      if (response.case === "streamEnd" && !response.value.success) {
-        throw new ToolError(response.value.errorCode, response.value.errorMessage);
-      }
-    }
-  }
-
-  async prompt(
-    name: string,
-    args: Readonly<Record<string, string>> = {},
-  ): Promise<PromptMessage[]> {
-    const value = { promptName: name, arguments: { ...args } };
-    const { response } = await this.#back.ask({ case: "promptGet", value });
-    if (response.case === "toolCall") throw failed(response.value);
-    if (response.case !== "promptGet") return [];
-    return response.value.messages.map(({ role, content }) => ({
-      role: role === "assistant" ? role : "user",
-      text: content?.text ?? "",
-    }));
-  }
-
-  async publish(topic: string, type: string, payload: Fields = {}): Promise<void> {
-    const json = toStruct(payload, "payload");
-    if (!this.#orchestrator.wants(topic, json)) return;
-    const value = { topic, eventType: type, payload: json, sourcePlugin: "test" };
-    const { response } = await this.#back.ask({ case: "publish", value });
-    if (response.case === "toolCall") throw failed(response.value);
-  }
-
-  async health(): Promise<Health> {
-    const answer = await this.#back.ask({ case: "health", value: {} });
-    const { status, message, details } = answerOf(this.#name, answer, "health");
-    return { status: HEALTH[status] ?? "unhealthy", message, details };
-  }
-
-  async shutdown(): Promise<boolean> {
-    const answer = await this.#back.ask({ case: "shutdown", value: { timeoutSeconds: 5 } });
-    return answerOf(this.#name, answer, "shutdown").clean;
-  }
-
-  close(): Promise<void> {
-    return this[Symbol.asyncDispose]();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#service.shutdown(0);
-    await this.#service.answered();
+/** Boots a plugin inside the test, with an orchestrator in memory: no processes, no network. */
+export async function testPlugin(
+  plugin: Plugin,
+  { config = {}, tools = {}, log: tell = () => {} }: TestPluginOptions = {},
+): Promise<PluginHarness> {
+  const parts = DefinedPlugin.take(plugin);
+  const { manifest, events } = parts;
+  const whom = `Plugin '${manifest.id}'`;
+  const log = new Log("debug", tell);
+  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
+  const { handlers, published, subscribed, wants } = memoryOrchestrator(manifest.id, tools);
+  // From the plugin to its orchestrator, and back.
+  const there = new BusClient({
+    name: "The orchestrator",
+    dial: () =>
+      memoryConnection((stream, connection) => {
+        const answering = serveExchange(stream, connection, { handlers, report });
+        background(answering, "Answering on the bus");
+      }),
+    connected: () => registration.connected(),
+  });
+  const service = pluginService({ parts, client: there, log, ended: () => {} });
+  const registration = new Registration({
+    ...{ client: there, manifest: () => manifest, events, deliver: service.deliver, log },
+  });
+  /** The plugin's end of what `back` asks. */
+  let served: Connection | undefined;
+  const back = new BusClient({
+    name: whom,
+    dial: () =>
+      memoryConnection((stream, connection) => {
+        served = connection;
+        service.serve(stream, connection);
+      }),
+  });
+  const close = async (): Promise<void> => {
+    await service.shutdown(0);
+    await service.answered();
     // Closed on this side first, so that the last answers arrive.
-    await this.#served?.close();
-    await this.#back[Symbol.asyncDispose]();
-    await this.#there[Symbol.asyncDispose]();
-  }
+    await served?.close();
+    await back[Symbol.asyncDispose]();
+    await there[Symbol.asyncDispose]();
+  };
+  await using opening = new AsyncDisposableStack();
+  opening.defer(close);
+  await there.connect();
+  await subscribed;
+  const booted = await back.ask({ case: "boot", value: { config: { ...config } } });
+  const { ready, error } = answerOf(whom, booted, "boot");
+  if (!ready) throw new ToolError("not_booted", `${whom} could not boot: ${error}`);
+  opening.move();
+  let streams = 0;
+  return {
+    published,
+    storage: remoteStorage(there),
+    async call(name, args = {}) {
+      const value = toToolRequest({ name, args, caller: "test" });
+      return callResult(answerOf(whom, await back.ask({ case: "toolCall", value }), "toolCall"));
+    },
+    async *stream(name, args = {}) {
+      const value = {
+        streamId: `test-${++streams}`,
+        toolName: name,
+        arguments: toStruct(args, "arguments"),
+        callerPlugin: "test",
+      };
+      for await (const answer of back.askForMany({ case: "streamStart", value })) {
+        checkAnswer(whom, answer);
+        const { response } = answer;
+        if (response.case === "streamChunk") yield response.value.data;
+        if (response.case === "streamEnd" && !response.value.success) throw failed(response.value);
+      }
+    },
+    async prompt(name, args = {}) {
+      const value = { promptName: name, arguments: { ...args } };
+      const { response } = await back.ask({ case: "promptGet", value });
+      if (response.case === "toolCall") throw failed(response.value);
+      if (response.case !== "promptGet") return [];
+      return response.value.messages.map(({ role, content }) => ({
+        role: role === "assistant" ? role : "user",
+        text: content?.text ?? "",
+      }));
+    },
+    async publish(topic, type, payload = {}) {
+      const json = toStruct(payload, "payload");
+      if (!wants(topic, json)) return;
+      const value = { topic, eventType: type, payload: json, sourcePlugin: "test" };
+      const { response } = await back.ask({ case: "publish", value });
+      if (response.case === "toolCall") throw failed(response.value);
+    },
+    async health() {
+      const answer = await back.ask({ case: "health", value: {} });
+      const { status, message, details } = answerOf(whom, answer, "health");
+      return { status: HEALTH[status] ?? "unhealthy", message, details };
+    },
+    async shutdown() {
+      const answer = await back.ask({ case: "shutdown", value: { timeoutSeconds: 5 } });
+      return answerOf(whom, answer, "shutdown").clean;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 function failed({ errorCode, errorMessage }: { errorCode: string; errorMessage: string }): Error {

@@ -9,16 +9,20 @@ import { describeProblem, isObject, unknownKey } from "../../../base/check.ts";
 /** One plugin as `plugins.yaml` has it. */
 export interface PluginEntry {
   readonly id: string;
+  /** The program to start. */
   readonly binary: string;
   readonly args: readonly string[];
+  /** Variables it gets besides the usual ones. */
   readonly env: Readonly<Record<string, string>>;
   /** Sent to it when it boots. */
   readonly config: Readonly<Record<string, string>>;
   readonly enabled: boolean;
+  /** Kinds of storage and AI that it offers, besides those that it says itself. */
   readonly providesStorage: readonly string[];
   readonly providesAi: readonly string[];
   /** Tools that it may call, besides those that it says itself. Orchestra's own file has none. */
   readonly needsTools?: readonly string[];
+  /** Plugins that must be up before it is started. */
   readonly dependsOn: readonly string[];
 }
 

@@ -79,16 +79,13 @@ function isBadCertificate(error: unknown): boolean {
 
 function settings(address: Address, options: ConnectOptions): ConnectionOptions {
   const { credentials, alpn, serverName = address.host } = options;
-  const { ca, cert, key } = credentials;
   return {
     host: address.host,
     port: address.port,
     // An IP address is no server name, but is checked against the certificate all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
     checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
-    ca,
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ...credentials,
     minVersion: "TLSv1.3",
     ALPNProtocols: [tlsAlpn(alpn)],
   };

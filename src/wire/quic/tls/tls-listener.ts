@@ -1,8 +1,8 @@
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
-import { background } from "../../../base/background.ts";
 import { memoryReturn } from "../../../base/process/give-back-memory.ts";
 import { formatAddress } from "../address.ts";
+import { AdmittedConnections } from "../admitted-connections.ts";
 import {
   type ConnectionLimits,
   type Credentials,
@@ -12,7 +12,8 @@ import {
   tlsAlpn,
 } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
-import { PeerCount, peerOf } from "../peer-certificate.ts";
+import { peerOf } from "../peer-certificate.ts";
+import type { Ending } from "../settings.ts";
 import { SocketConnection } from "./socket-connection.ts";
 
 /** Accepts connections over TLS 1.3. */
@@ -21,12 +22,9 @@ export class TlsListener implements Listener {
   readonly #limits: ConnectionLimits;
   readonly #host: string;
   readonly #server: Server;
-  readonly #connections = new Set<SocketConnection>();
+  readonly #connections: AdmittedConnections<SocketConnection>;
   /** Connections whose handshake is not complete, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
-  readonly #peers: PeerCount;
-  readonly #sweep: NodeJS.Timeout;
-  readonly #memory = memoryReturn();
   #port = 0;
   #closing: Promise<void> | undefined;
 
@@ -34,10 +32,9 @@ export class TlsListener implements Listener {
     this.#host = host;
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
-    this.#peers = new PeerCount(options.mostOfPeer);
-    const { credentials } = options;
+    this.#connections = new AdmittedConnections(options, this.#limits);
     this.#server = createServer({
-      ...context(credentials),
+      ...options.credentials,
       minVersion: "TLSv1.3",
       requestCert: true,
       // Checked below: a certificate that was sent must be valid, even if none is required.
@@ -50,10 +47,8 @@ export class TlsListener implements Listener {
     this.#server.on("tlsClientError", (error, socket) => {
       // After the timeout Node only emits an event, and leaves the connection open.
       socket.destroy();
-      this.#refuse(error);
+      this.#refuse({ trouble: tlsTrouble(error), detail: error.message });
     });
-    this.#sweep = setInterval(() => this.#dropStale(), this.#limits.requestIdle / 2);
-    this.#sweep.unref();
   }
 
   static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
@@ -69,7 +64,7 @@ export class TlsListener implements Listener {
     try {
       await listening.promise;
     } catch (error) {
-      clearInterval(this.#sweep);
+      this.#connections.stop();
       const why = (error as Error).message;
       throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
     }
@@ -87,7 +82,7 @@ export class TlsListener implements Listener {
 
   async renew(credentials: Credentials): Promise<void> {
     withCertificates(`renew the certificates of ${this.address}`, () =>
-      this.#server.setSecureContext(context(credentials)),
+      this.#server.setSecureContext(credentials),
     );
   }
 
@@ -96,21 +91,16 @@ export class TlsListener implements Listener {
     else socket.destroy();
   }
 
-  async close(): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     this.#closing ??= this.#close();
-    await this.#closing;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    return this.#closing;
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#sweep);
     const closed = Promise.withResolvers<void>();
     this.#server.close(() => closed.resolve());
     for (const socket of this.#arriving.values()) socket.destroy();
-    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await this.#connections.close();
     await closed.promise;
   }
 
@@ -123,7 +113,7 @@ export class TlsListener implements Listener {
     this.#arriving.set(key, socket);
     socket.once("close", () => {
       this.#arriving.delete(key);
-      this.#memory.connectionEnded();
+      memoryReturn().connectionEnded();
     });
     if (this.#arriving.size <= this.#limits.maxConnections) return;
     const [oldest] = this.#arriving.values();
@@ -135,7 +125,7 @@ export class TlsListener implements Listener {
     const problem = this.#problemWith(socket);
     if (problem !== undefined) {
       socket.destroy();
-      this.#options.refused?.(problem);
+      this.#refuse(problem);
       return;
     }
     this.#arriving.delete(endOf(socket));
@@ -150,72 +140,49 @@ export class TlsListener implements Listener {
       accept: (stream, by) => this.#options.stream(stream, by),
       crowded: () => this.#boundUnsent(),
     });
-    const isFull = this.#connections.size >= this.#limits.maxConnections;
-    if (isFull || !this.#peers.add(connection)) {
+    const isFull = this.#connections.all.size >= this.#limits.maxConnections;
+    const detail = isFull ? "too many connections" : this.#connections.problemWith(connection);
+    if (detail !== undefined) {
       socket.destroy();
-      const what = `Cannot let a client in at ${this.address}`;
-      const who = connection.peer?.name ?? "";
-      const detail = isFull ? "too many connections" : `'${who}' has too many connections`;
-      this.#options.refused?.(ConnectionError.of(what, { trouble: "full", detail }));
+      this.#refuse({ trouble: "full", detail });
       return;
     }
     this.#connections.add(connection);
-    background(
-      connection.closed.then(() => {
-        this.#connections.delete(connection);
-        this.#memory.connectionEnded();
-      }),
-      "Forgetting a connection",
-    );
     this.#options.connected?.(connection);
     connection.start();
   }
 
-  #problemWith(socket: TLSSocket): ConnectionError | undefined {
-    const what = `Cannot let a client in at ${this.address}`;
+  #problemWith(socket: TLSSocket): Ending | undefined {
     // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
-      return ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
+      return { trouble: "wrong-alpn", detail: "no protocol in common" };
     }
     const isShown = socket.getPeerX509Certificate() !== undefined;
     const isRequired = (this.#options.clientCertificate ?? "require") === "require";
     if (!isShown && isRequired) {
       const detail = "a certificate is required, and none was shown";
-      return ConnectionError.of(what, { trouble: "no-certificate", detail });
+      return { trouble: "no-certificate", detail };
     }
     if (!isShown || socket.authorized) return undefined;
     const error = new Error(String(socket.authorizationError));
-    return ConnectionError.of(what, { trouble: tlsTrouble(error), detail: error.message });
+    return { trouble: tlsTrouble(error), detail: error.message };
   }
 
-  #refuse(error: Error): void {
+  #refuse(ending: Ending): void {
     const what = `Cannot let a client in at ${this.address}`;
-    const ending = { trouble: tlsTrouble(error), detail: error.message };
     this.#options.refused?.(ConnectionError.of(what, ending));
   }
 
   /** Limits a client that opens many connections and reads none of them. */
   #boundUnsent(): void {
-    const open = [...this.#connections].filter((connection) => !connection.isClosed);
+    const open = [...this.#connections.all].filter((connection) => !connection.isClosed);
     const unsent = open.reduce((sum, connection) => sum + connection.unsent, 0);
     if (unsent <= this.#limits.maxUnsent) return;
     open.toSorted((a, b) => b.unsent - a.unsent)[0]?.cutUnread();
-  }
-
-  #dropStale(): void {
-    for (const connection of this.#connections) connection.dropStale();
   }
 }
 
 /** A key that differs for each open connection. */
 function endOf({ remoteAddress, remotePort, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localPort}`;
-}
-
-function context({ ca, cert, key }: Credentials): { ca: string; cert?: string; key?: string } {
-  return {
-    ca,
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  };
 }
