@@ -103,7 +103,7 @@ function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): T
     progressed: () => turn.progressed(),
     paused: () => turn.paused?.(),
     whileWaiting: (work) => waiting(turn, work),
-    steering: () => turn.steering?.() ?? [],
+    steering: () => turn.steering?.(),
   };
 }
 

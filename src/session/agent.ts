@@ -208,8 +208,8 @@ export interface Turn {
   whileWaiting?<T>(work: () => Promise<T>): Promise<T>;
   /** What the clients that are attached now can do for the agent. */
   readonly client: TurnClient;
-  /** Takes the steering prompts that arrived since the last call. */
-  steering?(): readonly (readonly ContentBlock[])[];
+  /** Takes the next steering prompt, in the order in which they came. */
+  steering?(): readonly ContentBlock[] | undefined;
   /** Resolves when a person who has paused the turn continues or stops it. Undefined while it is not paused. */
   paused?(): Promise<void> | undefined;
 }
