@@ -113,6 +113,12 @@ async function prompt(sessionId, text) {
       ],
     });
     say(sessionId, JSON.stringify(result.outcome));
+  } else if (verb === "form") {
+    // "form FILE": the parameters of an elicitation.
+    const { cwd } = sessions.get(sessionId);
+    const question = JSON.parse(readFileSync(join(cwd, argument), "utf8"));
+    const { result } = await ask("elicitation/create", { sessionId, ...question });
+    say(sessionId, JSON.stringify(result));
   } else if (verb === "read" || verb === "write") {
     const [path, content] = argument.split("|");
     const method = verb === "read" ? "fs/read_text_file" : "fs/write_text_file";

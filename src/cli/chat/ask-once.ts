@@ -29,7 +29,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
         if (!isJson) out(said);
       }
     },
-    permit: permitting(
+    ...permitting(
       {
         isYes: values.yes === true,
         isSilent: isJson,

@@ -10,7 +10,7 @@ import {
   type FieldValue,
   type QuestionField,
   valuesOf,
-} from "../session/question-fields.ts";
+} from "../../base/question-fields.ts";
 import { wordIn } from "../session/conversation.ts";
 import { checkJson, Field, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";

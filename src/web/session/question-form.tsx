@@ -1,7 +1,12 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { contentOf, fieldsOf, type FieldValue, type QuestionField } from "./question-fields.ts";
+import {
+  contentOf,
+  fieldsOf,
+  type FieldValue,
+  type QuestionField,
+} from "../../base/question-fields.ts";
 
 /** The form of a question of the agent (ACP elicitation). */
 export function QuestionForm(props: {
