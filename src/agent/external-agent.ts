@@ -775,13 +775,11 @@ class ExternalSessions extends Map<string, ExternalSession> {
     return this.get(id) ?? this.subagents.get(id);
   }
 
-  /** The answer of a server of a client. */
   async askServer(...asked: Parameters<ClientServers["ask"]>): Promise<object> {
-    for (const session of this.values()) {
-      const answer = session.askServer(...asked);
-      if (answer !== undefined) return await answer;
-    }
-    throw new TrunklineError("not-found", "No session here has that MCP server");
+    const answers = this.values().map((session) => session.askServer(...asked));
+    const answer = answers.find((each) => each !== undefined);
+    if (answer === undefined) throw new TrunklineError("not-found", "There is no such MCP server");
+    return await answer;
   }
 
   forget(id: string): void {
