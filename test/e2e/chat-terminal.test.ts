@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { SshServer, WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { Tmux, type TmuxOptions, withoutTmux } from "../support/tmux.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -242,7 +243,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     home.write("one.json", JSON.stringify(ONE));
     home.write("page.json", JSON.stringify(PAGE));
     await using terminal = await home.chat([], { rows: 34, columns: 88 });
-    terminal.enter("form form.json");
+    terminal.enter("elicit form.json");
     await terminal.shows(
       /^\? Set up the project\n {4}Nothing is written yet\.\n {2}x Do not answer\n {2}Tab to fill/m,
     );
@@ -285,7 +286,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       '"name":"my a project","count":3,"license":"apache-2.0","isPrivate":true,"parts":["docs"]';
     const answer = `{"action":"accept","content":{${content}}}`;
     assert.ok(whole.replaceAll(/\s/g, "").includes(answer.replaceAll(" ", "")), whole);
-    terminal.enter("form one.json");
+    terminal.enter("elicit one.json");
     await terminal.shows(/^\? Which one\?\n {2}1 SQLite\n {2}2 PostgreSQL\n {2}x Do not answer/m);
     // A key that follows another is text.
     terminal.press("2", "BSpace", "1");
@@ -295,7 +296,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await quiet();
     terminal.press("2");
     await terminal.shows(/"content":\{"answer":"PostgreSQL"\}/);
-    terminal.enter("form page.json");
+    terminal.enter("elicit page.json");
     await terminal.shows(/^\? Log in\n {4}https:\/\/example\.com\/\?a=\\u202eb\n {2}y Go on/m);
     terminal.press("Tab", "x");
     await terminal.shows(/\{"action":"decline"\}/);
@@ -532,6 +533,36 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await second.shows(/new session\n\n> \/ for/m);
   });
 
+  it("works over SSH", { skip: WITHOUT_SSHD }, async () => {
+    using home = new Home();
+    const words = [...PROGRAM, "chat", ...home.where].map((word) => `'${word}'`).join(" ");
+    home.write("chat", `cd '${home.path}' && HOME='${home.path}' exec ${words}\n`);
+    const forced = `sh ${join(home.path, "chat")}`;
+    const folder = join(home.path, "sshd");
+    await using server = await SshServer.start(folder, forced, ["ann"], "restrict,pty");
+    const options = [`UserKnownHostsFile=${server.knownHosts}`, "IdentitiesOnly=yes"];
+    const command = [
+      ...["ssh", "-tt", "-F", "/dev/null", "-i", server.keyOf("ann")],
+      ...options.flatMap((option) => ["-o", option]),
+      ...["-p", String(server.port), "127.0.0.1"],
+    ];
+    await using terminal = new Tmux({ cwd: home.path, command, env: { HOME: home.path } });
+    await terminal.shows(/^> \/ for commands/m);
+    terminal.paste("say **one**\ntwo");
+    await terminal.shows(/^> say \*\*one\*\*\n {2}two\n/m);
+    terminal.press("Enter");
+    await terminal.shows(/^one\ntwo\n\n> \/ for/m);
+    terminal.enter("permission");
+    await terminal.shows(/^\? Run npm install\n {2}y Allow once\n/m);
+    terminal.resize(30, 20);
+    await terminal.shows(/^ {2}Press a key to answer;$/m);
+    terminal.press("Tab", "y");
+    await terminal.shows(/"optionId":"once"/);
+    assert.match(terminal.colored, /ESC\[1mone/);
+    terminal.press("C-d");
+    assert.equal(await terminal.ended(), 0);
+  });
+
   it("works in a narrow window, without colours, and plainly where TERM is dumb or --plain is given", async () => {
     using home = new Home();
     {
@@ -554,7 +585,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       plain.enter("1");
       await plain.shows(/"optionId":"once"/);
       home.write("form.json", JSON.stringify(FORM));
-      plain.enter("form form.json");
+      plain.enter("elicit form.json");
       await plain.shows(
         /Nothing is written yet\.\n {2}Name\n {2}1\) Do not answer\n {2}Type `= `/m,
       );

@@ -115,8 +115,8 @@ async function prompt(sessionId, text) {
       ],
     });
     say(sessionId, JSON.stringify(result.outcome));
-  } else if (verb === "form") {
-    // "form FILE": the parameters of an elicitation.
+  } else if (verb === "elicit") {
+    // "elicit FILE": the parameters of an elicitation.
     const { cwd } = sessions.get(sessionId);
     const question = JSON.parse(readFileSync(join(cwd, argument), "utf8"));
     const { result } = await ask("elicitation/create", { sessionId, ...question });
