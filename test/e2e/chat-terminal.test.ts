@@ -557,7 +557,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     terminal.resize(30, 20);
     await terminal.shows(/^ {2}Press a key to answer;$/m);
     terminal.press("Tab", "y");
-    await terminal.shows(/"optionId":"once"/);
+    await terminal.shows(/Id":"once"\}\n/);
     assert.match(terminal.colored, /ESC\[1mone/);
     terminal.press("C-d");
     assert.equal(await terminal.ended(), 0);
