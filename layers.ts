@@ -74,8 +74,9 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // How commands are declared, parsed and printed.
   "cli/shell": ["base", "store", "config", "server", "app"],
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types, and
-  // the code of diffs and of Markdown, which uses nothing of Node.
+  // the code of diffs, of Markdown and of forms, which uses nothing of Node.
   web: [
+    "base/question-fields.ts",
     "base/text/markdown.ts",
     "base/text/patch-names.ts",
     "base/text/unified-diff.ts",

@@ -5,13 +5,16 @@ import { join } from "node:path";
 import { INITIALIZE } from "./echo-call.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { cpuTime } from "./harness/cpu-time.ts";
-import { Program } from "./harness/program.ts";
+import { livingTree } from "./harness/process-tree.ts";
+import { Program, ROOT } from "./harness/program.ts";
 import { StdioLoad } from "./harness/stdio-load.ts";
 
 const TRUNKLINE = "dist/trunkline.js";
 const BARE = "bare Node";
 const MCP = "trunkline mcp";
 const ACP = "trunkline acp";
+const CHAT = "trunkline chat, prompt";
+const CHAT_OPEN = "trunkline chat, session";
 
 const ACP_INITIALIZE = {
   protocolVersion: 1,
@@ -26,9 +29,10 @@ export const coldStart: Bench = {
     const user = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
     // Node writes its compile cache when a program ends.
     for (const command of ["mcp", "acp"]) await start(command, user.path);
+    for (const shows of [PROMPT, OPEN]) await startChat(shows, user.path);
     return {
       describe:
-        "node started; mcp until tools/list, acp until initialize is answered, bare Node until it waits",
+        "node started; mcp until tools/list, acp until initialize is answered, chat in a pseudo-terminal until its prompt is there, and until its session is, bare Node until it waits",
       rounds: quick ? 9 : 31,
       quantities: [
         { key: "cpu", label: "CPU", unit: "ms", digits: 0 },
@@ -38,6 +42,8 @@ export const coldStart: Bench = {
         { name: BARE, measure: bare },
         { name: MCP, measure: () => start("mcp", user.path) },
         { name: ACP, measure: () => start("acp", user.path) },
+        { name: CHAT, measure: () => startChat(PROMPT, user.path) },
+        { name: CHAT_OPEN, measure: () => startChat(OPEN, user.path) },
       ],
       comparisons: [
         {
@@ -47,6 +53,14 @@ export const coldStart: Bench = {
         {
           row: "start of `acp` to `initialize`, processor time",
           ...{ quantity: "cpu", of: ACP, against: BARE, atMost: 2.5 },
+        },
+        {
+          row: "start of `chat` to its prompt, against `acp`, processor time",
+          ...{ quantity: "cpu", of: CHAT, against: ACP, atMost: 1.3 },
+        },
+        {
+          row: "start of `chat` to its session, against `acp`, processor time",
+          ...{ quantity: "cpu", of: CHAT_OPEN, against: ACP },
         },
       ],
       end: () => user.remove(),
@@ -63,13 +77,46 @@ async function bare(): Promise<Sample> {
   return sample;
 }
 
-async function start(command: string, user: string): Promise<Sample> {
-  const env = {
+function environmentOf(user: string): Record<string, string> {
+  return {
     HOME: user,
     XDG_CACHE_HOME: join(user, "cache"),
     XDG_CONFIG_HOME: join(user, "config"),
     TRUNKLINE_DATA: join(user, "data"),
   };
+}
+
+/** What `chat` shows when a person can type, and when its session is open. */
+const PROMPT = "Opening the session";
+const OPEN = "/ for commands";
+const CTRL_D = "\u0004";
+
+/** `script` of util-linux has a pseudo-terminal for it; only the program's own time counts. */
+async function startChat(shows: string, user: string): Promise<Sample> {
+  const line = `exec '${process.execPath}' '${join(ROOT, TRUNKLINE)}' chat`;
+  const env = { ...environmentOf(user), TERM: "xterm", SHELL: "/bin/sh" };
+  const began = performance.now();
+  const options = { node: "script", env };
+  await using program = new Program(["-qfec", line, "/dev/null"], options);
+  let said = "";
+  const isShown = async (): Promise<void> => {
+    for await (const chunk of program.stdout.iterator({ destroyOnReturn: false })) {
+      said += String(chunk);
+      if (said.includes(shows)) return;
+    }
+    throw new Error(`chat has ended, after: ${said}`);
+  };
+  await program.until(isShown());
+  const [, chat] = livingTree(program.pid);
+  const sample = { cpu: cpuTime(chat ?? NaN) / 1000, wall: performance.now() - began };
+  program.stdout.resume();
+  program.stdin.write(CTRL_D);
+  await program.finish();
+  return sample;
+}
+
+async function start(command: string, user: string): Promise<Sample> {
+  const env = environmentOf(user);
   const began = performance.now();
   await using program = new Program([TRUNKLINE, command], { env });
   const load = new StdioLoad(program, { request: String, isRight: () => false });

@@ -401,7 +401,7 @@ class BuiltInSession implements AgentSession {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
     const started = await this.#hooks.started(hooks);
-    const prompt = hooks === undefined ? typed : await hooks.prompted(typed, promptText(typed));
+    const prompt = hooks === undefined ? typed : await hooks.prompted(typed);
     if (prompt === undefined || hooks?.stopped !== undefined) return { stopReason: "refusal" };
     const [project, memory, conversation, git] = await Promise.all([
       projectInstructions(files),
@@ -434,6 +434,7 @@ class BuiltInSession implements AgentSession {
       cacheKey: this.#options.sessionId,
       speaker,
       runner,
+      prompted: hooks && ((steering: Turn["prompt"]) => hooks.prompted(steering)),
       goesOn: hooks && (() => hooks.goesOn()),
       retry: limits.retry,
       thinking: this.#choices.thinking,

@@ -3,10 +3,9 @@ import { background, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
-import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastWords } from "../base/process/stderr-log.ts";
-import { maskText } from "../base/text/mask.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
@@ -24,6 +23,7 @@ import type {
   AgentOpenOptions,
   AgentRequest,
   AgentSession,
+  ClientServers,
   ForeignPage,
   ForeignQuery,
   Import,
@@ -42,7 +42,7 @@ import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
-import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
+import { endedAtOnce, explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
 import { restoreSettings } from "./external-settings.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
@@ -312,15 +312,6 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 }
 
-/** Characters of an agent's last words that are told with the reason of its end. */
-const LONGEST_WORDS = 200;
-
-function endedAtOnce(name: string, exit: ChildExit, words = ""): TrunklineError {
-  const last = maskText(words).slice(0, LONGEST_WORDS);
-  const why = last === "" ? ". Run its command by hand to see why" : `, after saying: ${last}`;
-  return new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit})${why}.`);
-}
-
 const asItIs: Confine = (options) => options;
 
 const CLOSED = { action: "cancel" } as const;
@@ -357,6 +348,7 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
       const { requestId: _, ...question } = { requestId: undefined, ...params };
       return (await client?.elicit(question)) ?? CLOSED;
     },
+    askServer: (...asked) => sessions.askServer(...asked),
     notified: (method, params) => sessions.notified(method, params),
   };
 }
@@ -509,6 +501,13 @@ class ExternalSession implements AgentSession {
 
   notify(method: string, params: Fields): void {
     this.#options.notify?.(method, params);
+  }
+
+  /** Undefined if it has no such server. */
+  askServer(...asked: Parameters<ClientServers["ask"]>): Promise<object> | undefined {
+    const { mcpServers, clientServers } = this.#options;
+    const isOwn = mcpServers.some(({ serverId }) => serverId === asked[0].serverId);
+    return isOwn ? clientServers?.ask(...asked) : undefined;
   }
 
   async setTitle(title: string): Promise<void> {
@@ -774,6 +773,13 @@ class ExternalSessions extends Map<string, ExternalSession> {
   /** The session of that id, or whose subagent has it. */
   find(id: string): ExternalSession | undefined {
     return this.get(id) ?? this.subagents.get(id);
+  }
+
+  async askServer(...asked: Parameters<ClientServers["ask"]>): Promise<object> {
+    const answers = this.values().map((session) => session.askServer(...asked));
+    const answer = answers.find((each) => each !== undefined);
+    if (answer === undefined) throw new TrunklineError("not-found", "There is no such MCP server");
+    return await answer;
   }
 
   forget(id: string): void {

@@ -1,4 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
+import type { ChildExit } from "../base/process/child-process.ts";
+import { maskText } from "../base/text/mask.ts";
 import { isObject, objectOf } from "../protocol/acp/methods.ts";
 import type { ContentBlock, McpServer } from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
@@ -90,4 +92,14 @@ export function explainLogin(
   const says = `Agent '${name}' wants you to log in.${offers} Do that in the editor or with its own program, or give it the key that it reads (\`agents.${name}.env\`); then try again.`;
   const data = { ...error.data, agent: name, authMethods: methods };
   return new SessionError("auth-required", says, data, { cause: error });
+}
+
+/** Characters of an agent's last words that are told with the reason of its end. */
+const LONGEST_WORDS = 200;
+
+/** Why an agent could not be started. */
+export function endedAtOnce(name: string, exit: ChildExit, words = ""): TrunklineError {
+  const last = maskText(words).slice(0, LONGEST_WORDS);
+  const why = last === "" ? ". Run its command by hand to see why" : `, after saying: ${last}`;
+  return new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit})${why}.`);
 }

@@ -37,7 +37,7 @@ export interface ServerStatus {
 
 export type OpenServers = (
   servers: readonly McpServer[],
-  options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked">,
+  options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked" | "clientServers">,
 ) => Promise<SessionServers>;
 
 /** What every model is offered, in this order. */

@@ -103,7 +103,7 @@ function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): T
     progressed: () => turn.progressed(),
     paused: () => turn.paused?.(),
     whileWaiting: (work) => waiting(turn, work),
-    steering: () => turn.steering?.() ?? [],
+    steering: () => turn.steering?.(),
   };
 }
 
@@ -239,10 +239,10 @@ export class RunAgent implements Agent {
   }
 }
 
-/** MCP servers with an address, and those that the client's machine would have to start. */
+/** MCP servers that can be reached from here, and those that the client's machine would have to start. */
 function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
-  const hasAddress = ({ type }: McpServer): boolean => type === "http" || type === "sse";
-  return [servers.filter(hasAddress), servers.filter((server) => !hasAddress(server))];
+  const isHere = ({ command }: McpServer): boolean => command === undefined;
+  return [servers.filter(isHere), servers.filter((server) => !isHere(server))];
 }
 
 function tellOfProgress(options: AgentOpenOptions, message: string): void {

@@ -24,7 +24,7 @@ export function agentOptions(
   setup: SessionSetup,
   { store, notes, isOld, log, providers }: AgentStart,
 ): AgentOpenOptions {
-  const { cwd, additionalDirectories, mcpServers, meta, systemPrompt } = setup;
+  const { cwd, additionalDirectories, mcpServers, clientServers, meta, systemPrompt } = setup;
   return {
     sessionId: session.id,
     // Clients know the session by the folder that they opened; the agent works in the work tree.
@@ -33,6 +33,7 @@ export function agentOptions(
     revoked: session.revoked,
     additionalDirectories,
     mcpServers,
+    clientServers,
     providers,
     systemPrompt,
     history: isOld ? pastOf(store, session, notes) : undefined,

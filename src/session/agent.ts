@@ -9,6 +9,25 @@ export type ContentBlock = Readonly<Record<string, unknown>> & { readonly type: 
 export type McpServer = Readonly<Record<string, unknown>> & { readonly name: string };
 export type Meta = Readonly<Record<string, unknown>>;
 
+/** A message of MCP, as ACP carries it (`mcp/message`). */
+export interface McpMessage {
+  readonly serverId: string;
+  /** Of the request; the server's notifications have that of the request that they belong to. */
+  readonly requestId: string;
+  readonly method: string;
+  readonly params?: Meta | null | undefined;
+}
+
+/** The MCP servers that the session's client has itself. */
+export interface ClientServers {
+  /** Resolves to the outcome: an object with the server's `result` or `error`. */
+  ask(
+    message: McpMessage,
+    signal: AbortSignal,
+    heard: (message: McpMessage) => void,
+  ): Promise<object>;
+}
+
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
 /** Who works in sessions: the built-in agent, or another program that speaks ACP. */
@@ -82,8 +101,10 @@ export interface AgentOpenOptions {
   readonly owner: string;
   /** Stops when the owner's access is revoked: all that was started for the session ends at once. */
   readonly revoked: AbortSignal;
-  /** As the published ACP schema has them: stdio servers have no `type`, others `http` or `sse`. */
+  /** As the published ACP schema has them: stdio servers have no `type`, others `http`, `sse` or `acp`. */
   readonly mcpServers: readonly McpServer[];
+  /** Reaches those of type `acp`. */
+  readonly clientServers?: ClientServers | undefined;
   /**
    * The history of the session, oldest first; undefined in a new session. What a summary has replaced
    * (`summaryOf`) may be missing.
@@ -208,8 +229,8 @@ export interface Turn {
   whileWaiting?<T>(work: () => Promise<T>): Promise<T>;
   /** What the clients that are attached now can do for the agent. */
   readonly client: TurnClient;
-  /** Takes the steering prompts that arrived since the last call. */
-  steering?(): readonly (readonly ContentBlock[])[];
+  /** Takes the next steering prompt, in the order in which they came. */
+  steering?(): readonly ContentBlock[] | undefined;
   /** Resolves when a person who has paused the turn continues or stops it. Undefined while it is not paused. */
   paused?(): Promise<void> | undefined;
 }

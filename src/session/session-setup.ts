@@ -1,4 +1,4 @@
-import type { McpServer, Meta, ProviderChoice } from "./agent.ts";
+import type { ClientServers, McpServer, Meta, ProviderChoice } from "./agent.ts";
 import type { WorktreeRequest } from "./workplace.ts";
 
 /** What a session asks of its worker, by name. */
@@ -14,6 +14,8 @@ export interface SessionSetup {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
+  /** Reaches those that the client has itself. It is not stored. */
+  readonly clientServers?: ClientServers | undefined;
   readonly meta?: Meta | undefined;
   /** What the client has set for the providers of the agent. It is not stored. */
   readonly providers?: ((agent: string) => readonly ProviderChoice[] | undefined) | undefined;

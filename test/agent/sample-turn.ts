@@ -66,7 +66,7 @@ export class SampleTurn implements Turn {
   /** What a mode has accepted, so that nobody was asked. */
   readonly accepted: PermissionRequest[] = [];
   readonly #options: SampleTurnOptions;
-  #steering: (readonly ContentBlock[])[] = [];
+  readonly #steering: (readonly ContentBlock[])[] = [];
 
   constructor(options: SampleTurnOptions) {
     const { prompt } = options;
@@ -98,10 +98,8 @@ export class SampleTurn implements Turn {
 
   progressed(): void {}
 
-  steering(): readonly (readonly ContentBlock[])[] {
-    const taken = this.#steering;
-    this.#steering = [];
-    return taken;
+  steering(): readonly ContentBlock[] | undefined {
+    return this.#steering.shift();
   }
 
   /** Says something while the turn runs. */

@@ -4,7 +4,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
+import { SshServer, WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { Tmux, type TmuxOptions, withoutTmux } from "../support/tmux.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -53,6 +55,50 @@ const text = (said: string): object => ({
   sessionUpdate: "agent_message_chunk",
   content: { type: "text", text: said },
 });
+
+/** A question with a field of each kind. */
+const FORM = {
+  mode: "form",
+  message: "Set up the project\nNothing is written yet.",
+  requestedSchema: {
+    type: "object",
+    required: ["name", "count"],
+    properties: {
+      name: { type: "string", title: "Name" },
+      count: { type: "integer", minimum: 1, title: "Count" },
+      license: {
+        type: "string",
+        title: "License",
+        oneOf: [
+          { const: "mit", title: "MIT" },
+          { const: "apache-2.0", title: "Apache" },
+        ],
+      },
+      isPrivate: { type: "boolean", title: "Private" },
+      parts: { type: "array", title: "Parts", items: { type: "string", enum: ["src", "docs"] } },
+    },
+  },
+};
+const ONE = {
+  mode: "form",
+  message: "Which one?",
+  requestedSchema: {
+    type: "object",
+    properties: {
+      answer: { type: "string", enum: ["SQLite", "PostgreSQL"] },
+      other: { type: "string" },
+    },
+  },
+};
+const PAGE = {
+  mode: "url",
+  message: "Log in",
+  elicitationId: "e1",
+  url: "https://example.com/?a=\u202eb",
+};
+
+/** Longer than the half second without a key after which one may be an answer. */
+const quiet = (): Promise<void> => delay(600);
 
 const skip = withoutTmux();
 
@@ -189,6 +235,71 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await terminal.shows(/a Always allow \u2013 for calls like "Run always this"; the agent/);
     terminal.press("Tab", "n");
     await terminal.shows(/"optionId":"reject"/);
+  });
+
+  it("has a person fill in a form, to which they move by Tab, or answer it by one key", async () => {
+    using home = new Home();
+    home.write("form.json", JSON.stringify(FORM));
+    home.write("one.json", JSON.stringify(ONE));
+    home.write("page.json", JSON.stringify(PAGE));
+    await using terminal = await home.chat([], { rows: 34, columns: 88 });
+    terminal.enter("elicit form.json");
+    await terminal.shows(
+      /^\? Set up the project\n {4}Nothing is written yet\.\n {2}x Do not answer\n {2}Tab to fill/m,
+    );
+    // What is typed is for the agent, also Enter.
+    terminal.enter("say steered");
+    await terminal.shows(/^\? Set up/m, /^\u21b3 say steered/m);
+    terminal.press("Tab");
+    await terminal.shows(
+      /^ {2}Name\n {2}\u203a \u2026\n/m,
+      /^ {2}License \(optional\)\n {4}\( \) MIT\n/m,
+    );
+    terminal.type("a project");
+    // Editing keys are for the field that has the cursor, not for the prompt.
+    terminal.press("C-a");
+    terminal.type("my ");
+    terminal.press("Enter");
+    await terminal.shows(/^ {4}my a project\n {2}Count \(a number\)\n {2}\u203a \u2026\n/m);
+    terminal.type("not a number");
+    terminal.press("Enter");
+    await terminal.shows(/^ {2}\u203a \( \) MIT\n/m);
+    terminal.press("Down", "Enter");
+    await terminal.shows(/^ {2}\u203a \[ \] Private\n/m);
+    terminal.press("Space", "Enter");
+    await terminal.shows(/^ {2}\u203a \[ \] src\n/m);
+    terminal.press("Down", "Space");
+    await terminal.shows(/^ {4}\(x\) Apache\n {4}\[x\] Private\n/m, /^ {2}\u203a \[x\] docs\n/m);
+    terminal.picture("terminal-form");
+    terminal.press("Enter");
+    await terminal.shows(/^ {2}\u203a \[ Send \]/m);
+    terminal.press("Enter");
+    await terminal.shows(/^ {2}'count' must be integer\n/m);
+    terminal.press("Up", "Up", "Up", "Up", "Up", "Up", "C-u");
+    terminal.type("3");
+    for (const row of ["3", "(x) Apache", "[x] Private", "[ ] src", "[ Send ]"]) {
+      await terminal.shows(new RegExp(`^  \u203a ${RegExp.escape(row)}$`, "m"));
+      terminal.press("Enter");
+    }
+    const whole = await terminal.shows(/^> say steered\n\nsteered\n\n> \/ for/m);
+    const content =
+      '"name":"my a project","count":3,"license":"apache-2.0","isPrivate":true,"parts":["docs"]';
+    const answer = `{"action":"accept","content":{${content}}}`;
+    assert.ok(whole.replaceAll(/\s/g, "").includes(answer.replaceAll(" ", "")), whole);
+    terminal.enter("elicit one.json");
+    await terminal.shows(/^\? Which one\?\n {2}1 SQLite\n {2}2 PostgreSQL\n {2}x Do not answer/m);
+    // A key that follows another is text.
+    terminal.press("2", "BSpace", "1");
+    await terminal.shows(/^> 1$/m);
+    terminal.press("BSpace");
+    await terminal.shows(/^> \/ for/m);
+    await quiet();
+    terminal.press("2");
+    await terminal.shows(/"content":\{"answer":"PostgreSQL"\}/);
+    terminal.enter("elicit page.json");
+    await terminal.shows(/^\? Log in\n {4}https:\/\/example\.com\/\?a=\\u202eb\n {2}y Go on/m);
+    terminal.press("Tab", "x");
+    await terminal.shows(/\{"action":"decline"\}/);
   });
 
   it("shows Markdown as it streams, and neutralises what would command the terminal", async () => {
@@ -422,6 +533,36 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     await second.shows(/new session\n\n> \/ for/m);
   });
 
+  it("works over SSH", { skip: WITHOUT_SSHD }, async () => {
+    using home = new Home();
+    const words = [...PROGRAM, "chat", ...home.where].map((word) => `'${word}'`).join(" ");
+    home.write("chat", `cd '${home.path}' && HOME='${home.path}' exec ${words}\n`);
+    const forced = `sh ${join(home.path, "chat")}`;
+    const folder = join(home.path, "sshd");
+    await using server = await SshServer.start(folder, forced, ["ann"], "restrict,pty");
+    const options = [`UserKnownHostsFile=${server.knownHosts}`, "IdentitiesOnly=yes"];
+    const command = [
+      ...["ssh", "-tt", "-F", "/dev/null", "-i", server.keyOf("ann")],
+      ...options.flatMap((option) => ["-o", option]),
+      ...["-p", String(server.port), "127.0.0.1"],
+    ];
+    await using terminal = new Tmux({ cwd: home.path, command, env: { HOME: home.path } });
+    await terminal.shows(/^> \/ for commands/m);
+    terminal.paste("say **one**\ntwo");
+    await terminal.shows(/^> say \*\*one\*\*\n {2}two\n/m);
+    terminal.press("Enter");
+    await terminal.shows(/^one\ntwo\n\n> \/ for/m);
+    terminal.enter("permission");
+    await terminal.shows(/^\? Run npm install\n {2}y Allow once\n/m);
+    terminal.resize(30, 20);
+    await terminal.shows(/^ {2}Press a key to answer;$/m);
+    terminal.press("Tab", "y");
+    await terminal.shows(/Id":"once"\}\n/);
+    assert.match(terminal.colored, /ESC\[1mone/);
+    terminal.press("C-d");
+    assert.equal(await terminal.ended(), 0);
+  });
+
   it("works in a narrow window, without colours, and plainly where TERM is dumb or --plain is given", async () => {
     using home = new Home();
     {
@@ -443,6 +584,33 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       await plain.shows(/^\? Run npm install\n {2}1\) Allow once\n {2}2\) Reject\n/m);
       plain.enter("1");
       await plain.shows(/"optionId":"once"/);
+      home.write("form.json", JSON.stringify(FORM));
+      plain.enter("elicit form.json");
+      await plain.shows(
+        /Nothing is written yet\.\n {2}Name\n {2}1\) Do not answer\n {2}Type `= `/m,
+      );
+      // A line without the mark is for the agent.
+      plain.enter("say meant for the agent");
+      await plain.shows(/The question is still open: a number or `=` answers it/);
+      for (const [said, then] of [
+        ["= a project", /= a project\n\n\? Count[^?]*$/],
+        [
+          "= three",
+          /= three\n\n\? License\n {2}1\) MIT\n {2}2\) Apache\n {2}3\) Leave it out\n[^?]*$/,
+        ],
+        ["2", /^2\n\n\? Private\n {2}1\) Yes\n[^?]*$/m],
+        ["2", /^2\n\n\? Parts\n {2}\(1 is src\)\n {2}\(2 is docs\)\n[^?]*$/m],
+        ["= 2 1", /'count' must be integer\. Once more:\n {2}Set up the project\n[^?]*$/],
+        ["= a project", /= a project\n\n\? Count[^?]*$/],
+        ["= 3", /= 3\n\n\? License[^?]*$/],
+        ["3", /^3\n\n\? Private[^?]*$/m],
+        ["1", /^1\n\n\? Parts[^?]*$/m],
+        ["= 2 1", /"name":"a project","count":3,"isPrivate":true,/],
+      ] as const) {
+        plain.enter(said);
+        await plain.shows(then);
+      }
+      await plain.shows(/^meant for the agent\n/m);
       assert.doesNotMatch(plain.colored, /ESC\[[1-9]/);
       plain.press("C-d");
       assert.equal(await plain.ended(), 0);

@@ -17,6 +17,7 @@ interface Outcome {
   readonly problems: readonly string[];
   readonly seconds: number;
   readonly tokens: number;
+  readonly model: string | undefined;
 }
 
 async function attempt(task: Task): Promise<Outcome> {
@@ -36,9 +37,13 @@ async function attempt(task: Task): Promise<Outcome> {
     }, PERSON);
     const said = await text(child.stdout);
     clearTimeout(edits);
-    const { usage } = JSON.parse(said || "{}") as { usage?: { totalTokens?: number } };
+    const { model, usage } = JSON.parse(said || "{}") as {
+      model?: string;
+      usage?: { totalTokens?: number };
+    };
     const seconds = Math.round((performance.now() - started) / 1000);
-    return { problems: problemsOf(task, cwd, start), seconds, tokens: usage?.totalTokens ?? 0 };
+    const tokens = usage?.totalTokens ?? 0;
+    return { problems: problemsOf(task, cwd, start), seconds, tokens, model };
   } finally {
     rmSync(cwd, { recursive: true });
   }
@@ -48,14 +53,20 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const words = process.argv.slice(2);
 const wanted = TASKS.filter(({ name }) => words.every((word) => name.includes(word)));
 let solved = 0;
+let used = 0;
+let by: string | undefined;
 print("| task | solved | seconds | tokens | problems |\n|---|---|---|---|---|");
 for (const task of wanted) {
-  const { problems, seconds, tokens } = await attempt(task);
+  const { problems, seconds, tokens, model } = await attempt(task);
   if (problems.length === 0) solved++;
+  used += tokens;
+  by ??= model;
   const why = problems.join("; ").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 200);
   print(
     `| ${task.name} | ${problems.length === 0 ? "yes" : "no"} | ${seconds} | ${tokens} | ${why} |`,
   );
 }
-print(`\n${solved} of ${wanted.length} solved`);
+print(`\n${solved} of ${wanted.length} solved. For the table in docs/AGENT.md:\n`);
+const today = new Date().toISOString().slice(0, 10);
+print(`| ${by ?? "no model"} | ${solved} | ${used} | ${today} |`);
 process.exitCode = solved === wanted.length ? 0 : 1;

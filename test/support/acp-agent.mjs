@@ -8,6 +8,8 @@ let lastId = 0;
 const pending = new Map();
 const sessions = new Map();
 const cancelled = new Set();
+/** What servers of the client said, by the request that it belongs to. */
+const heard = new Map();
 const send = (message) =>
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const ask = (method, params) =>
@@ -113,6 +115,22 @@ async function prompt(sessionId, text) {
       ],
     });
     say(sessionId, JSON.stringify(result.outcome));
+  } else if (verb === "elicit") {
+    // "elicit FILE": the parameters of an elicitation.
+    const { cwd } = sessions.get(sessionId);
+    const question = JSON.parse(readFileSync(join(cwd, argument), "utf8"));
+    const { result } = await ask("elicitation/create", { sessionId, ...question });
+    say(sessionId, JSON.stringify(result));
+  } else if (verb === "server") {
+    // "server METHOD": asks the first server that the client has itself, and says what that said meanwhile.
+    const [{ serverId }] = sessions.get(sessionId).mcpServers;
+    const requestId = `r${++lastId}`;
+    heard.set(requestId, []);
+    const mcp = "io.modelcontextprotocol/";
+    const _meta = { [`${mcp}protocolVersion`]: "2026-07-28", [`${mcp}clientCapabilities`]: {} };
+    const message = { serverId, requestId, method: argument, params: { _meta } };
+    const { result, error } = await ask("mcp/message", message);
+    say(sessionId, JSON.stringify({ ...result, failed: error?.code, heard: heard.get(requestId) }));
   } else if (verb === "read" || verb === "write") {
     const [path, content] = argument.split("|");
     const method = verb === "read" ? "fs/read_text_file" : "fs/write_text_file";
@@ -221,6 +239,7 @@ const handlers = {
       protocolVersion: 1,
       agentCapabilities: {
         loadSession: process.argv.includes("--loads"),
+        mcpCapabilities: { acp: process.argv.includes("--client-servers") },
         promptCapabilities: { image: process.argv.includes("--images") },
         ...(process.argv.includes("--lists") ? { sessionCapabilities: { list: {} } } : {}),
         ...(login ? { auth: { logout: {}, status: {} }, providers: {} } : {}),
@@ -330,6 +349,7 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   const { id, method, params, ...answer } = JSON.parse(line);
   if (method === undefined) pending.get(id)?.(answer);
   else if (method === "$/cancel_request") waiting--;
+  else if (method === "mcp/message") heard.get(params.requestId)?.push(params.method);
   else if (method === "session/cancel") cancelled.add(params.sessionId);
   else if (id !== undefined) {
     const handle = handlers[method];

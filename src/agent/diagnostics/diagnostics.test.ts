@@ -284,6 +284,43 @@ describe("errors after an edit", () => {
     assert.equal(started.length, 3);
   });
 
+  it("of Rust are found by rust-analyzer only where cargo cannot check the project", async () => {
+    const { PATH } = process.env;
+    const bad = `body.params.contentChanges[0].text.includes("wrong")`;
+    const server = fakeServer(`
+      const { uri, version } = body.params?.textDocument ?? {};
+      const range = { start: { line: 0, character: 2 }, end: { line: 0, character: 3 } };
+      const none = { uri, version, diagnostics: [] };
+      if (body.method === "initialize") send({ id: body.id, result: { capabilities: {} } });
+      const method = "textDocument/publishDiagnostics";
+      if (body.method === "textDocument/didOpen") send({ method, params: none });
+      if (body.method === "textDocument/didChange" && ${bad})
+        send({ method, params: { ...none, diagnostics: [{ range, message: "expected u32" }] } });`);
+    for (const [files, words] of [
+      [{ "a.rs": "right\n" }, /\nNew errors since this edit:\na\.rs:1:3: expected u32$/],
+      [{ "a.rs": "right\n", "Cargo.toml": "" }, /finds in changed files:\na\.rs:4:2: error$/],
+    ] as const) {
+      try {
+        const { answers, asked } = await checked([edit("a.rs", "right", "wrong")], {
+          files,
+          sandbox: sandbox([]),
+          prepare: (rig) => {
+            const bin = join(rig.folder, "bin");
+            mkdirSync(bin);
+            const cargo = "#!/bin/sh\necho 'a.rs:4:2: error'\n";
+            writeFileSync(join(bin, "rust-analyzer"), server, { mode: 0o755 });
+            writeFileSync(join(bin, "cargo"), cargo, { mode: 0o755 });
+            process.env.PATH = `${bin}:${PATH}`;
+          },
+        });
+        assert.match(answers[0] ?? "", words);
+        assert.equal(asked.filter((title) => title.startsWith("Check edits with")).length, 1);
+      } finally {
+        process.env.PATH = PATH;
+      }
+    }
+  });
+
   it("are found by the checker if the server cannot be started", async () => {
     const files = { "go.mod": "module a\n", "a.go": "right\n" };
     const programs = (rig: AgentRig): string => {

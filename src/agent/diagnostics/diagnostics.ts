@@ -28,6 +28,8 @@ interface KnownServer {
   readonly fits?: (manifest: string) => boolean;
   /** See `LanguageServer.start`. */
   readonly isUnnumbered?: true;
+  /** It knows only a part of the errors by itself: the project's own checker comes first. */
+  readonly isPartial?: true;
 }
 
 const SCRIPTS = { ".ts": "typescript", ".mts": "typescript", ".cts": "typescript" };
@@ -46,6 +48,8 @@ const SERVERS: readonly KnownServer[] = [
   { program: "pyright-langserver", args: ["--stdio"], languages: { ".py": "python" } },
   { program: "gopls", args: [], languages: { ".go": "go" } },
   { program: "clangd", args: [], languages: C },
+  // The errors of the compiler it learns from `cargo check`, and only of files that an editor has saved.
+  { program: "rust-analyzer", args: [], languages: { ".rs": "rust" }, isPartial: true },
 ];
 
 /** Bytes of a package.json that is read. */
@@ -287,6 +291,7 @@ export class Diagnostics implements AsyncDisposable {
     const extension = extname(name);
     return SERVERS.find((server) => {
       if (!(extension in server.languages) || this.#failed.has(server)) return false;
+      if (server.isPartial === true && checkerFor(name, this.#cwd) !== undefined) return false;
       return commandOf(server, this.#cwd) !== undefined;
     });
   }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import { shellWord } from "../../base/text/shell-word.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import type { AgentTool } from "../tools/agent-tool.ts";
 
@@ -8,12 +9,16 @@ export interface HookedCall {
   /** The name that they are told, then others that a matcher may have. */
   readonly names: readonly [string, ...string[]];
   readonly input: Arguments;
+  /** The input only describes what is done, so that a hook cannot change it. */
+  readonly isFixed: boolean;
 }
 
 interface KnownTool {
   readonly names: readonly [string, ...string[]];
   /** What its arguments are called there. */
   readonly members?: Readonly<Record<string, string>>;
+  /** The command line that does the same, where Claude Code has no tool of its own for it. */
+  readonly line?: (args: Arguments) => string;
 }
 
 const FILE = { path: "file_path" };
@@ -23,6 +28,14 @@ const TOOLS: Readonly<Record<string, KnownTool>> = {
   run_command: {
     names: ["Bash"],
     members: { timeout_ms: "timeout", background: "run_in_background" },
+  },
+  // Whoever guards commits guards command lines.
+  git_commit: {
+    names: ["Bash"],
+    line: ({ message, paths }) => {
+      const names = Array.isArray(paths) && paths.length > 0 ? ["--", ...(paths as string[])] : [];
+      return ["git", "commit", "-m", String(message), ...names].map(shellWord).join(" ");
+    },
   },
   command_output: { names: ["BashOutput"] },
   stop_command: { names: ["KillShell"] },
@@ -47,8 +60,14 @@ const PATCHED = /^\*\*\* (?:(?:Add|Delete|Update) File|Move to): (.+)$/gm;
 /** A call with the names of Claude Code, and absolute paths of files. */
 export function asHooksSee(tool: AgentTool, args: Arguments, cwd: string): HookedCall {
   const { name, hooked } = tool;
-  if (hooked !== undefined) return { names: [hooked.name, name], input: hooked.input ?? args };
-  const { names, members = {} } = knownTool(name);
+  if (hooked !== undefined) {
+    const isFixed = hooked.input !== undefined;
+    return { names: [hooked.name, name], input: hooked.input ?? args, isFixed };
+  }
+  const { names, members = {}, line } = knownTool(name);
+  if (line !== undefined) {
+    return { names: [...names, name], input: { command: line(args) }, isFixed: true };
+  }
   const input: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(args)) {
     const member = Object.hasOwn(members, key) ? (members[key] as string) : key;
@@ -62,7 +81,7 @@ export function asHooksSee(tool: AgentTool, args: Arguments, cwd: string): Hooke
     input.file_paths = paths;
     if (paths.length === 1) [input.file_path] = paths;
   }
-  return { names: [...names, name], input };
+  return { names: [...names, name], input, isFixed: false };
 }
 
 /** The arguments of a call that a hook has changed. */

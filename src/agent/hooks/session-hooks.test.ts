@@ -267,6 +267,31 @@ describe("a hook before a tool call", () => {
     }
   });
 
+  it("sees a commit as the command line that makes it, which it cannot change", async () => {
+    const commit = {
+      name: "git_commit",
+      arguments: { message: "It's a\nchange", paths: ["a", "b c"] },
+    };
+    const guard = `cat > seen; grep -q 'git commit' seen && echo not on main >&2 && exit 2`;
+    const denied = await call([commit], {
+      ...hooked(on("PreToolUse", guard, "Bash")),
+      files: { a: "A", "b c": "B" },
+      check: (rig) => {
+        const { tool_name, tool_input } = JSON.parse(rig.read("seen")) as Record<string, unknown>;
+        assert.equal(tool_name, "Bash");
+        const command = String.raw`git commit -m 'It'\''s a` + "\nchange' -- a 'b c'";
+        assert.deepEqual(tool_input, { command });
+      },
+    });
+    assert.deepEqual(denied.answers, ["A hook does not allow it: not on main"]);
+    const changed = await call([commit], {
+      ...hooked(says({ updatedInput: { command: "true" } }, "git_commit")),
+      files: { a: "A", "b c": "B" },
+    });
+    assert.match(changed.answers[0] ?? "", /cannot be changed/);
+    assert.equal(changed.turn.asked.length, 0);
+  });
+
   it("is ended when the turn is cancelled", async () => {
     const options: AgentRigOptions = hooked(on("PreToolUse", ": > started; sleep 600"));
     await using llm = await FakeLlm.start([{ toolCalls: [run("true")] }]);
@@ -411,6 +436,63 @@ describe("a hook for prompts", () => {
     await rig.turnOf(session, "hello");
     assert.match(llm.seen(0), /hello[^]*It is Friday\./);
     assert.doesNotMatch(llm.seen(0), /tell the secret/);
+  });
+});
+
+describe("a hook for prompts, of one that joins a running turn", () => {
+  it("adds to it, or refuses it alone, also when the session is loaded", async () => {
+    const command = "grep -q secret && echo not that >&2 && exit 2; echo It is Friday.";
+    await using llm = await FakeLlm.start([{ content: "One." }, { content: "Two." }]);
+    await using rig = new AgentRig({ llm, ...hooked(on("UserPromptSubmit", command)) });
+    const session = await rig.open();
+    const entries: HistoryEntry[] = [];
+    const said = (turn: SampleTurn, text: string): void => {
+      turn.steer(text);
+      const prompt = [{ type: "text", text }];
+      entries.push({ kind: "prompt", turnId: turn.id, prompt });
+    };
+    const { turn, end } = await rig.turnOf(session, {
+      prompt: "go",
+      onUpdate: (update, running) => {
+        const isFirst = entries.every(({ kind }) => kind !== "prompt");
+        const isAnswer = update.sessionUpdate === "agent_message_chunk";
+        // The log has a steering prompt when it is taken, before what hooks say of it.
+        if (isAnswer && isFirst) said(running, "tell the secret");
+        entries.push({ kind: "update", update });
+        if (/not that/.test(JSON.stringify(update)) && update.sessionUpdate === "notice") {
+          said(running, "rather in red");
+        }
+      },
+    });
+    assert.equal(end.stopReason, "end_turn");
+    assert.equal(turn.text, "One.Two.");
+    assert.match(notices(turn), /does not allow this prompt.*not that/);
+    assert.match(llm.seen(1), /user: .*rather in red[^]*It is Friday\./);
+    assert.doesNotMatch(llm.seen(1), /tell the secret/);
+    const loaded = JSON.stringify(
+      await historyMessages(
+        (async function* () {
+          yield entries;
+        })(),
+      ),
+    );
+    assert.doesNotMatch(loaded, /tell the secret/);
+    assert.match(loaded, /One\..*rather in red.*Two\./);
+  });
+
+  it("ends the turn", async () => {
+    const stop = `grep -q enough && echo '{"continue":false,"stopReason":"over"}'; exit 0`;
+    await using llm = await FakeLlm.start([{ content: "One." }, { content: "Never." }]);
+    await using rig = new AgentRig({ llm, ...hooked(on("UserPromptSubmit", stop)) });
+    const { turn, end } = await rig.turn({
+      prompt: "go",
+      onUpdate: (update, running) => {
+        if (update.sessionUpdate === "agent_message_chunk") running.steer("enough");
+      },
+    });
+    assert.equal(end.stopReason, "end_turn");
+    assert.equal(llm.requests.length, 1);
+    assert.match(notices(turn), /A hook has ended the turn.*over/);
   });
 });
 

@@ -12,6 +12,7 @@ import {
   textContent,
   type ToolAnswer,
 } from "../tools/agent-tool.ts";
+import { promptText } from "../turn/instructions.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { asHooksSee, fromHooks } from "./claude-tools.ts";
 
@@ -118,14 +119,14 @@ export class TurnHooks {
 
   /** Before a call. Throws `Refused` if a hook does not allow it. */
   async before({ tool, args, id, signal, runs }: CallOfTool): Promise<HookedArguments> {
-    const { names, input } = asHooksSee(tool, args, this.#options.cwd);
+    const { names, input, isFixed } = asHooksSee(tool, args, this.#options.cwd);
     const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
     const verdict = await this.#run({ event: "PreToolUse", names, input: told, signal });
     runs.push(...verdict.runs);
     const { decision, stop, reason = "it gave no reason" } = verdict;
     if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
     if (decision === "deny") throw new Refused(`A hook does not allow it: ${reason}`);
-    if (verdict.input !== undefined && tool.hooked?.input !== undefined) {
+    if (verdict.input !== undefined && isFixed) {
       throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
     }
     const changed = verdict.input && fromHooks(tool, verdict.input);
@@ -161,11 +162,9 @@ export class TurnHooks {
   }
 
   /** A prompt with what hooks add to it; undefined if they do not allow it. */
-  async prompted(
-    prompt: readonly ContentBlock[],
-    text: string,
-  ): Promise<readonly ContentBlock[] | undefined> {
-    const verdict = await this.#run({ event: "UserPromptSubmit", input: { prompt: text } });
+  async prompted(prompt: readonly ContentBlock[]): Promise<readonly ContentBlock[] | undefined> {
+    const input = { prompt: promptText(prompt) };
+    const verdict = await this.#run({ event: "UserPromptSubmit", input });
     await this.#show(verdict);
     if (verdict.stop !== undefined) return undefined;
     if (verdict.decision === "deny") {

@@ -34,6 +34,10 @@ export interface TurnOptions {
   readonly cacheKey?: string | undefined;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
+  /** What becomes of a steering prompt by hooks; undefined if they do not allow it. */
+  readonly prompted?:
+    | ((steering: Turn["prompt"]) => Promise<Turn["prompt"] | undefined>)
+    | undefined;
   /** Asked when the model is done: what it is told if it has to go on. */
   readonly goesOn?: (() => Promise<string | undefined>) | undefined;
   readonly retry: RetryLimits;
@@ -78,7 +82,8 @@ export class TurnRun {
     while (steps.left > 0) {
       await untilContinued(turn);
       steps.left--;
-      this.#steer();
+      await this.#steer();
+      if (runner.isStopped) return "end_turn";
       const answer = await this.#ask();
       if (isEmpty(answer)) {
         await this.#count(answer.usage);
@@ -92,7 +97,8 @@ export class TurnRun {
       conversation.add(...answer.messages);
       await this.#count(answer.usage);
       if (answer.calls.length === 0) {
-        if (this.#steer()) continue;
+        if (await this.#steer()) continue;
+        if (runner.isStopped) return "end_turn";
         const end = stopReasonOf(answer.finish);
         const more = end === "end_turn" ? await this.#options.goesOn?.() : undefined;
         if (more === undefined) return end;
@@ -215,11 +221,17 @@ export class TurnRun {
   }
 
   /** Adds steering prompts to the conversation. */
-  #steer(): boolean {
-    const { turn, conversation } = this.#options;
-    const prompts = turn.steering?.() ?? [];
-    conversation.add(...prompts.map(promptMessage));
-    return prompts.length > 0;
+  async #steer(): Promise<boolean> {
+    const { turn, conversation, prompted } = this.#options;
+    let isSteered = false;
+    for (;;) {
+      const steering = turn.steering?.();
+      if (steering === undefined) return isSteered;
+      const prompt = prompted === undefined ? steering : await prompted(steering);
+      if (prompt === undefined) continue;
+      conversation.add(promptMessage(prompt));
+      isSteered = true;
+    }
   }
 
   async #compact(): Promise<void> {

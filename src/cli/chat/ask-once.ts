@@ -29,7 +29,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
         if (!isJson) out(said);
       }
     },
-    permit: permitting(
+    ...permitting(
       {
         isYes: values.yes === true,
         isSilent: isJson,
@@ -53,7 +53,8 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
     clearInterval(shows);
     screen.print(text.end());
   });
-  if (isJson) data(`${JSON.stringify(resultOf(session, ended, answer.join("")), null, 2)}\n`);
+  if (isJson)
+    data(`${JSON.stringify(resultOf(session, status.model, ended, answer.join("")), null, 2)}\n`);
   else if (!isTerminal && answer.at(-1)?.endsWith("\n") === false) out("\n");
   if (ended.stopReason === "end_turn") return 0;
   err(`The turn ended early (${ended.stopReason}).\n`);
@@ -64,8 +65,13 @@ function screenOf({ out, color, isTerminal, width }: ChatInvocation) {
   return { out, color, isTerminal, width: () => process.stdout.columns ?? width };
 }
 
-function resultOf({ sessionId }: Attached, { stopReason, usage }: Ended, answer: string): object {
-  return { session: sessionId, stopReason, answer, ...(usage ? { usage } : {}) };
+function resultOf(
+  { sessionId }: Attached,
+  model: string | undefined,
+  { stopReason, usage }: Ended,
+  answer: string,
+): object {
+  return { session: sessionId, model, stopReason, answer, ...(usage ? { usage } : {}) };
 }
 
 interface ScreenOptions {

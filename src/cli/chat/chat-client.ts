@@ -1,11 +1,12 @@
-import { visibleLine } from "../../base/text/visible.ts";
-import { VERSION } from "../../base/version.ts";
 import {
   type Attached,
   type AttachOptions,
   type Ended,
+  HELLO,
   inWords,
   openSession,
+  personRoutes,
+  QUESTIONS,
   type Wanted,
 } from "../../protocol/acp/attach.ts";
 import { acpDialect } from "../../protocol/acp/dialect.ts";
@@ -18,17 +19,14 @@ import { firstLine } from "../shell/layout.ts";
 import type { PickerItem } from "./picker.ts";
 import { type Json, wordsOf } from "../transcript/tool-content.ts";
 
-export interface ChatListener {
+export interface ChatListener extends Omit<AttachOptions, "update"> {
   readonly update: (sessionId: string, update: Json) => void;
-  readonly permit: AttachOptions["permit"];
-  /** The session has to wait until a worker has a free slot. */
-  readonly queued: (message: string) => void;
 }
 
 export type ChatSession = Pick<Attached, "sessionId" | "settings">;
 
 /** What the terminal shows. */
-const CAPABILITIES = { session: { notices: {}, compaction: {} } };
+const CAPABILITIES = { session: { notices: {}, compaction: {} }, ...QUESTIONS };
 
 /** The terminal as a client of sessions, of which the person is at one at a time. */
 export class ChatClient implements AsyncDisposable {
@@ -39,24 +37,15 @@ export class ChatClient implements AsyncDisposable {
   }
 
   static async open(channel: Channel<string>, listener: ChatListener): Promise<ChatClient> {
-    const { update, permit, queued } = listener;
+    const { update, ...person } = listener;
     const peer = new Peer(channel, undefined, {
       dialect: acpDialect,
       routes: routes(
         route(CLIENT_METHODS.update, (params) => update(params.sessionId, params.update)),
-        route(CLIENT_METHODS.queued, ({ message }) => queued(visibleLine(message))),
-        route(CLIENT_METHODS.requestPermission, async (params, { signal }) => {
-          const optionId = await permit(params, signal);
-          if (optionId === null) return { outcome: { outcome: "cancelled" } };
-          if (optionId !== undefined) return { outcome: { outcome: "selected", optionId } };
-          // Another client may answer: this one does not.
-          return new Promise<never>(() => {});
-        }),
+        ...personRoutes(person),
       ),
     });
-    const clientInfo = { name: "terminal", version: VERSION };
-    const hello = { protocolVersion: 1, clientInfo, clientCapabilities: CAPABILITIES };
-    await peer.request(METHODS.initialize, hello);
+    await peer.request(METHODS.initialize, { ...HELLO, clientCapabilities: CAPABILITIES });
     return new ChatClient(peer);
   }
 

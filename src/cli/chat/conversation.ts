@@ -6,8 +6,8 @@ import type { ChatClient, ChatSession } from "./chat-client.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
-import { PermissionPrompt } from "./permission-prompt.ts";
 import { Picker, type PickerItem } from "./picker.ts";
+import { QuestionPrompt } from "./question-prompt.ts";
 import { promptBlocks } from "../../agent/prompt/prompt-blocks.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { Status } from "./status-line.ts";
@@ -77,7 +77,7 @@ export class Conversation implements Disposable {
   readonly #host: ConversationHost;
   readonly #editor = new LineEditor();
   readonly #completions: Completions;
-  readonly #questions = new Map<string, PermissionPrompt>();
+  readonly #questions = new Map<string, QuestionPrompt>();
   /** The messages whose turns have not ended, in all sessions. */
   readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
@@ -152,8 +152,12 @@ export class Conversation implements Disposable {
     this.draw();
   }
 
-  readonly permit: PermissionPrompt["ask"] = (params, signal) =>
-    this.#questionOf(params.sessionId).ask(params, signal);
+  readonly permit: QuestionPrompt["permit"] = (params, signal) =>
+    this.#questionOf(params.sessionId).permit(params, signal);
+
+  /** One that names no session is about the login of the one that is open. */
+  readonly elicit: QuestionPrompt["elicit"] = (params, signal) =>
+    this.#questionOf(params.sessionId ?? this.#here).elicit(params, signal);
 
   /** A message about the program, such as that a session waits for a worker. */
   say(text: string): void {
@@ -167,7 +171,7 @@ export class Conversation implements Disposable {
   }
 
   paste(text: string): void {
-    if (this.#list === undefined) this.#editor.insert(text);
+    if (this.#list === undefined) this.#typing.insert(text);
     this.#popup = undefined;
     this.draw();
   }
@@ -224,14 +228,13 @@ export class Conversation implements Disposable {
     const pending = this.#waiting.map((each) => pendingLine(each));
     const below = [...popup, ...list, line(this.#statusText(), "dim")];
     const room = screen.rows - typed.length - below.length - pending.length - 1;
-    const asked =
-      this.#list === undefined ? (question?.rows(width, Math.max(6, room - 3)) ?? []) : [];
+    const { rows: asked, caret: filling } =
+      (this.#list === undefined && question?.rows(width, Math.max(6, room - 3))) || NOTHING;
     const live = this.#transcript.live(Math.max(1, room - asked.length - 1));
     const above = [...live, [], ...asked, ...pending];
-    screen.draw([...above, ...typed, ...below], {
-      row: above.length + caret.row,
-      column: caret.column,
-    });
+    const place = filling ?? caret;
+    const from = filling === undefined ? above.length : live.length + 1;
+    screen.draw([...above, ...typed, ...below], { ...place, row: from + place.row });
   }
 
   #statusText(): string {
@@ -248,13 +251,18 @@ export class Conversation implements Disposable {
     ]);
   }
 
-  get #question(): PermissionPrompt | undefined {
-    const question = this.#questions.get(this.#session?.sessionId ?? this.#opening ?? "");
+  /** The id of the session that is shown. */
+  get #here(): string {
+    return this.#session?.sessionId ?? this.#opening ?? "";
+  }
+
+  get #question(): QuestionPrompt | undefined {
+    const question = this.#questions.get(this.#here);
     return question?.isOpen === true ? question : undefined;
   }
 
-  #questionOf(sessionId: string): PermissionPrompt {
-    const known = this.#questions.get(sessionId) ?? new PermissionPrompt(() => this.draw());
+  #questionOf(sessionId: string): QuestionPrompt {
+    const known = this.#questions.get(sessionId) ?? new QuestionPrompt(() => this.draw());
     this.#questions.set(sessionId, known);
     return known;
   }
@@ -644,11 +652,17 @@ export class Conversation implements Disposable {
     );
   }
 
+  /** Where the cursor is: the prompt, or the text of a form. */
+  get #typing(): LineEditor {
+    return this.#question?.editor ?? this.#editor;
+  }
+
   #edit(): void {
     this.#away(async () => {
-      const edited = await this.#host.edit(this.#editor.text);
+      const editor = this.#typing;
+      const edited = await this.#host.edit(editor.text);
       if (edited === undefined) this.#note = "The editor failed.";
-      else this.#editor.set(edited.replace(/\n+$/, ""));
+      else editor.set(edited.replace(/\n+$/, ""));
     });
   }
 
@@ -686,6 +700,7 @@ export class Conversation implements Disposable {
   }
 }
 
+const NOTHING: ReturnType<QuestionPrompt["rows"]> = { rows: [] };
 const NO_KEY: Key = { name: "", text: "", ctrl: false, meta: false, shift: false };
 
 function oursOf(meta: unknown): Json {

@@ -85,6 +85,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     const client = await openClient(invocation, offered.app, opened, {
       update: (sessionId, update) => conversation.update(sessionId, update),
       permit: conversation.permit,
+      elicit: conversation.elicit,
       queued: (message) => conversation.say(message),
     });
     const wanted = await wantedSession(invocation, offered.app, values.session, offered.agent);

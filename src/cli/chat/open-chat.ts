@@ -93,18 +93,17 @@ export function worktreeLines({ settings }: Pick<Attached, "settings">): string[
   );
 }
 
-interface ChatListener {
+interface ChatListener extends Omit<AttachOptions, "queued" | "update"> {
   /** The task of a new session, which is not begun where nobody could do it. */
   readonly task?: string;
   readonly update: (update: Readonly<Record<string, unknown>>) => void;
-  readonly permit: AttachOptions["permit"];
 }
 
 /** Opens the session that the command names, or a new one. */
 export async function openChat(
   invocation: ChatInvocation,
   opened: AsyncDisposableStack,
-  { task = "/", update, permit }: ChatListener,
+  { task = "/", update, ...person }: ChatListener,
 ): Promise<{ readonly session: Attached; readonly status: Status }> {
   const { env, err, values } = invocation;
   const url = gatewayOf(invocation);
@@ -115,7 +114,7 @@ export async function openChat(
   const channel = await openChannel(app, opened, url, env);
   const status = new Status(agentName(wanted, app));
   const session = await attachTo(channel, wanted, {
-    permit,
+    ...person,
     queued: (message) => err(`${message}\n`),
     update: (each) => {
       status.update(each);

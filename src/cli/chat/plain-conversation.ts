@@ -21,7 +21,7 @@ const TOGETHER = 50;
 
 const WELCOME =
   "Plain mode: each line is a prompt, and lines that are pasted together are one. A number answers " +
-  "a question. Ctrl-C cancels a turn, Ctrl-D leaves, /help shows what the agent can do.\n";
+  "a question, or `= ` and a text. Ctrl-C cancels a turn, Ctrl-D leaves, /help shows what the agent can do.\n";
 
 /**
  * `trunkline chat --plain`: text is only ever added, without colours, so that screen readers and simple
@@ -39,7 +39,7 @@ export async function conversePlainly(invocation: ChatInvocation): Promise<numbe
       if (replay === undefined) out(shown);
       else replay.push(shown);
     },
-    permit: askingWith(questions),
+    ...askingWith(questions),
   });
   const earlier = replay.join("") + text.end();
   replay = undefined;
@@ -136,13 +136,13 @@ export class PlainConversation {
   #said(text: string): void {
     const { questions, session, out } = this.#parts;
     const said = text.trim();
-    if (questions.isOpen && /^\d*$/.test(said)) {
+    if (questions.isAnswer(said)) {
       if (said !== "") questions.answer(said);
     } else if (said === "/exit" || said === "/quit") this.leave();
     else if (said === "/cancel") session.cancel();
     else if (said !== "") {
       if (this.#turns.size > 0) out("(queued)\n");
-      if (questions.isOpen) out("(The question is still open: a number answers it.)\n");
+      if (questions.isOpen) out("(The question is still open: a number or `=` answers it.)\n");
       const turn = this.#turn(text).finally(() => {
         this.#turns.delete(turn);
         this.prompt();

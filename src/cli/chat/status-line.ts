@@ -16,6 +16,10 @@ export class Status {
     this.#agent = agent;
   }
 
+  get model(): string | undefined {
+    return this.#model;
+  }
+
   /** Ids of the modes, the current one first. */
   get modes(): readonly string[] {
     const ids = this.#modes.map(({ id }) => String(id));

@@ -63,7 +63,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   await using session = await attachTo(channel, wanted, {
     update: (update) => show(text.update(update)),
     queued: (message) => err(`${message}\n`),
-    permit: permitting(
+    ...permitting(
       {
         isYes: values.yes === true,
         isSilent: values.json === true,

@@ -35,7 +35,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
     { ...found, observe: values.observe },
     {
       update: (update) => out(text.update(update)),
-      permit: askingWith(questions),
+      ...askingWith(questions),
     },
   );
   background(

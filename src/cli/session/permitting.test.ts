@@ -15,7 +15,7 @@ async function answer(isYes: boolean, needsPerson: boolean): Promise<[unknown, s
   await using opened = new AsyncDisposableStack();
   let said = "";
   const err = (text: string): void => void (said += text);
-  const permit = permitting({ isYes, isSilent: true, out: assert.fail, err }, opened);
+  const { permit } = permitting({ isYes, isSilent: true, out: assert.fail, err }, opened);
   const _meta = needsPerson ? { trunkline: { needsPerson } } : {};
   return [await permit({ sessionId: "s", toolCall, options: [...options], _meta }, signal), said];
 }

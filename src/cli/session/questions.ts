@@ -1,17 +1,26 @@
 import { createInterface } from "node:readline";
 
+import { fieldsOf, type FieldValue, type QuestionField } from "../../base/question-fields.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { lineText } from "../transcript/styled-line.ts";
+import { lineText, linesOf } from "../transcript/styled-line.ts";
 import { changedCall, type Json, wholeCall, wordsOf } from "../transcript/tool-content.ts";
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
+import { DECLINED, formAnswer } from "./form-content.ts";
+
+/** The index of an option, or a text of the person's own. */
+type Said = number | string;
 
 interface Question {
   readonly text: string;
   readonly options: readonly string[];
-  readonly settle: (option: number | undefined) => void;
+  readonly takesText: boolean;
+  readonly settle: (said: Said | undefined) => void;
 }
 
-/** Permission requests at a terminal: shown one at a time, and answered with an option's number. */
+/** Begins a line that is an answer in words: any other line may be meant for the agent. */
+const TEXT_MARK = "=";
+
+/** Questions at a terminal: shown one at a time, and answered with an option's number or `= TEXT`. */
 export class Questions {
   readonly #out: (text: string) => void;
   readonly #open: Question[] = [];
@@ -26,9 +35,11 @@ export class Questions {
     return this.#open.length > 0;
   }
 
-  /** The number of options of the shown question; 0 if none is shown. */
-  get choices(): number {
-    return this.#open[0]?.options.length ?? 0;
+  /** Whether a line can only be meant as an answer. */
+  isAnswer(line: string): boolean {
+    const [question] = this.#open;
+    if (question === undefined) return false;
+    return /^\d*$/.test(line) || (question.takesText && line.startsWith(TEXT_MARK));
   }
 
   /** Resolves when a question is open and the input has ended. */
@@ -38,8 +49,26 @@ export class Questions {
 
   /** The index of the chosen option; undefined if the request was withdrawn. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<number | undefined> {
-    const { promise, resolve: settle } = Promise.withResolvers<number | undefined>();
-    const question = { text, options, settle };
+    return this.#ask(text, options, false, signal) as Promise<number | undefined>;
+  }
+
+  /** The same, or a text. */
+  askText(
+    text: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Said | undefined> {
+    return this.#ask(text, options, true, signal);
+  }
+
+  #ask(
+    text: string,
+    options: readonly string[],
+    takesText: boolean,
+    signal: AbortSignal,
+  ): Promise<Said | undefined> {
+    const { promise, resolve: settle } = Promise.withResolvers<Said | undefined>();
+    const question = { text, options, takesText, settle };
     this.#open.push(question);
     if (this.#open[0] === question) this.#print(question);
     if (this.#isInputOver) this.#unanswerable.resolve();
@@ -63,6 +92,10 @@ export class Questions {
   answer(line: string): void {
     const [question] = this.#open;
     if (question === undefined) return;
+    if (question.takesText && line.startsWith(TEXT_MARK)) {
+      this.#end(question, line.slice(TEXT_MARK.length).trim());
+      return;
+    }
     const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
     if (at >= 1 && at <= question.options.length) this.#end(question, at - 1);
     else this.#out(`  There is no option '${visibleLine(line)}'. ${how(question)}\n`);
@@ -80,18 +113,19 @@ export class Questions {
     this.#out(`\n? ${text}\n${names.join("")}  ${how(question)}\n`);
   }
 
-  #end(question: Question, option: number | undefined): void {
+  #end(question: Question, said: Said | undefined): void {
     const at = this.#open.indexOf(question);
     if (at < 0) return;
     this.#open.splice(at, 1);
-    question.settle(option);
+    question.settle(said);
     const [next] = this.#open;
     if (at === 0 && next !== undefined) this.#print(next);
   }
 }
 
-function how({ options }: Question): string {
-  return `Type a number from 1 to ${options.length}.`;
+function how({ options, takesText }: Question): string {
+  const range = options.length === 1 ? "1" : `a number from 1 to ${options.length}`;
+  return `Type ${takesText ? "`= ` and your answer, or " : ""}${range}.`;
 }
 
 /** Everything an agent wants to do, for the person who decides whether it may. */
@@ -112,26 +146,33 @@ interface PermittingOptions {
   readonly err: (text: string) => void;
 }
 
-/** Answers the agent's permission requests: by `--yes`, by a person at a terminal, else by refusing. */
+/** How an agent asks the person at this terminal. */
+type Asking = Pick<AttachOptions, "permit" | "elicit">;
+
+/**
+ * Answers the agent's permission requests: by `--yes`, by a person at a terminal, else by refusing. Other
+ * questions are only for a person.
+ */
 export function permitting(
   { isYes, isSilent, out, err }: PermittingOptions,
   opened: AsyncDisposableStack,
-): Permit {
+): Asking {
   const person = process.stdin.isTTY && !isSilent ? askedAtTerminal(out, opened) : undefined;
-  return async (request, signal) => {
+  const permit: Permit = async (request, signal) => {
     const { toolCall, options, _meta } = request;
     const { needsPerson } = (_meta?.trunkline ?? {}) as { readonly needsPerson?: unknown };
     const isYesEnough = needsPerson !== true;
     if (isYes && isYesEnough) return optionOf(options, "allow");
-    if (person !== undefined) return person(request, signal);
+    if (person !== undefined) return person.permit(request, signal);
     const { title = "what it asked" } = toolCall as { title?: string };
     const next = isYesEnough ? "--yes allows it." : "Only a person at a terminal can allow it.";
     err(`Refused: ${visibleLine(title)}. ${next}\n`);
     return optionOf(options, "reject");
   };
+  return { permit, elicit: person?.elicit };
 }
 
-function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableStack): Permit {
+function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableStack): Asking {
   const questions = new Questions(out);
   const input = createInterface({ input: process.stdin });
   opened.defer(() => input.close());
@@ -139,8 +180,87 @@ function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableS
   return askingWith(questions);
 }
 
-/** Has a person choose. */
-export function askingWith(questions: Questions): Permit {
+export function askingWith(questions: Questions): Asking {
+  return { permit: choosing(questions), elicit: fillingIn(questions) };
+}
+
+/** ACP elicitation: a form is asked field by field, a page is named. */
+function fillingIn(questions: Questions): NonNullable<AttachOptions["elicit"]> {
+  const no = "Do not answer";
+  return async ({ mode, message, url, requestedSchema }, signal) => {
+    const says = linesOf(message)
+      .map((each) => lineText(each, false))
+      .join("\n  ");
+    if (mode === "url") {
+      const text = `${says}\n  ${visibleLine(wordsOf(url))}`;
+      const chosen = await questions.ask(text, ["Go on: the page was visited", no], signal);
+      return chosen === undefined ? undefined : chosen === 0 ? { action: "accept" } : DECLINED;
+    }
+    const fields = fieldsOf(requestedSchema);
+    for (let note = ""; ;) {
+      const values: Record<string, FieldValue> = {};
+      for (const [at, field] of fields.entries()) {
+        const head = at === 0 ? `${note}${says}\n  ` : "";
+        const answer = await askField(questions, field, { head, no, signal });
+        if (answer === undefined) return undefined;
+        if (answer === no) return DECLINED;
+        Object.assign(values, answer);
+      }
+      if (fields.length === 0) {
+        const chosen = await questions.ask(says, ["Accept", no], signal);
+        if (chosen !== 0) return chosen === undefined ? undefined : DECLINED;
+      }
+      const outcome = await formAnswer(requestedSchema, fields, values);
+      if ("answer" in outcome) return outcome.answer;
+      note = `${visibleLine(outcome.problem)}. Once more:\n  `;
+    }
+  };
+}
+
+interface AskingField {
+  readonly head: string;
+  /** What stands for no answer at all. */
+  readonly no: string;
+  readonly signal: AbortSignal;
+}
+
+async function askField(
+  questions: Questions,
+  { name, title, description, type, choices, isRequired, initial }: QuestionField,
+  { head, no, signal }: AskingField,
+): Promise<Readonly<Record<string, FieldValue>> | string | undefined> {
+  const about = [title, description].filter((each) => each !== undefined).map(visibleLine);
+  const text = `${head}${about.join(": ")}`;
+  const skip = isRequired ? [] : ["Leave it out"];
+  if (type === "boolean" || type === "choice") {
+    const values = type === "boolean" ? [true, false] : choices.map(({ value }) => value);
+    const names = type === "boolean" ? ["Yes", "No"] : choices.map((each) => each.title);
+    const chosen = await questions.ask(text, [...names, ...skip, no], signal);
+    if (chosen === undefined) return undefined;
+    if (chosen === names.length + skip.length) return no;
+    // A default that the person leaves out is not sent either.
+    return { [name]: values[chosen] ?? (type === "boolean" ? initial : "") };
+  }
+  const known = choices.map((each, at) => `\n  (${at + 1} is ${visibleLine(each.title)})`);
+  const filled = initial.toString() === "" ? "" : `\n  (now: ${visibleLine(String(initial))})`;
+  const some = type === "choices" ? "\n  Type their numbers." : "";
+  const left = initial.toString() === "" ? skip : ["Leave it as it is"];
+  const said = await questions.askText(
+    `${text}${known.join("")}${some}${filled}`,
+    [...left, no],
+    signal,
+  );
+  if (typeof said !== "string") {
+    if (said === left.length) return no;
+    return said === undefined ? undefined : { [name]: initial };
+  }
+  if (type !== "choices") return { [name]: said };
+  const numbers = said.split(/[\s,]+/).filter(Boolean);
+  return { [name]: numbers.map((each) => choices[Number(each) - 1]?.value ?? each) };
+}
+
+/** Has a person choose an option of a permission request. */
+function choosing(questions: Questions): Permit {
   return async ({ toolCall, options, _meta }, signal) => {
     const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
     if (typeof why === "string") return questions.show(questionText(toolCall), why);

@@ -2,12 +2,18 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { ACP, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
 import { acpDialect } from "./dialect.ts";
-import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
-import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
+import { CLIENT_METHODS, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
+import type {
+  AnswerParams,
+  ElicitParams,
+  PermissionParams,
+  SettingsResult,
+  UpdateParams,
+} from "./schema.gen.ts";
 import type { WorktreeRequest } from "../../session/workplace.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import { route, routes } from "../../rpc/route.ts";
+import { type Route, route, routes } from "../../rpc/route.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 
@@ -53,6 +59,13 @@ export interface AttachOptions {
     params: PermissionParams,
     signal: AbortSignal,
   ) => Promise<string | null | undefined>;
+  /**
+   * Has a person fill in a form, or visit a page (ACP elicitation). Undefined leaves the answer to other
+   * clients. Left out where nobody can be asked, which the agent is told.
+   */
+  readonly elicit?:
+    | ((params: ElicitParams & JsonObject, signal: AbortSignal) => Promise<object | undefined>)
+    | undefined;
 }
 
 /** How a turn ended. */
@@ -79,26 +92,19 @@ export interface Attached extends AsyncDisposable {
 export async function attachTo(
   channel: Channel<string>,
   wanted: Wanted,
-  { update, permit, queued }: AttachOptions,
+  { update, ...person }: AttachOptions,
 ): Promise<Attached> {
   await using opening = new AsyncDisposableStack();
   const peer = new Peer(channel, undefined, {
     dialect: acpDialect,
     routes: routes(
       route(CLIENT_METHODS.update, (params) => update(params.update)),
-      route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(message))),
-      route(CLIENT_METHODS.requestPermission, async (params, call) => {
-        const optionId = await permit(params, call.signal);
-        if (optionId === null) return { outcome: { outcome: "cancelled" } };
-        if (optionId !== undefined) return { outcome: { outcome: "selected", optionId } };
-        // Another client may answer: this one does not.
-        return new Promise<never>(() => {});
-      }),
+      ...personRoutes(person),
     ),
   });
   opening.defer(() => peer.close());
-  const clientInfo = { name: "terminal", version: VERSION };
-  await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
+  const clientCapabilities = person.elicit === undefined ? {} : QUESTIONS;
+  await peer.request(METHODS.initialize, { ...HELLO, clientCapabilities });
   const { sessionId, settings } = await openSession(peer, wanted).catch(inWords);
   const open = opening.move();
   return {
@@ -117,6 +123,37 @@ export async function attachTo(
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+/** ACP initialization: a client that a person sits at. */
+export const HELLO = { protocolVersion: 1, clientInfo: { name: "terminal", version: VERSION } };
+/** The capabilities of a client that can ask a person. */
+export const QUESTIONS = { elicitation: { form: {}, url: {} } };
+
+/** What a person is asked and told. */
+export function personRoutes({
+  permit,
+  elicit,
+  queued,
+}: Omit<AttachOptions, "update">): Route<undefined>[] {
+  // Another client may answer: this one does not.
+  const leaveIt = (): Promise<never> => new Promise(() => {});
+  return [
+    route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(message))),
+    route(CLIENT_METHODS.requestPermission, async (params, { signal }) => {
+      const optionId = await permit(params, signal);
+      if (optionId === null) return { outcome: { outcome: "cancelled" } };
+      return optionId === undefined ? leaveIt() : { outcome: { outcome: "selected", optionId } };
+    }),
+    ...(elicit === undefined
+      ? []
+      : [
+          route(
+            CLIENT_METHODS.elicit,
+            async (params, { signal }) => (await elicit({ ...params }, signal)) ?? leaveIt(),
+          ),
+        ]),
+  ];
 }
 
 export async function openSession(

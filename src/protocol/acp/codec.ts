@@ -13,6 +13,8 @@ export interface Implementation {
 export interface AgentOffer {
   readonly authMethods: readonly JsonObject[];
   readonly hasProviders: boolean;
+  /** It takes MCP servers that the client has itself. */
+  readonly takesClientServers: boolean;
   /** Its `sessionCapabilities.systemPrompt`. */
   readonly systemPrompt: unknown;
   /** Its `_meta.authStatus`, with which it says that it sends `_auth/status_update`. */
@@ -102,10 +104,14 @@ export const V1: Codec = {
       terminals: meta.terminal_output_delta === true ? "delta" : hasOutput ? "output" : "text",
     };
   },
-  hello: (info, { authMethods, hasProviders, systemPrompt, authStatus }) => ({
+  hello: (info, { authMethods, hasProviders, takesClientServers, systemPrompt, authStatus }) => ({
     protocolVersion: 1,
     agentCapabilities: {
       ...CAPABILITIES,
+      mcpCapabilities: {
+        ...CAPABILITIES.mcpCapabilities,
+        ...(takesClientServers ? { acp: true } : {}),
+      },
       sessionCapabilities: {
         ...CAPABILITIES.sessionCapabilities,
         ...(systemPrompt === undefined ? {} : { systemPrompt }),

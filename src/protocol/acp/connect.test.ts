@@ -61,6 +61,7 @@ const LISTENER: AgentListener = {
   killTerminal: unasked,
   releaseTerminal: unasked,
   elicit: unasked,
+  askServer: unasked,
 };
 
 async function open(listener: Partial<AgentListener> = {}, hello?: object) {

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import { VERSION } from "../../base/version.ts";
@@ -7,6 +8,7 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { acpDialect } from "./dialect.ts";
+import type { McpMessage } from "../../session/agent.ts";
 import { CLIENT_METHODS, type JsonObject, METHODS } from "./methods.ts";
 import type * as schema from "./schema.gen.ts";
 import { toWire } from "./session-errors.ts";
@@ -24,6 +26,12 @@ export interface AgentListener {
   killTerminal(params: schema.TerminalParams): Promise<unknown>;
   releaseTerminal(params: schema.TerminalParams): Promise<unknown>;
   elicit(params: schema.ElicitParams): Promise<unknown>;
+  /** A request to an MCP server of the client; `heard` takes what that says before its answer. */
+  askServer(
+    params: schema.McpMessageParams,
+    signal: AbortSignal,
+    heard: (message: McpMessage) => void,
+  ): Promise<object>;
   /** Something that is no update, such as whether the person is logged in. */
   notified?(method: string, params: JsonObject): void;
 }
@@ -180,6 +188,11 @@ function listening(
       serve(CLIENT_METHODS.killTerminal, (params) => listener.killTerminal(params)),
       serve(CLIENT_METHODS.releaseTerminal, (params) => listener.releaseTerminal(params)),
       serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
+      serve(CLIENT_METHODS.mcpMessage, (params, { signal, peer }) =>
+        listener.askServer(params, signal, (said) => {
+          background(peer.notify(METHODS.mcpMessage, said), "Telling an agent");
+        }),
+      ),
       ...PASSED_ON.map((method) =>
         route(method, (params: JsonObject) => listener.notified?.(method.name, params)),
       ),

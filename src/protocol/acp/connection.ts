@@ -4,7 +4,7 @@ import { STANDARD } from "../../rpc/codes.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { ProviderChoice } from "../../session/agent.ts";
+import type { McpMessage, ProviderChoice } from "../../session/agent.ts";
 import type {
   AskOptions,
   ClientCapabilities,
@@ -16,7 +16,7 @@ import { isController } from "../../session/permission/permission.ts";
 import { readSubagentId } from "../../session/subagent.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
-import { clientMethod, isObject, ours } from "./methods.ts";
+import { CLIENT_METHODS, clientMethod, isObject, ours } from "./methods.ts";
 import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
@@ -51,6 +51,8 @@ export class AcpConnection implements SessionClient {
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
   readonly #views = new Map<string, SessionView>();
+  /** Requests to MCP servers of the client, and who hears what those say meanwhile. */
+  readonly #serverCalls = new Map<string, (message: McpMessage) => void>();
   /** What it has set for the providers of agents, by their names. */
   readonly providers = new Map<string, readonly ProviderChoice[]>();
   /** Its `initialize`. */
@@ -228,6 +230,27 @@ export class AcpConnection implements SessionClient {
     return await this.#peer?.request(method, params, { signal });
   }
 
+  /** Asks an MCP server that the client has itself. */
+  async askServer(
+    message: McpMessage,
+    signal: AbortSignal,
+    heard: (message: McpMessage) => void,
+  ): Promise<object> {
+    const key = serverCall(message);
+    this.#serverCalls.set(key, heard);
+    try {
+      if (this.#peer === undefined) throw new Error("The connection is not open");
+      return await this.#peer.request(CLIENT_METHODS.mcpMessage, message, { signal });
+    } finally {
+      this.#serverCalls.delete(key);
+    }
+  }
+
+  /** A notification of such a server, about a request that it has not answered yet. */
+  serverSaid(message: McpMessage): void {
+    this.#serverCalls.get(serverCall(message))?.(message);
+  }
+
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
     const { signal, timeout } = options;
     if (this.#peer === undefined) return Promise.reject(new Error("The connection is not open"));
@@ -248,6 +271,10 @@ export class AcpConnection implements SessionClient {
   #asking(sessionId: string, change: 1 | -1): void {
     this.#tellState(sessionId, this.codec.asking(sessionId, change));
   }
+}
+
+function serverCall({ serverId, requestId }: McpMessage): string {
+  return JSON.stringify([serverId, requestId]);
 }
 
 const TOPIC = "session ";

@@ -326,5 +326,6 @@ function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
       ...(timeout === undefined ? {} : { timeout }),
     }),
     route(METHODS.ping, () => ({})),
+    route(METHODS.mcpMessage, (params, { state }) => state.serverSaid(params)),
   ];
 }

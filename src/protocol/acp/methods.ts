@@ -98,6 +98,10 @@ export const METHODS = {
     check: schema.checkAnswerParams,
   }),
   cancel: method<schema.SessionParams>("session/cancel", session),
+  /** A notification of an MCP server that the client has itself. */
+  mcpMessage: method<schema.McpMessageParams>("mcp/message", {
+    check: schema.checkMcpMessageParams,
+  }),
   /** Asks another of our processes whether it still answers. */
   ping: method<JsonObject, JsonObject>("_trunkline/ping"),
 } as const;
@@ -144,6 +148,11 @@ export const CLIENT_METHODS = {
   }),
   releaseTerminal: method<schema.TerminalParams, unknown>("terminal/release", {
     check: schema.checkTerminalParams,
+  }),
+  /** A request to an MCP server that the client has itself. */
+  mcpMessage: method<schema.McpMessageParams, object>("mcp/message", {
+    check: schema.checkMcpMessageParams,
+    checkResult: schema.checkMcpMessageResult,
   }),
   elicit: method<schema.ElicitParams, unknown>("elicitation/create", {
     check: schema.checkElicitParams,

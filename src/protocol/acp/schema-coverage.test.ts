@@ -93,22 +93,21 @@ describe("the newest schemas, with what is unstable", () => {
 
   it("have no capability of agents that clients are not told of, without a reason", async () => {
     const systemPrompt = { mode: { override: {} } };
-    const offer = { authMethods: [], hasProviders: true, systemPrompt, authStatus: {} };
+    const offer = {
+      ...{ authMethods: [], hasProviders: true, takesClientServers: true },
+      ...{ systemPrompt, authStatus: {} },
+    };
     const info = { name: "t", version: "1" };
     check(
       V1.hello(info, offer).agentCapabilities,
       pathsOf(await definitions(1), "AgentCapabilities"),
       {
         "promptCapabilities.audio": "the built-in agent and the agents that were tried take none",
-        "mcpCapabilities.acp":
-          "claude-agent-acp takes no servers of the client over ACP; others were not looked at",
       },
     );
     const v2 = new V2Codec().hello(info, offer).capabilities;
     check(v2, pathsOf(await definitions(2), "AgentCapabilities"), {
       "session.prompt.audio": "the built-in agent and the agents that were tried take none",
-      "session.mcp.acp":
-        "claude-agent-acp takes no servers of the client over ACP; others were not looked at",
     });
   });
 });

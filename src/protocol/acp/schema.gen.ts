@@ -195,6 +195,19 @@ export interface ElicitParams {
   readonly message: string;
 }
 
+export interface McpMessageParams {
+  readonly serverId: string;
+  readonly requestId: string;
+  readonly method: string;
+  readonly params?: {
+    readonly [key: string]: unknown;
+  } | null;
+}
+
+export interface McpMessageResult {
+  readonly [key: string]: unknown;
+}
+
 export interface ElicitResult {
   readonly action: string;
 }
@@ -976,6 +989,33 @@ export const checkElicitParams: Check = (value) => {
   const message: unknown = value.message;
   if (message === undefined) return { path: ["message"], says: "is missing" };
   if (typeof message !== "string") return { path: ["message"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkMcpMessageParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const serverId: unknown = value.serverId;
+  if (serverId === undefined) return { path: ["serverId"], says: "is missing" };
+  if (typeof serverId !== "string") return { path: ["serverId"], says: "must be a string" };
+  const requestId: unknown = value.requestId;
+  if (requestId === undefined) return { path: ["requestId"], says: "is missing" };
+  if (typeof requestId !== "string") {
+    return { path: ["requestId"], says: "must be a string" };
+  }
+  const method: unknown = value.method;
+  if (method === undefined) return { path: ["method"], says: "is missing" };
+  if (typeof method !== "string") return { path: ["method"], says: "must be a string" };
+  const params: unknown = value.params;
+  if (params !== undefined) {
+    if (!isObject(params) && params !== null) {
+      return { path: ["params"], says: "must be an object or null" };
+    }
+  }
+  return undefined;
+};
+
+export const checkMcpMessageResult: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
   return undefined;
 };
 

@@ -232,6 +232,17 @@ export const schemas = {
     required: ["message", "mode"],
     properties: { sessionId, mode: { type: "string" }, message: { type: "string" } },
   },
+  McpMessageParams: {
+    type: "object",
+    required: ["serverId", "requestId", "method"],
+    properties: {
+      serverId: { type: "string" },
+      requestId: { type: "string" },
+      method: { type: "string" },
+      params: { type: ["object", "null"] },
+    },
+  },
+  McpMessageResult: { type: "object" },
   ElicitResult: {
     type: "object",
     required: ["action"],

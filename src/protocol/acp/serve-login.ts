@@ -44,6 +44,7 @@ export function offerFor(door: LoginDoor, client: AcpConnection): AgentOffer {
   return {
     authMethods: methodsFor(door, client, known?.name ?? "", authMethods),
     hasProviders: isObject(agentCapabilities.providers),
+    takesClientServers: objectOf(agentCapabilities.mcpCapabilities).acp === true,
     systemPrompt,
     authStatus: objectOf(agentCapabilities._meta).authStatus,
   };

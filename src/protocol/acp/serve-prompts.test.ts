@@ -137,7 +137,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
       isOdd: true,
       script: async (turn) => {
         if (promptText(turn) === "first") await go.promise;
-        const joined = turn.steering?.().map(([block]) => block?.text) ?? [];
+        const joined = (turn.steering?.() ?? []).map(({ text }) => text);
         await turn.update(chunk(`(${[promptText(turn), ...joined].join("+")})`));
       },
     });

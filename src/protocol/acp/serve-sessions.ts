@@ -20,6 +20,7 @@ import type { Session } from "../../session/session.ts";
 import type { SessionRecord } from "../../session/store.ts";
 import { readSubagentId } from "../../session/subagent.ts";
 import { workplaceOf, type Workplace, type WorktreeRequest } from "../../session/workplace.ts";
+import { ClientMcpServers } from "./client-servers.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { type JsonObject, METHODS, objectOf, ours, isObject } from "./methods.ts";
@@ -177,7 +178,8 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const { upTo } = ours(params._meta);
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
-      const session = await sessions.fork(params.sessionId, setup, last, state.principal);
+      const forked = await sessions.fork(params.sessionId, setup, last, state.principal);
+      const session = withServers(forked, setup);
       state.opened({ ...params, sessionId: session.id });
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
@@ -280,7 +282,7 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const setup = { ...(await setupOf(door, params, state)), worktree, labels };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
-    const session = await sessions.create(setup, agent, state.principal);
+    const session = withServers(await sessions.create(setup, agent, state.principal), setup);
     state.opened({ ...params, sessionId: session.id });
     attachLater(session, state);
     return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
@@ -304,14 +306,19 @@ export async function reopenSession(
   client.opened(params);
   const { after } = ours(_meta);
   const open = await sessions.current(sessionId, typeof after === "number" ? after : 0);
-  if (open !== undefined) return open;
   const { principal } = client;
+  if (open !== undefined) {
+    if (mayControl(principal)) {
+      clientServers.get(open)?.rebind(normaliseServers(params.mcpServers), client);
+    }
+    return open;
+  }
   const fixed = await sessions.fixedSetup(sessionId, principal);
   // Somebody who only watches names no servers.
-  const mcpServers = mayControl(principal) ? await serversOf(params, principal) : [];
+  const servers = serversOf(mayControl(principal) ? params.mcpServers : [], client);
   const setup =
-    fixed === undefined ? await setupOf(door, params, client) : { ...fixed, mcpServers };
-  return sessions.open(sessionId, setup, principal);
+    fixed === undefined ? await setupOf(door, params, client) : { ...fixed, ...servers };
+  return withServers(await sessions.open(sessionId, setup, principal), setup);
 }
 
 async function setupOf(
@@ -321,10 +328,10 @@ async function setupOf(
 ): Promise<SessionSetup> {
   const { cwd, additionalDirectories, systemPrompt, _meta } = params;
   const { principal } = client;
-  const mcpServers = await serversOf(params, principal);
+  const servers = serversOf(params.mcpServers, client);
   const providers = providersOf(params, client);
   const prepared = await door.options.setUpSession?.(params, principal);
-  if (prepared !== undefined) return { ...prepared, mcpServers };
+  if (prepared !== undefined) return { ...prepared, ...servers };
   // ACP session-setup § Working Directory: the path must be absolute.
   if (!isAbsolutePath(cwd)) {
     throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
@@ -332,7 +339,7 @@ async function setupOf(
   const setup = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
-    mcpServers,
+    ...servers,
     providers,
     systemPrompt: systemPrompt ?? undefined,
     meta: _meta ?? undefined,
@@ -342,13 +349,22 @@ async function setupOf(
   return setup;
 }
 
-async function serversOf(
-  { mcpServers }: NewSessionParams,
-  principal: Principal,
-): Promise<McpServer[]> {
-  const servers = normaliseServers(mcpServers);
-  refusePrograms(servers, principal);
-  return servers;
+type Servers = Pick<SessionSetup, "mcpServers" | "clientServers">;
+
+/** The servers of open sessions that clients have themselves. */
+const clientServers = new WeakMap<Session, ClientMcpServers>();
+
+function withServers(session: Session, { clientServers: of }: Servers): Session {
+  if (of instanceof ClientMcpServers) clientServers.set(session, of);
+  return session;
+}
+
+function serversOf(given: NewSessionParams["mcpServers"], client: AcpConnection): Servers {
+  const servers = normaliseServers(given);
+  refusePrograms(servers, client.principal);
+  if (!servers.some(({ type }) => type === "acp")) return { mcpServers: servers };
+  const own = new ClientMcpServers(servers, client);
+  return { mcpServers: own.list, clientServers: own };
 }
 
 function agentOf({ _meta }: NewSessionParams): string | undefined {
@@ -452,8 +468,12 @@ function normalise(server: GivenServer, at: string): McpServer {
     const headers = pairs(server.headers, `${at}.headers`);
     return { ...server, type: type === "sse" ? "sse" : "http", headers };
   }
+  if (type === "acp") {
+    if (typeof server.serverId !== "string") throw wrong(`'${at}.serverId' must be a string`);
+    return server;
+  }
   if (type !== undefined && type !== "local" && type !== "stdio") {
-    throw wrong(`'${at}.type' must be one of: stdio, local, http, sse`);
+    throw wrong(`'${at}.type' must be one of: stdio, local, http, sse, acp`);
   }
   const { command, args, env, environment, type: _, ...others } = server;
   const words = Array.isArray(command) ? (command as unknown[]) : [command, ...listOf(args)];

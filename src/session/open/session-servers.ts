@@ -6,10 +6,11 @@ import type { OpenServers } from "../../agent/session-tools.ts";
 import type { McpServer } from "../agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
-import { openLink, type OpenLink } from "../../upstream/link.ts";
+import { type Link, openLink, type OpenLink } from "../../upstream/link.ts";
 import type { UpstreamSettings } from "../../upstream/settings.ts";
 import { type UpstreamTable, Upstreams } from "../../upstream/upstreams.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
+import { ClientServerChannel } from "./client-server-channel.ts";
 
 export interface SessionServersOptions {
   /** The folder of all state. */
@@ -21,17 +22,23 @@ export interface SessionServersOptions {
 /** The MCP servers that clients pass with a session, as upstreams of that session only. */
 export function sessionServers(options: SessionServersOptions): OpenServers {
   const { data, toolbox, channelLimits } = options;
-  return async (servers, { cwd, log, revoked }) => {
+  return async (servers, { cwd, log, revoked, clientServers }) => {
+    const { table, own } = tablesOf(servers, cwd);
     const offer = new Offer({ ...toolbox, isPrivate: true });
     const upstreams = new Upstreams({
       offer,
       folder: join(data, "session-servers"),
       log,
-      open: openUntil(revoked, currentSession()),
+      open: openUntil(revoked, currentSession(), (name) => {
+        const id = own.get(name);
+        if (id === undefined || clientServers === undefined) return undefined;
+        const channel = new ClientServerChannel(clientServers, id);
+        return { channel, end: () => channel[Symbol.asyncDispose]() };
+      }),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
     offer.waitFor(upstreams);
-    await upstreams.configure(tableOf(servers, cwd));
+    await upstreams.configure(table);
     return {
       tools: offer.tools,
       known: () => upstreams.known(),
@@ -46,9 +53,18 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
   };
 }
 
-/** Kills the servers of a session at once when the token of its owner is revoked. */
-function openUntil(revoked: AbortSignal, serves: string | undefined): OpenLink {
-  return async (settings, events, limits) => {
+/**
+ * Kills the servers of a session at once when the token of its owner is revoked. `ofClient` reaches one
+ * that the client has itself.
+ */
+function openUntil(
+  revoked: AbortSignal,
+  serves: string | undefined,
+  ofClient: (name: string) => Link | undefined,
+): OpenLink {
+  return async (settings, events, limits, name) => {
+    const own = ofClient(name);
+    if (own !== undefined) return own;
     const link = await openLink(settings, events, limits, { serves });
     const stopListening = onAbort(revoked, () => link.kill?.());
     background(link.ended?.then(stopListening), "Removing a server of a session");
@@ -56,19 +72,29 @@ function openUntil(revoked: AbortSignal, serves: string | undefined): OpenLink {
   };
 }
 
+interface ServerTables {
+  readonly table: UpstreamTable;
+  /** The ids of the servers that the client has itself. */
+  readonly own: ReadonlyMap<string, string>;
+}
+
 /** Editors may give two servers the same name, so the second gets a number. */
-function tableOf(servers: readonly McpServer[], cwd: string): UpstreamTable {
+function tablesOf(servers: readonly McpServer[], cwd: string): ServerTables {
   const table = new Map<string, UpstreamSettings>();
+  const own = new Map<string, string>();
   for (const server of servers) {
     let { name } = server;
     for (let count = 2; table.has(name); count++) name = `${server.name}-${count}`;
     table.set(name, settingsOf(server, cwd));
+    if (server.type === "acp") own.set(name, String(server.serverId));
   }
-  return Object.fromEntries(table);
+  return { table: Object.fromEntries(table), own };
 }
 
 function settingsOf(server: McpServer, cwd: string): UpstreamSettings {
-  const { type, url, headers, command, args, env } = server;
+  const { type, url, headers, command, args, env, serverId } = server;
+  // Nothing is looked up under this name.
+  if (type === "acp") return { url: `acp:${String(serverId)}` };
   if (typeof url === "string") {
     return { url, headers: pairs(headers), ...(typeof type === "string" ? { type } : {}) };
   }

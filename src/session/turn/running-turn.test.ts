@@ -136,6 +136,6 @@ describe("RunningTurn", () => {
     let taken = 0;
     const prompt = [{ type: "text", text: "in red" }];
     turn.steer({ prompt, isWanted: () => true, taken: () => taken++ });
-    assert.deepEqual([turn.steering(), turn.steering(), taken], [[prompt], [], 1]);
+    assert.deepEqual([turn.steering(), turn.steering(), taken], [prompt, undefined, 1]);
   });
 });

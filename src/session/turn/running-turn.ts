@@ -150,10 +150,13 @@ export class RunningTurn implements Turn {
     this.#progressAt = performance.now();
   }
 
-  steering(): readonly (readonly ContentBlock[])[] {
-    const steering = this.#steering.splice(0).filter(({ isWanted }) => isWanted());
-    for (const { taken } of steering) taken();
-    return steering.map(({ prompt }) => prompt);
+  steering(): readonly ContentBlock[] | undefined {
+    for (;;) {
+      const next = this.#steering.shift();
+      if (next?.isWanted() === false) continue;
+      next?.taken();
+      return next?.prompt;
+    }
   }
 
   /** Offers a steering prompt to the agent, which may never take it. */

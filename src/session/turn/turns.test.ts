@@ -93,7 +93,7 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
       script: async (turn) => {
         const text = promptText(turn);
         if (text === "first") await go.promise;
-        seen.push(text, ...(turn.steering?.().map(([block]) => block?.text) ?? []));
+        seen.push(text, ...(turn.steering?.() ?? []).map(({ text: said }) => said));
       },
     });
     const { client, sessionId } = await app.client();
@@ -114,7 +114,7 @@ describe("a prompt during another", { timeout: 30_000 }, () => {
     await using app = await AcpApp.open({
       script: async (turn) => {
         await go.promise;
-        seen.push(promptText(turn), ...(turn.steering?.().map(([block]) => block?.text) ?? []));
+        seen.push(promptText(turn), ...(turn.steering?.() ?? []).map(({ text }) => text));
       },
     });
     const { client, sessionId } = await app.client();

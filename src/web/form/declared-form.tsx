@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import { contentOf, fieldsOf, type FieldValues } from "../session/question-fields.ts";
+import { contentOf, fieldsOf, type FieldValues } from "../../base/question-fields.ts";
 import { FormFields } from "../session/question-form.tsx";
 import { Refusal, useAction } from "./dialog.tsx";
 

@@ -10,7 +10,7 @@ import {
   type FieldValues,
   type QuestionField,
   valuesOf,
-} from "../session/question-fields.ts";
+} from "../../base/question-fields.ts";
 import { wordIn } from "../session/conversation.ts";
 import { checkJson, FormFields, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";

@@ -7,7 +7,7 @@ import {
   type FieldValue,
   type FieldValues,
   type QuestionField,
-} from "./question-fields.ts";
+} from "../../base/question-fields.ts";
 
 /** The form of a question of the agent (ACP elicitation). */
 export function QuestionForm(props: {

@@ -30,11 +30,12 @@ export class SshServer implements AsyncDisposable {
     this.knownHosts = join(folder, "known_hosts");
   }
 
-  /** `forced` is run with an account's name by whoever has that account's key. */
+  /** `forced` is run with an account's name by whoever has that account's key, who `may` what it says. */
   static async start(
     folder: string,
     forced: string,
     accounts: readonly string[],
+    may: "restrict" | "restrict,pty" = "restrict",
   ): Promise<SshServer> {
     if (SSHD === undefined) throw new Error(String(WITHOUT_SSHD));
     mkdirSync(folder, { recursive: true });
@@ -42,7 +43,7 @@ export class SshServer implements AsyncDisposable {
     const lines = accounts.map((account) => {
       makeKey(join(folder, `id_${account}`));
       const key = readFileSync(join(folder, `id_${account}.pub`), "utf8").trim();
-      return `restrict,command="${forced} ${account}" ${key}\n`;
+      return `${may},command="${forced} ${account}" ${key}\n`;
     });
     writeFileSync(join(folder, "authorized_keys"), lines.join(""), { mode: 0o600 });
     const port = await freePort();

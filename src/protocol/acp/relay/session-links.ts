@@ -287,6 +287,12 @@ export class SessionLinks {
       return typeof id === "string" ? this.#answer(id, text) : undefined;
     }
     const { sessionId: named, requestId } = objectOf(params);
+    // It names no session: whoever has not asked that server leaves it alone.
+    if (method === METHODS.mcpMessage.name) {
+      const links = new Set([...this.#joined.values()].flatMap(({ link }) => link ?? []));
+      for (const link of links) background(link.pass(text), "Forwarding a message");
+      return undefined;
+    }
     if (method === acpDialect.cancel.method) {
       return isId(requestId) ? this.#cancel(`${holdId(requestId, text)}`, text) : undefined;
     }

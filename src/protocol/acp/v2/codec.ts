@@ -75,10 +75,15 @@ export class V2Codec implements Codec {
   }
 
   hello(info: Implementation, offer: AgentOffer): Hello {
-    const { authMethods, hasProviders, systemPrompt } = offer;
+    const { authMethods, hasProviders, takesClientServers, systemPrompt } = offer;
+    const { session } = CAPABILITIES;
     const capabilities = {
       ...CAPABILITIES,
-      session: { ...CAPABILITIES.session, ...(systemPrompt === undefined ? {} : { systemPrompt }) },
+      session: {
+        ...session,
+        mcp: { ...session.mcp, ...(takesClientServers ? { acp: {} } : {}) },
+        ...(systemPrompt === undefined ? {} : { systemPrompt }),
+      },
       ...(hasProviders ? { providers: {} } : {}),
     };
     return { protocolVersion: 2, info, capabilities, authMethods };

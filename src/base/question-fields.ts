@@ -32,7 +32,7 @@ export function fieldsOf(schema: unknown): QuestionField[] {
       examples: Array.isArray(examples) ? examples.map(String) : [],
       isRequired: required.includes(name),
       type,
-      choices: choicesOf(type === "choices" ? ((property["items"] ?? {}) as Fields) : property),
+      choices: choicesOf(type === "choices" ? ((property.items ?? {}) as Fields) : property),
       initial: initialOf(type, initial),
     };
   });
@@ -46,13 +46,13 @@ function withoutNull(property: Fields): Fields {
     return { ...property, type: others.length === 1 ? others[0] : undefined };
   }
   if (!Array.isArray(anyOf)) return property;
-  const others = (anyOf as Fields[]).filter((each) => each["type"] !== "null");
+  const others = (anyOf as Fields[]).filter((each) => each.type !== "null");
   return others.length === 1 && others.length < anyOf.length ? (others[0] as Fields) : property;
 }
 
 function typeOf(property: Fields): QuestionField["type"] {
-  const items = (property["items"] ?? {}) as Fields;
-  switch (property["type"]) {
+  const items = (property.items ?? {}) as Fields;
+  switch (property.type) {
     case "boolean":
       return "boolean";
     case "number":
@@ -60,12 +60,12 @@ function typeOf(property: Fields): QuestionField["type"] {
       return "number";
     case "array":
       if (choicesOf(items).length > 0) return "choices";
-      return items["type"] === "string" ? "lines" : "json";
+      return items.type === "string" ? "lines" : "json";
     case "string":
       return choicesOf(property).length > 0 ? "choice" : "text";
     default: {
       // Choices without a type may be of any: as they are typed here they are texts.
-      const choices = (property["enum"] ?? []) as readonly unknown[];
+      const choices = (property.enum ?? []) as readonly unknown[];
       const areTexts = choices.length > 0 && choices.every((each) => typeof each === "string");
       return areTexts ? "choice" : "json";
     }
@@ -73,11 +73,11 @@ function typeOf(property: Fields): QuestionField["type"] {
 }
 
 function choicesOf(property: Fields): { value: string; title: string }[] {
-  const titled = property["oneOf"] ?? property["anyOf"];
+  const titled = property.oneOf ?? property.anyOf;
   if (Array.isArray(titled) && (titled as Fields[]).every((each) => "const" in each)) {
     return (titled as Fields[]).map((each) => {
-      const value = String(each["const"]);
-      return { value, title: typeof each["title"] === "string" ? each["title"] : value };
+      const value = String(each.const);
+      return { value, title: typeof each.title === "string" ? each.title : value };
     });
   }
   const { enum: values, enumNames: names } = property;

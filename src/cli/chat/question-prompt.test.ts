@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { PermissionPrompt } from "./permission-prompt.ts";
+import { QuestionPrompt } from "./question-prompt.ts";
 import type { Key } from "./terminal-input.ts";
 
 const OPTIONS = [
@@ -24,7 +24,7 @@ class Rig implements Disposable {
   now = 10_000;
   readonly late: string[] = [];
   readonly answers: (string | null | undefined)[] = [];
-  readonly prompt = new PermissionPrompt(
+  readonly prompt = new QuestionPrompt(
     () => {},
     () => this.now,
   );
@@ -44,7 +44,7 @@ class Rig implements Disposable {
       options: OPTIONS,
       _meta: { trunkline: { why } },
     };
-    const asked = this.prompt.ask(params, signal);
+    const asked = this.prompt.permit(params, signal);
     asked.then(
       (answer) => this.answers.push(answer),
       () => {},
@@ -67,7 +67,7 @@ class Rig implements Disposable {
   }
 }
 
-describe("PermissionPrompt", () => {
+describe("QuestionPrompt", () => {
   it("takes a key after half a second without one, if none follows at once", async () => {
     using rig = new Rig();
     rig.ask();
@@ -143,7 +143,7 @@ describe("PermissionPrompt", () => {
   it("says what always covers, and gives every option a key", () => {
     using rig = new Rig();
     rig.ask();
-    const rows = rig.prompt.rows(200, 20).map((row) => row.map(({ text }) => text).join(""));
+    const rows = rig.prompt.rows(200, 20).rows.map((row) => row.map(({ text }) => text).join(""));
     assert.deepEqual(rows.slice(1, 5), [
       "  y Allow",
       "  a Always allow in /a: run npm test",
