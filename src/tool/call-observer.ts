@@ -6,6 +6,8 @@ import type { Arguments, Tool, ToolContext, ToolResult } from "./tool.ts";
 export interface ObservedCall {
   readonly name: string;
   readonly args: Arguments;
+  /** As the caller gave them, where they are sent otherwise. */
+  readonly given?: Arguments;
   readonly context: ToolContext;
   /** Undefined where there is no such tool. */
   readonly tool: Tool | undefined;

@@ -141,6 +141,8 @@ export interface ToolContext {
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
+  /** The hooks that have run for the call where it came from, which do not run again. */
+  readonly hooksRan?: Set<string> | undefined;
   /** The server of the tool has made a task of the call, with this id. */
   remoteTask?(taskId: string): void;
   /** Tells the caller's side that a page it was asked to show is complete, during the call or later. */

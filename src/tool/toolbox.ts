@@ -1,5 +1,6 @@
 import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
+import type { CallHooks, HooksOfCall } from "./call-hooks.ts";
 import { callWithin } from "./limited-context.ts";
 import { type ToolSources, awaitTool, type WaitingCaller } from "./offer/tool-sources.ts";
 import {
@@ -45,6 +46,13 @@ import { maskWords } from "../base/text/mask.ts";
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
   readonly started: number;
+  /** As they are sent, which hooks may have changed. */
+  args: Arguments;
+  /** As the caller gave them, where they are sent otherwise. */
+  given?: Arguments;
+  hooks?: HooksOfCall;
+  /** Why a hook has a person asked. */
+  asks?: string | undefined;
 }
 
 /**
@@ -65,12 +73,15 @@ export class Toolbox {
   readonly #addressesOf: AddressesOf;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
+  /** What runs before and after every call; undefined where nothing does. */
+  hooks: CallHooks | undefined;
 
   constructor(options: ToolboxOptions = {}) {
     this.policy = options.policy ?? new Policy();
     this.#registry = new ToolRegistry(options.approver);
     this.audit = options.audit;
     this.observer = options.observer;
+    this.hooks = options.hooks;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
@@ -172,21 +183,20 @@ export class Toolbox {
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
     try {
+      const stopped = this.hooks === undefined ? undefined : await this.#hooked(tool, call);
+      if (stopped !== undefined) return stopped;
       const refused = this.#refusal(tool, call);
       const refusal = refused instanceof Promise ? await refused : refused;
       if (refusal !== undefined) return this.#refuse(call, refusal);
-      const found = tool.checksItself === true ? undefined : argumentProblem(tool, args);
+      const found = tool.checksItself === true ? undefined : argumentProblem(tool, call.args);
       const problem = found instanceof Promise ? await found : found;
-      if (problem !== undefined) {
-        const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
-        return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
-      }
+      if (problem !== undefined) return this.#invalid(call, problem);
       const { project } = context;
       if (
         project !== undefined &&
         project.folder === undefined &&
         tool.project !== undefined &&
-        needOf(tool.project, args) === "needed"
+        needOf(tool.project, call.args) === "needed"
       ) {
         return this.#refuse(call, projectMissing(call.name, tool.project, project));
       }
@@ -195,8 +205,8 @@ export class Toolbox {
       if (context.isTask === true) this.#record(call, "begun");
       const timeout = tool.limits?.timeout;
       const work =
-        timeout === undefined ? tool.call(args, context) : callWithin(timeout, tool, call);
-      return this.#ended(call, await work);
+        timeout === undefined ? tool.call(call.args, context) : callWithin(timeout, tool, call);
+      return this.#ended(call, await (call.hooks === undefined ? work : afterHooks(call, work)));
     } catch (error) {
       return this.#failed(call, error);
     }
@@ -208,16 +218,50 @@ export class Toolbox {
     return call;
   }
 
-  /** Why a call may not be made: by its token, its project, the policy or a rate limit. */
-  #refusal(tool: Tool, call: StartedCall): string | undefined | Promise<string | undefined> {
+  /**
+   * Has hooks decide on a call that would be allowed. What they change is decided on and checked like any
+   * call, afterwards. Returns the answer to one that is not made.
+   */
+  async #hooked(tool: Tool, call: StartedCall): Promise<ToolResult | undefined> {
+    const { args, context } = call;
+    const hooks = this.hooks?.for(tool, context);
+    if (hooks === undefined) return undefined;
+    const { project } = context;
+    const refusal = await this.#refusal(tool, call, true);
+    if (refusal !== undefined) return this.#refuse(call, refusal);
+    const problem = tool.checksItself === true ? undefined : await argumentProblem(tool, args);
+    if (problem !== undefined) return this.#invalid(call, problem);
+    const before = await hooks.before(args);
+    if (before.refusal !== undefined) return this.#refuse(call, before.refusal);
+    call.hooks = hooks;
+    call.asks = before.asks;
+    // What is sent ahead of a result would not be seen by the hooks for results.
+    delete (context as { piece?: unknown }).piece;
+    if (before.args === undefined) return undefined;
+    call.given = args;
+    call.args = before.args;
+    // The changed call may be about another one.
+    context.project = project;
+    return undefined;
+  }
+
+  /**
+   * Why a call may not be made: by its token, its project, the policy or a rate limit. A trial asks nobody,
+   * and does not count.
+   */
+  #refusal(
+    tool: Tool,
+    call: StartedCall,
+    isTrial = false,
+  ): string | undefined | Promise<string | undefined> {
     const { args, context } = call;
     const { principal } = context.caller;
     const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
     if (refusal !== undefined) return refusal;
     const decision = this.#decide(tool, args, context);
     return decision instanceof Promise
-      ? decision.then((decided) => this.#refusalBy(decided, tool, call))
-      : this.#refusalBy(decision, tool, call);
+      ? decision.then((decided) => this.#refusalBy(decided, tool, call, isTrial))
+      : this.#refusalBy(decision, tool, call, isTrial);
   }
 
   /** The same, once the policy has decided. */
@@ -225,13 +269,15 @@ export class Toolbox {
     decision: Decision,
     tool: Tool,
     call: StartedCall,
+    isTrial: boolean,
   ): string | undefined | Promise<string | undefined> {
-    const { name, args, context } = call;
+    const { name, args, context, asks } = call;
     const { project, caller } = context;
     if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
-    if (decision === "allow") return this.#tooOften(tool, call);
-    return askPerson(name, args, context).then((refused) => {
+    if (isTrial) return undefined;
+    if (decision === "allow" && asks === undefined) return this.#tooOften(tool, call);
+    return askPerson(name, args, context, asks).then((refused) => {
       if (context.signal.aborted) throw context.signal.reason;
       return refused ?? this.#tooOften(tool, call);
     });
@@ -266,7 +312,10 @@ export class Toolbox {
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(call, refusal);
-    return this.#settle(call, tool.resume(taskId, context));
+    const work = tool.resume(taskId, context);
+    const hooks = this.hooks?.for(tool, context);
+    if (hooks === undefined) return this.#settle(call, work);
+    return this.#settle(call, afterHooks({ ...call, hooks }, work));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -341,6 +390,11 @@ export class Toolbox {
     return result;
   }
 
+  #invalid(call: StartedCall, problem: string): ToolResult {
+    const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
+    return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
+  }
+
   #refuse(call: StartedCall, reason: string): ToolResult {
     this.#record(call, "refused", reason);
     return errorResult(visible(reason));
@@ -389,6 +443,7 @@ export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
   readonly observer?: CallObserver | undefined;
+  readonly hooks?: CallHooks | undefined;
   /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
   /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
@@ -405,6 +460,29 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
+/** Has hooks see the result of a call, or the error of another server in its place. */
+async function afterHooks(
+  { args, hooks }: Pick<StartedCall, "args" | "hooks">,
+  work: ToolResult | Promise<ToolResult>,
+): Promise<ToolResult> {
+  let fault: ToolFault | undefined;
+  let result: ToolResult;
+  try {
+    result = await work;
+  } catch (error) {
+    // A page that the person has to look at first is a question, and no result.
+    if (!(error instanceof ToolFault) || error.code === PAGE_FIRST) throw error;
+    fault = error;
+    result = errorResult([error.message, JSON.stringify(error.data) ?? ""].join("\n").trim());
+  }
+  const seen = (await hooks?.after(args, result)) ?? result;
+  if (fault !== undefined && seen === result) throw fault;
+  return seen;
+}
+
+/** URLElicitationRequiredError (MCP 2025-11-25, client/elicitation). */
+const PAGE_FIRST = -32042;
+
 /** What a form for the person says back (MCP, "Elicitation"). */
 interface FormAnswer {
   readonly action?: unknown;
@@ -418,11 +496,13 @@ export async function askPerson(
   tool: string,
   args: Arguments,
   context: ToolContext,
+  asks?: string,
 ): Promise<string | undefined> {
   // The question comes first, because the caller controls what follows it.
   const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
   const shown = visibleLine(JSON.stringify(maskWords(args)));
-  const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
+  const why = asks === undefined ? "" : ` A hook wants you to decide: ${visibleLine(asks)}.`;
+  const message = `Allow ${who} to call '${visibleLine(tool)}'?${why} Its arguments: ${shown}`;
   const size = Buffer.byteLength(message);
   if (size > LARGEST_QUESTION) {
     return (

@@ -47,6 +47,16 @@ export interface ConfigFile {
   readonly hooks?: {
     readonly [key: string]: readonly MatchedHooks[];
   };
+  /**
+   * What runs before and after every call of a tool, whoever makes it, in the shape of `hooks`. See
+   * [Hooks at the gateway](TOOLS.md#hooks-at-the-gateway).
+   */
+  readonly toolHooks?: {
+    /** Before a call that the policy would let through. */
+    readonly PreToolUse?: readonly MatchedToolHooks[];
+    /** After a call, before its result is passed on. */
+    readonly PostToolUse?: readonly MatchedToolHooks[];
+  };
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
@@ -345,6 +355,58 @@ export interface Hook {
    * only reported.
    */
   readonly onFailure?: "block" | "continue";
+}
+
+/** Hooks for the tools that a matcher fits. */
+export interface MatchedToolHooks {
+  /**
+   * Regular expression for the whole name of a tool: `mcp__SERVER__TOOL`, where the server of
+   * Trunkline's own tools is `trunkline`, or the name that `trunkline tool list` shows; empty or
+   * `*` for all.
+   */
+  readonly matcher?: string;
+  /** What runs, in this order. */
+  readonly hooks?: readonly ToolHook[];
+}
+
+/** What runs before or after a call: a command, an address, or what is ready-made. */
+export interface ToolHook {
+  /**
+   * `command` runs a program, `http` asks an address. `mask` masks secrets and personal data,
+   * `size` and `rate` limit: these need no program. Default: `command`.
+   */
+  readonly type?: "command" | "http" | "mask" | "size" | "rate";
+  /** Command line for `/bin/sh`, which runs as you, in your home folder. */
+  readonly command?: string;
+  /** Address that gets a POST. Redirects are not followed. */
+  readonly url?: string;
+  /**
+   * Headers of each request. `${keychain:NAME}` and `${NAME}` stand for a secret of the keychain
+   * and for a variable.
+   */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /** Whether the address may be of this machine or of a private network. Default: no. */
+  readonly allowPrivate?: boolean;
+  /** Seconds that it may take. Default: 10. */
+  readonly timeout?: number;
+  /**
+   * Whether a call that it fails for is refused (`block`, the default), or goes on as if there were
+   * no hook.
+   */
+  readonly onFailure?: "block" | "continue";
+  /**
+   * What `mask` masks: `secrets` (keys, tokens, passwords), `personal` (mail addresses, telephone,
+   * card and account numbers). Default: both.
+   */
+  readonly what?: readonly ("secrets" | "personal")[];
+  /** Bytes of JSON that `size` lets through. */
+  readonly most?: number;
+  /** Calls of one person that `rate` lets through. */
+  readonly calls?: number;
+  /** Time window of `rate`. */
+  readonly seconds?: number;
 }
 
 /** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
@@ -1229,6 +1291,7 @@ export const checkConfigFile: Check = (value) => {
       case "agents":
       case "models":
       case "hooks":
+      case "toolHooks":
       case "mcpServers":
       case "policy":
       case "profiles":
@@ -1242,7 +1305,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1358,58 +1421,93 @@ export const checkConfigFile: Check = (value) => {
       }
     }
   }
+  const toolHooks: unknown = value.toolHooks;
+  if (toolHooks !== undefined) {
+    if (!isObject(toolHooks)) return { path: ["toolHooks"], says: "must be an object" };
+    for (const key6 in toolHooks) {
+      switch (key6) {
+        case "PreToolUse":
+        case "PostToolUse":
+          continue;
+        default:
+          return { path: ["toolHooks", key6], says: unknownKey(key6, ["PreToolUse", "PostToolUse"]) };
+      }
+    }
+    const PreToolUse: unknown = toolHooks.PreToolUse;
+    if (PreToolUse !== undefined) {
+      if (!Array.isArray(PreToolUse)) {
+        return { path: ["toolHooks", "PreToolUse"], says: "must be a list" };
+      }
+      for (let i2 = 0; i2 < PreToolUse.length; i2++) {
+        const item4: unknown = PreToolUse[i2];
+        const problem8 = checkMatchedToolHooks(item4);
+        if (problem8 !== undefined) return within(problem8, "toolHooks", "PreToolUse", i2);
+      }
+    }
+    const PostToolUse: unknown = toolHooks.PostToolUse;
+    if (PostToolUse !== undefined) {
+      if (!Array.isArray(PostToolUse)) {
+        return { path: ["toolHooks", "PostToolUse"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < PostToolUse.length; i3++) {
+        const item5: unknown = PostToolUse[i3];
+        const problem9 = checkMatchedToolHooks(item5);
+        if (problem9 !== undefined) return within(problem9, "toolHooks", "PostToolUse", i3);
+      }
+    }
+  }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key6 in mcpServers) {
-      const item4: unknown = mcpServers[key6];
-      const problem8 = checkMcpServer(item4);
-      if (problem8 !== undefined) return within(problem8, "mcpServers", key6);
+    for (const key7 in mcpServers) {
+      const item6: unknown = mcpServers[key7];
+      const problem10 = checkMcpServer(item6);
+      if (problem10 !== undefined) return within(problem10, "mcpServers", key7);
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key7 in policy) {
-      switch (key7) {
+    for (const key8 in policy) {
+      switch (key8) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
+          return { path: ["policy", key8], says: unknownKey(key8, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem9 = checkToolPolicy(tools);
-      if (problem9 !== undefined) return within(problem9, "policy", "tools");
+      const problem11 = checkToolPolicy(tools);
+      if (problem11 !== undefined) return within(problem11, "policy", "tools");
     }
   }
   const profiles: unknown = value.profiles;
   if (profiles !== undefined) {
     if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
-    for (const key8 in profiles) {
-      const item5: unknown = profiles[key8];
-      const problem10 = checkProfileSettings(item5);
-      if (problem10 !== undefined) return within(problem10, "profiles", key8);
+    for (const key9 in profiles) {
+      const item7: unknown = profiles[key9];
+      const problem12 = checkProfileSettings(item7);
+      if (problem12 !== undefined) return within(problem12, "profiles", key9);
     }
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem11 = checkBusSettings(bus);
-    if (problem11 !== undefined) return within(problem11, "bus");
+    const problem13 = checkBusSettings(bus);
+    if (problem13 !== undefined) return within(problem13, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem12 = checkReviewSettings(review);
-    if (problem12 !== undefined) return within(problem12, "review");
+    const problem14 = checkReviewSettings(review);
+    if (problem14 !== undefined) return within(problem14, "review");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key9 in identities) {
-      const item6: unknown = identities[key9];
-      const problem13 = checkIdentitySettings(item6);
-      if (problem13 !== undefined) return within(problem13, "identities", key9);
+    for (const key10 in identities) {
+      const item8: unknown = identities[key10];
+      const problem15 = checkIdentitySettings(item8);
+      if (problem15 !== undefined) return within(problem15, "identities", key10);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -1418,29 +1516,29 @@ export const checkConfigFile: Check = (value) => {
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem14 = checkRemoteSettings(remote);
-    if (problem14 !== undefined) return within(problem14, "remote");
+    const problem16 = checkRemoteSettings(remote);
+    if (problem16 !== undefined) return within(problem16, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem15 = checkFleetSettings(fleet);
-    if (problem15 !== undefined) return within(problem15, "fleet");
+    const problem17 = checkFleetSettings(fleet);
+    if (problem17 !== undefined) return within(problem17, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i2 = 0; i2 < notifications.length; i2++) {
-      const item7: unknown = notifications[i2];
-      const problem16 = checkNotificationSettings(item7);
-      if (problem16 !== undefined) return within(problem16, "notifications", i2);
+    for (let i4 = 0; i4 < notifications.length; i4++) {
+      const item9: unknown = notifications[i4];
+      const problem18 = checkNotificationSettings(item9);
+      if (problem18 !== undefined) return within(problem18, "notifications", i4);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem17 = checkLimitSettings(limits);
-    if (problem17 !== undefined) return within(problem17, "limits");
+    const problem19 = checkLimitSettings(limits);
+    if (problem19 !== undefined) return within(problem19, "limits");
   }
   return undefined;
 };
@@ -2228,6 +2326,138 @@ export const checkHook: Check = (value) => {
     if (onFailure !== "block" && onFailure !== "continue") {
       return { path: ["onFailure"], says: "must be one of: block, continue" };
     }
+  }
+  return undefined;
+};
+
+export const checkMatchedToolHooks: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "matcher":
+      case "hooks":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["matcher", "hooks"]) };
+    }
+  }
+  const matcher: unknown = value.matcher;
+  if (matcher !== undefined) {
+    if (typeof matcher !== "string") return { path: ["matcher"], says: "must be a string" };
+  }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!Array.isArray(hooks)) return { path: ["hooks"], says: "must be a list" };
+    for (let i = 0; i < hooks.length; i++) {
+      const item: unknown = hooks[i];
+      const problem = checkToolHook(item);
+      if (problem !== undefined) return within(problem, "hooks", i);
+    }
+  }
+  return undefined;
+};
+
+export const checkToolHook: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "command":
+      case "url":
+      case "headers":
+      case "allowPrivate":
+      case "timeout":
+      case "onFailure":
+      case "what":
+      case "most":
+      case "calls":
+      case "seconds":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["type", "command", "url", "headers", "allowPrivate", "timeout", "onFailure", "what", "most", "calls", "seconds"]) };
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "command" && type !== "http" && type !== "mask" && type !== "size" && type !== "rate") {
+      return { path: ["type"], says: "must be one of: command, http, mask, size, rate" };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+    if (command === "") return { path: ["command"], says: "must not be empty" };
+  }
+  const url: unknown = value.url;
+  if (url !== undefined) {
+    if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
+    if (!pattern1.test(url)) {
+      return { path: ["url"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(url)) return { path: ["url"], says: "must be a URI" };
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 0.1) return { path: ["timeout"], says: "must be at least 0.1" };
+    if (timeout > 600) return { path: ["timeout"], says: "must be at most 600" };
+  }
+  const onFailure: unknown = value.onFailure;
+  if (onFailure !== undefined) {
+    if (onFailure !== "block" && onFailure !== "continue") {
+      return { path: ["onFailure"], says: "must be one of: block, continue" };
+    }
+  }
+  const what: unknown = value.what;
+  if (what !== undefined) {
+    if (!Array.isArray(what)) return { path: ["what"], says: "must be a list" };
+    if (what.length < 1) return { path: ["what"], says: "must not be empty" };
+    for (let i = 0; i < what.length; i++) {
+      const item2: unknown = what[i];
+      if (item2 !== "secrets" && item2 !== "personal") {
+        return { path: ["what", i], says: "must be one of: secrets, personal" };
+      }
+    }
+  }
+  const most: unknown = value.most;
+  if (most !== undefined) {
+    if (typeof most !== "number" || !Number.isInteger(most)) {
+      return { path: ["most"], says: "must be an integer" };
+    }
+    if (most < 1) return { path: ["most"], says: "must be at least 1" };
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+  }
+  const seconds: unknown = value.seconds;
+  if (seconds !== undefined) {
+    if (typeof seconds !== "number" || !Number.isFinite(seconds)) {
+      return { path: ["seconds"], says: "must be a number" };
+    }
+    if (seconds < 1) return { path: ["seconds"], says: "must be at least 1" };
+    if (seconds > 86400) return { path: ["seconds"], says: "must be at most 86400" };
   }
   return undefined;
 };
